@@ -1,0 +1,43 @@
+// How an endpoint is declared: once, as data, for the server's validation, the types, the permission matrix and the
+// API description alike.
+import type { z } from 'zod';
+
+/** Where a request says which ring it is about; the permission flag is made from that ring's name. */
+export type RingSource =
+  /** A path parameter: the ring's name, or its id where the query says `id=true`. */
+  | { readonly from: 'path'; readonly param: string; readonly byId: boolean }
+  /** A path parameter that is a ring's id, deleted rings included. */
+  | { readonly from: 'deleted-id'; readonly param: string }
+  | { readonly from: 'query'; readonly param: string }
+  | { readonly from: 'body'; readonly field: string }
+  /** A path parameter that is a hash or a header. */
+  | { readonly from: 'hash'; readonly param: string }
+  | { readonly from: 'header'; readonly param: string }
+  /** The body's `hash` or `header`. */
+  | { readonly from: 'sealed-body' };
+
+/** Who may call: everybody, everybody with a credential, or whoever holds the flag. */
+export type Access =
+  | { readonly kind: 'public' }
+  /** Any known credential; `action` names it in the activity log. */
+  | { readonly kind: 'credential'; readonly action: string }
+  /** The flag is `action`, or with `ring` the one with the ring's name put in: `keyring.encrypt` becomes `keyring.<ringname>.encrypt`. */
+  | { readonly kind: 'flag'; readonly action: string; readonly ring?: RingSource };
+
+export interface Endpoint {
+  /** Stable, unique, camelCase: the operationId of the API description and the name of the client's method. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With `{name}` for parameters. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly access: Access;
+  readonly params?: z.ZodObject;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodObject;
+  /** The body of status 200. */
+  readonly answer: z.ZodType;
+  /** The other statuses that it can answer, beyond 400 to 413 and 500 that all have. */
+  readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
+}

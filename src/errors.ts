@@ -1,0 +1,62 @@
+// The one error class of the product and its closed table of codes. It knows no HTTP status and no exit code:
+// `http` and `cli` each map codes to theirs in one file.
+
+/** Every code that an error of the product can have, with what it stands for. */
+export const errorCodes = {
+  invalid: 'input that breaks a rule; nothing was done',
+  conflict: 'input that collides with something that exists (a taken name, a ring in use)',
+  unauthenticated: 'no usable credential',
+  forbidden: 'a permission flag is missing',
+  quota: 'a limit of the tenant is reached',
+  'not-found': 'no such thing, or none that the caller may know of',
+  'method-not-allowed': 'the path exists, the method does not',
+  'too-large': 'the body is over the limit',
+  'asset-invalid': 'an asset does not verify',
+  'rate-limited': 'too many failed tries; wait',
+  sealed: 'the master key is not available',
+  unavailable: 'nothing reachable, or not able to serve right now',
+  'in-use': 'another process holds the data directory, the port or the file',
+  corrupt: 'stored bytes do not verify',
+  refused: 'an action that would lose or expose something',
+  usage: 'a command line that makes no sense',
+  internal: 'a defect of the product',
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+export interface ErrorDetails {
+  /** What to do about it, one sentence for a person. */
+  readonly hint?: string;
+  /** What is wrong with each field of the input, by the field's name. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** The whole wire body where an interface wants another shape than `{message}`. */
+  readonly body?: object;
+  /** Seconds to wait before the next try. */
+  readonly retryAfter?: number;
+  /** What caused it; goes to the log, never to a client. */
+  readonly cause?: unknown;
+}
+
+/** An error that people or programs are meant to read: a stable code and one lower-case sentence without a secret in it. */
+export class KmsError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | undefined;
+  readonly fields: Readonly<Record<string, string>> | undefined;
+  readonly body: object | undefined;
+  readonly retryAfter: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'KmsError';
+    this.code = code;
+    this.hint = details.hint;
+    this.fields = details.fields;
+    this.body = details.body;
+    this.retryAfter = details.retryAfter;
+  }
+}
+
+/** Input that breaks a rule of one field: the message names the field, `fields` repeats it by name. */
+export function invalidField(field: string, problem: string): KmsError {
+  return new KmsError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });
+}

@@ -1,0 +1,34 @@
+// The port to the file system that the store stands on. `node-files.ts` is the real one; the tests have one on a
+// simulated disk that loses what was not synced, tears writes and fills up. Names are relative to the data directory.
+
+export interface AppendFile {
+  /** Bytes in the file. */
+  readonly size: number;
+  /** Appends all of `bytes`; on failure an unknown part of them may be in the file. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Resolves once everything appended so far survives a loss of power. */
+  sync(): Promise<void>;
+  truncate(size: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Files {
+  /** Names of the regular files directly in `dir`; empty when `dir` does not exist. */
+  list(dir: string): Promise<string[]>;
+  exists(name: string): Promise<boolean>;
+  size(name: string): Promise<number>;
+  /** The whole file. Fails with code `ENOENT` where there is none. */
+  read(name: string): Promise<Uint8Array>;
+  /** `length` bytes from `offset`, fewer at the end of the file. */
+  readAt(name: string, offset: number, length: number): Promise<Uint8Array>;
+  /** Opens for appending; makes the file (mode 0600) when `create`, and then fails where it exists. */
+  openAppend(name: string, create: boolean): Promise<AppendFile>;
+  /** Replaces or makes a file so that after a crash there is the old one or the new one, whole: temporary file, fsync,
+   * rename, fsync of the directory. */
+  replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** Makes a directory (mode 0700) and its parents durable. */
+  makeDir(dir: string): Promise<void>;
+  removeDir(dir: string): Promise<void>;
+  syncDir(dir: string): Promise<void>;
+}

@@ -1,0 +1,130 @@
+// The schema of a tenant's database, as the ordered list of steps that made it. A released step never changes; a change of
+// the schema is a new step. Drivers keep the number of steps done in the snapshot and run the missing ones at start, in one transaction.
+
+export interface Migration {
+  readonly name: string;
+  readonly statements: readonly string[];
+}
+
+export const tenantMigrations: readonly Migration[] = [
+  {
+    name: 'rings, keys, assets, accounts, API keys',
+    statements: [
+      // `seq` is the order of creation: lists and their cursors go by it.
+      `CREATE TABLE rings (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        service TEXT NOT NULL CHECK (service IN ('ks', 'asym')),
+        name TEXT NOT NULL,
+        display_name TEXT NOT NULL,
+        algorithm TEXT NOT NULL,
+        active_key TEXT NOT NULL,
+        kem TEXT NOT NULL,
+        public_key TEXT NOT NULL,
+        props TEXT NOT NULL,
+        key_props TEXT NOT NULL,
+        max_encrypt_count INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        deleted_at INTEGER
+      )`,
+      `CREATE UNIQUE INDEX rings_by_name ON rings (service, name) WHERE deleted_at IS NULL`,
+      `CREATE INDEX rings_deleted ON rings (deleted_at) WHERE deleted_at IS NOT NULL`,
+      `CREATE TABLE ring_keys (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        ring_id TEXT NOT NULL REFERENCES rings (id) ON DELETE CASCADE,
+        algorithm TEXT NOT NULL,
+        wrapped TEXT NOT NULL,
+        iv TEXT NOT NULL,
+        props TEXT NOT NULL,
+        encrypt_count INTEGER NOT NULL DEFAULT 0,
+        created_at INTEGER NOT NULL
+      )`,
+      `CREATE INDEX ring_keys_by_ring ON ring_keys (ring_id, seq)`,
+      `CREATE TABLE assets (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        ring_id TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        data TEXT NOT NULL,
+        parents TEXT NOT NULL,
+        apikey_id TEXT NOT NULL,
+        account_id TEXT,
+        created_at INTEGER NOT NULL
+      )`,
+      `CREATE INDEX assets_by_ring ON assets (ring_id, seq)`,
+      `CREATE INDEX assets_by_apikey ON assets (apikey_id, seq)`,
+      `CREATE INDEX assets_by_account ON assets (account_id, seq)`,
+      `CREATE INDEX assets_by_time ON assets (created_at)`,
+      // The versions before the current one, which older headers signed.
+      `CREATE TABLE asset_versions (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        asset_id TEXT NOT NULL REFERENCES assets (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        data TEXT NOT NULL,
+        parents TEXT NOT NULL,
+        UNIQUE (asset_id, version)
+      )`,
+      `CREATE TABLE asset_parents (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        asset_id TEXT NOT NULL REFERENCES assets (id) ON DELETE CASCADE,
+        parent_id TEXT NOT NULL,
+        UNIQUE (asset_id, parent_id)
+      )`,
+      `CREATE INDEX asset_parents_by_parent ON asset_parents (parent_id, asset_id)`,
+      `CREATE TABLE accounts (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        uid TEXT NOT NULL UNIQUE,
+        notes TEXT NOT NULL,
+        props TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+      )`,
+      `CREATE TABLE api_keys (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        secret_hash TEXT NOT NULL UNIQUE,
+        active INTEGER NOT NULL,
+        account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+        user_id TEXT,
+        flags TEXT NOT NULL,
+        props TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+      )`,
+      `CREATE INDEX api_keys_by_account ON api_keys (account_id, seq)`,
+      `CREATE INDEX api_keys_by_user ON api_keys (user_id, seq) WHERE user_id IS NOT NULL`,
+      // Which rings a key's true flags name; a wildcard in place of the name stands as '*'.
+      `CREATE TABLE api_key_rings (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        apikey_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,
+        ring_name TEXT NOT NULL,
+        UNIQUE (apikey_id, ring_name)
+      )`,
+      `CREATE INDEX api_key_rings_by_name ON api_key_rings (ring_name, apikey_id)`,
+    ],
+  },
+];
+
+export const systemMigrations: readonly Migration[] = [
+  {
+    name: 'tenants',
+    statements: [
+      // `dir` is the random name of the tenant's directory: no name or id of a tenant is on disk in clear.
+      `CREATE TABLE tenants (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        dir TEXT NOT NULL UNIQUE,
+        hosts TEXT NOT NULL,
+        limits TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        deleted_at INTEGER
+      )`,
+      `CREATE UNIQUE INDEX tenants_by_name ON tenants (name) WHERE deleted_at IS NULL`,
+    ],
+  },
+];
