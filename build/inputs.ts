@@ -1,0 +1,25 @@
+// One digest over all that the executable is made of, so that a build of what is current is skipped.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { paths } from './paths.ts';
+
+const sources = ['src', 'build'];
+const singles = ['package-lock.json', 'tsconfig.json'];
+
+export function digestOfInputs(): string {
+  const hash = createHash('sha256');
+  hash.update(`${process.version} ${process.platform} ${process.arch}\n`);
+  for (const file of [...sources.flatMap(filesIn), ...singles.map((name) => join(paths.root, name))]) {
+    const bytes = readFileSync(file);
+    hash.update(`${relative(paths.root, file)} ${bytes.length}\n`).update(bytes);
+  }
+  return hash.digest('hex');
+}
+
+function filesIn(dir: string): string[] {
+  return readdirSync(join(paths.root, dir), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}

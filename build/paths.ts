@@ -1,0 +1,13 @@
+// Where the build finds things and puts them.
+import { fileURLToPath } from 'node:url';
+
+const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
+
+export const paths = {
+  root: at('.'),
+  dist: at('dist'),
+  work: at('dist/.work'),
+  executable: at('dist/kms'),
+  stamp: at('dist/.work/stamp'),
+  wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),
+};
