@@ -1,0 +1,149 @@
+// The `header` of an encrypt, meant to stand in front of a ciphertext: version, flags, the hash, and the asset's id, version
+// and signature where there is an asset. Each of the two parts has a MAC, so that it can be told which was altered.
+//
+//   version 1 (1) | flags (1) | hash (75) | mac (16)   and with an asset   asset ULID (16) | version (4, big-endian) |
+//   Ed25519 signature (64) | mac (16)
+//
+// The text is base64url, 124 or 258 characters. See docs/formats.md.
+
+import { KmsError } from '../errors.ts';
+import { equalBytes } from './bytes.ts';
+import { fromBase64Url, toBase64Url, utf8 } from './encoding.ts';
+import { hmacSha256 } from './hash.ts';
+import { epochOfHash, keyHashBytes, keyHashLength, keyOfEpoch, type SealingKeys } from './key-hash.ts';
+import { idFromBytes, knownIdToBytes } from './ulid.ts';
+
+export interface HeaderAsset {
+  readonly id: string;
+  readonly version: number;
+  /** Ed25519, 64 bytes. */
+  readonly signature: Uint8Array;
+}
+
+export interface DecodedHeader {
+  readonly version: number;
+  readonly hash: string;
+  readonly hasAsset: boolean;
+  /** Whether version, flags and hash are as they were made. */
+  readonly intact: boolean;
+  /** Its `intact` says whether the asset part belongs to this hash and is as it was made. */
+  readonly asset?: HeaderAsset & { readonly intact: boolean };
+}
+
+const hashStart = 2;
+const macStart = hashStart + keyHashLength;
+const baseLength = macStart + 16;
+const versionStart = baseLength + 16;
+const signatureStart = versionStart + 4;
+const assetMacStart = signatureStart + 64;
+const assetLength = assetMacStart + 16;
+const hasAssetFlag = 1;
+
+const headerLabel = utf8('kms/header/v1');
+const assetLabel = utf8('kms/header-asset/v1');
+
+/** The header of a hash that `sealKeyHash` made, under the keys of the hash's own epoch. */
+export function encodeHeader(keys: SealingKeys, { hash, asset }: { hash: string; asset?: HeaderAsset }): string {
+  const hashBytes = keyHashBytes(hash);
+  if (!hashBytes) throw new KmsError('internal', 'expected a hash of this version to make a header of');
+  const bytes = new Uint8Array(asset ? assetLength : baseLength);
+  bytes[0] = 1;
+  bytes[1] = asset ? hasAssetFlag : 0;
+  bytes.set(hashBytes, hashStart);
+  const mac = keyedMac(keys.key('header', epochOfHash(hashBytes)));
+  bytes.set(headerMac(mac, bytes), macStart);
+  if (asset) {
+    if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
+    bytes.set(knownIdToBytes('asset', asset.id), baseLength);
+    new DataView(bytes.buffer).setUint32(versionStart, asset.version);
+    bytes.set(asset.signature, signatureStart);
+    bytes.set(assetMac(mac, bytes), assetMacStart);
+  }
+  return toBase64Url(bytes);
+}
+
+/** What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held. */
+export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
+  const bytes = headerBytes(text);
+  if (!bytes) return undefined;
+  const key = keyOfEpoch(keys, 'header', epochOfHash(bytes.subarray(hashStart)));
+  if (!key) return undefined;
+  const mac = keyedMac(key);
+  const { version, hash, hasAsset } = baseOf(bytes);
+  const intact = equalBytes(headerMac(mac, bytes), bytes.subarray(macStart, baseLength));
+  if (!hasAsset) return { version, hash, hasAsset, intact };
+  const asset = {
+    id: idFromBytes('asset', bytes, baseLength),
+    version: assetVersion(bytes),
+    signature: bytes.slice(signatureStart, assetMacStart),
+    intact: equalBytes(assetMac(mac, bytes), bytes.subarray(assetMacStart)),
+  };
+  return { version, hash, hasAsset, intact, asset };
+}
+
+export interface HeaderInspection {
+  readonly version: number;
+  readonly hash: string;
+  readonly hasAsset: boolean;
+  readonly assetId?: string;
+  readonly assetVersion?: number;
+}
+
+/** What a header says, without keys and so without any proof; undefined when it has not the form of one. */
+export function inspectHeader(text: string): HeaderInspection | undefined {
+  const bytes = headerBytes(text);
+  if (!bytes) return undefined;
+  const base = baseOf(bytes);
+  if (!base.hasAsset) return base;
+  return { ...base, assetId: idFromBytes('asset', bytes, baseLength), assetVersion: assetVersion(bytes) };
+}
+
+/** The bytes of a header of this version, whose flags and length fit each other. */
+function headerBytes(text: string): Uint8Array | undefined {
+  if (text.length !== 124 && text.length !== 258) return undefined;
+  const bytes = fromBase64Url(text);
+  if (bytes?.[0] !== 1 || bytes[hashStart] !== 1) return undefined;
+  return bytes[1] === (bytes.length === assetLength ? hasAssetFlag : 0) ? bytes : undefined;
+}
+
+function baseOf(bytes: Uint8Array): { version: number; hash: string; hasAsset: boolean } {
+  return { version: 1, hash: toBase64Url(bytes.subarray(hashStart, macStart)), hasAsset: bytes[1] === hasAssetFlag };
+}
+
+function assetVersion(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(versionStart);
+}
+
+type Mac = (message: Uint8Array) => Uint8Array;
+
+function headerMac(mac: Mac, bytes: Uint8Array): Uint8Array {
+  return macOf(mac, headerLabel, bytes.subarray(0, macStart));
+}
+
+/** Over hash, asset id, version and signature: the hash binds the asset part to this header. */
+function assetMac(mac: Mac, bytes: Uint8Array): Uint8Array {
+  const message = new Uint8Array(assetLabel.length + keyHashLength + 84);
+  message.set(assetLabel);
+  message.set(bytes.subarray(hashStart, macStart), assetLabel.length);
+  message.set(bytes.subarray(baseLength, assetMacStart), assetLabel.length + keyHashLength);
+  return mac(message).subarray(0, 16);
+}
+
+function macOf(mac: Mac, label: Uint8Array, content: Uint8Array): Uint8Array {
+  const message = new Uint8Array(label.length + content.length);
+  message.set(label);
+  message.set(content, label.length);
+  return mac(message).subarray(0, 16);
+}
+
+/** The keyed state of each key in use. A key that is let go takes its state along. */
+const macs = new WeakMap<Uint8Array, Mac>();
+
+function keyedMac(key: Uint8Array): Mac {
+  let mac = macs.get(key);
+  if (!mac) {
+    mac = hmacSha256(key);
+    macs.set(key, mac);
+  }
+  return mac;
+}

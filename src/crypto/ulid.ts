@@ -1,0 +1,114 @@
+// ULIDs: 48 bits of epoch milliseconds and 80 random bits, whose order is the order of making, and the prefixed ids made of
+// them (`ring_01h…`). Text is lower-case Crockford base32 and canonical: one text for each value.
+import { KmsError } from '../errors.ts';
+
+const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Two characters for each ten bits. */
+const pairs = Array.from({ length: 1024 }, (_, n) => alphabet.charAt(n >>> 5) + alphabet.charAt(n & 31));
+
+/** The value of each lower-case character code, 255 for what is none. */
+const values = new Uint8Array(128).fill(255);
+for (let n = 0; n < 32; n++) values[alphabet.charCodeAt(n)] = n;
+
+export interface UlidSource {
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly random: (length: number) => Uint8Array;
+}
+
+/** A source of ULIDs, each greater than all before it, also within one millisecond and when the clock goes back. */
+export function ulidGenerator({ now, random }: UlidSource): () => Uint8Array {
+  const last = new Uint8Array(16);
+  let lastTime = -1;
+  return () => {
+    const time = Math.max(0, Math.floor(now()));
+    if (time > lastTime) {
+      lastTime = time;
+      last.set(random(10), 6);
+    } else {
+      let i = 15;
+      for (; i >= 6; i--) {
+        const next = ((last[i] ?? 0) + 1) & 0xff;
+        last[i] = next;
+        if (next !== 0) break;
+      }
+      // All 80 bits overflowed: the next millisecond, ahead of time.
+      if (i < 6) lastTime += 1;
+    }
+    const high = Math.floor(lastTime / 0x1_0000_0000);
+    last[0] = high >>> 8;
+    last[1] = high;
+    last[2] = lastTime >>> 24;
+    last[3] = lastTime >>> 16;
+    last[4] = lastTime >>> 8;
+    last[5] = lastTime;
+    return last.slice();
+  };
+}
+
+/** 26 characters for the 16 bytes at `offset`. */
+export function formatUlid(bytes: Uint8Array, offset = 0): string {
+  // 128 bits are 13 groups of ten with two zero bits in front.
+  const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 16);
+  const a = view.getUint32(0);
+  const b = view.getUint32(4);
+  const c = view.getUint32(8);
+  const d = view.getUint32(12);
+  return `${pairs[a >>> 24]}${pairs[(a >>> 14) & 1023]}${pairs[(a >>> 4) & 1023]}${
+    pairs[((a & 15) << 6) | (b >>> 26)]
+  }${pairs[(b >>> 16) & 1023]}${pairs[(b >>> 6) & 1023]}${pairs[((b & 63) << 4) | (c >>> 28)]}${
+    pairs[(c >>> 18) & 1023]
+  }${pairs[(c >>> 8) & 1023]}${pairs[((c & 255) << 2) | (d >>> 30)]}${pairs[(d >>> 20) & 1023]}${
+    pairs[(d >>> 10) & 1023]
+  }${pairs[d & 1023]}`;
+}
+
+/** The 16 bytes of a text that `formatUlid` makes; undefined for every other (upper case, `i l o u`, over 128 bits). */
+export function parseUlid(text: string): Uint8Array | undefined {
+  return text.length === 26 ? parseAt(text, 0) : undefined;
+}
+
+/** `ring` and 16 bytes as `ring_01h…`. */
+export function idFromBytes(prefix: string, bytes: Uint8Array, offset = 0): string {
+  return `${prefix}_${formatUlid(bytes, offset)}`;
+}
+
+/** The 16 bytes of an id with that prefix; undefined for any other text. */
+export function idToBytes(prefix: string, id: string): Uint8Array | undefined {
+  const start = prefix.length + 1;
+  if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return undefined;
+  return parseAt(id, start);
+}
+
+/** As `idToBytes`, for ids that the product made itself: any other text is a defect. */
+export function knownIdToBytes(prefix: string, id: string): Uint8Array {
+  const bytes = idToBytes(prefix, id);
+  if (!bytes) throw new KmsError('internal', `expected an id that starts with ${prefix}_`);
+  return bytes;
+}
+
+function parseAt(text: string, start: number): Uint8Array | undefined {
+  const bytes = new Uint8Array(16);
+  let bits = 0;
+  let held = 0;
+  let at = 0;
+  for (let i = 0; i < 26; i++) {
+    const value = values[text.charCodeAt(start + i)] ?? 255;
+    if (value > 31) return undefined;
+    if (i === 0) {
+      // The first character holds the upper three bits; more would not fit 128.
+      if (value > 7) return undefined;
+      held = value;
+      bits = 3;
+      continue;
+    }
+    held = ((held << 5) | value) & 0x1fff;
+    bits += 5;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes[at++] = held >>> bits;
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,111 @@
+// X25519 keys (RFC 7748): making them, their DER and PEM forms (RFC 8410), and reading what people and programs hand in.
+import { x25519 } from '@noble/curves/ed25519.js';
+import { concatBytes } from './bytes.ts';
+import { fromBase64, toBase64 } from './encoding.ts';
+
+/** RFC 8410 §4: SubjectPublicKeyInfo of id-X25519 up to the 32 key bytes. */
+const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
+/** RFC 8410 §7: PrivateKeyInfo of id-X25519 up to the 32 key bytes. */
+const pkcs8Prefix = Uint8Array.of(
+  ...[0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x04, 0x22, 0x04, 0x20],
+);
+
+export interface KeyPair {
+  /** 32 bytes, secret. */
+  readonly privateKey: Uint8Array;
+  /** 32 bytes. */
+  readonly publicKey: Uint8Array;
+}
+
+/** A new key pair from 32 bytes of `random`. */
+export function generateX25519(random: (length: number) => Uint8Array): KeyPair {
+  const privateKey = random(32);
+  return { privateKey, publicKey: publicFromPrivate(privateKey) };
+}
+
+/** The public key of 32 private bytes. */
+export function publicFromPrivate(privateKey: Uint8Array): Uint8Array {
+  return x25519.getPublicKey(privateKey);
+}
+
+/** The 32-byte shared secret; undefined when the public key is a low-order point (RFC 7748 §6.1). */
+export function sharedSecret(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
+  try {
+    return x25519.getSharedSecret(privateKey, publicKey);
+  } catch {
+    return undefined;
+  }
+}
+
+/** SubjectPublicKeyInfo, DER. */
+export function publicKeyToSpki(raw32: Uint8Array): Uint8Array {
+  return concatBytes(spkiPrefix, raw32);
+}
+
+/** PKCS#8 PrivateKeyInfo, DER. */
+export function privateKeyToPkcs8(raw32: Uint8Array): Uint8Array {
+  return concatBytes(pkcs8Prefix, raw32);
+}
+
+/** PEM of a PKCS#8 private key, with a newline at its end. */
+export function pkcs8ToPem(der: Uint8Array): string {
+  return toPem('PRIVATE KEY', der);
+}
+
+/** PEM of an SPKI public key, with a newline at its end. */
+export function spkiToPem(der: Uint8Array): string {
+  return toPem('PUBLIC KEY', der);
+}
+
+/**
+ * The 32 raw bytes of a public key given as base64 SPKI DER, PEM, or base64 of the raw bytes. Undefined for anything else:
+ * another kind of key, a low-order point, and an encoding that no key pair yields (u of 2^255 - 19 or more), for which
+ * what is sealed could not be opened.
+ */
+export function parsePublicKey(text: string): Uint8Array | undefined {
+  const raw = parseKey(text, 'PUBLIC KEY', spkiPrefix);
+  return raw && isUsablePublicKey(raw) ? raw : undefined;
+}
+
+/** The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER, or base64 of the raw bytes. Undefined for anything else. */
+export function parsePrivateKey(text: string): Uint8Array | undefined {
+  return parseKey(text, 'PRIVATE KEY', pkcs8Prefix);
+}
+
+/** Whether something can be sealed to these bytes and opened again: 32 bytes, canonical, not of low order. */
+export function isUsablePublicKey(raw: Uint8Array): boolean {
+  if (raw.length !== 32 || !isCanonical(raw)) return false;
+  // Multiplying by any clamped scalar, a multiple of 8, takes a low-order point to zero.
+  return sharedSecret(new Uint8Array(32).fill(1), raw) !== undefined;
+}
+
+/** Little-endian u below 2^255 - 19. */
+function isCanonical(raw: Uint8Array): boolean {
+  if ((raw[31] ?? 0) !== 0x7f) return (raw[31] ?? 0) < 0x7f;
+  for (let i = 30; i > 0; i--) if (raw[i] !== 0xff) return true;
+  return (raw[0] ?? 0) < 0xed;
+}
+
+function parseKey(text: string, label: string, prefix: Uint8Array): Uint8Array | undefined {
+  const trimmed = text.trim();
+  const pem = trimmed.startsWith('-----');
+  const bytes = fromBase64(pem ? (pemBody(trimmed, label) ?? '') : trimmed);
+  if (bytes === undefined) return undefined;
+  if (!pem && bytes.length === 32) return bytes;
+  if (bytes.length !== prefix.length + 32) return undefined;
+  for (let i = 0; i < prefix.length; i++) if (bytes[i] !== prefix[i]) return undefined;
+  return bytes.slice(prefix.length);
+}
+
+/** RFC 7468: the base64 between the lines, without its line breaks. */
+function pemBody(text: string, label: string): string | undefined {
+  const begin = `-----BEGIN ${label}-----`;
+  const end = `-----END ${label}-----`;
+  if (text.length < begin.length + end.length || !text.startsWith(begin) || !text.endsWith(end)) return undefined;
+  return text.slice(begin.length, -end.length).replace(/[\r\n\t ]/g, '');
+}
+
+function toPem(label: string, der: Uint8Array): string {
+  const lines = toBase64(der).match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}
