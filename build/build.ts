@@ -1,7 +1,17 @@
 // Makes dist/kms: bundles the sources, puts them with their assets into a copy of the Node that runs this script, and checks that
 // the result starts. Run by scripts/build.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
 import { digestOfInputs } from './inputs.ts';

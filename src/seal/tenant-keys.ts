@@ -3,7 +3,15 @@ import { hkdfSha256 } from '../crypto/hkdf.ts';
 import { KmsError } from '../errors.ts';
 
 /** What a key is for. The label is part of the derivation and never changes once released. */
-export type KeyLabel = 'log' | 'snapshot' | 'activity' | 'hash' | 'header' | 'cursor' | 'asset-signing' | 'activity-head';
+export type KeyLabel =
+  | 'log'
+  | 'snapshot'
+  | 'activity'
+  | 'hash'
+  | 'header'
+  | 'cursor'
+  | 'asset-signing'
+  | 'activity-head';
 
 export interface TenantKeys {
   /** Counts the tenant keys that there have been; new bytes are made under this one. Fits 16 bits. */

@@ -1,0 +1,123 @@
+// The text of the seal file: its shape, read strictly and written one way only, so that each text has one meaning. What is
+// wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
+import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/encoding.ts';
+import { KmsError } from '../errors.ts';
+import { custodianKinds, type Slot, slotId } from './slot.ts';
+
+const format = 'kms-seal';
+const version = 1;
+
+export interface SealHeader {
+  readonly applianceId: string;
+  /** The fingerprint of the master key. */
+  readonly master: string;
+  readonly slots: readonly (Slot & { readonly wrapped: Uint8Array })[];
+  /** Wrapped store keys by directory, then by epoch. */
+  readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
+}
+
+/** What the MAC covers. */
+export function headerText(header: SealHeader): string {
+  return JSON.stringify(headerFields(header));
+}
+
+export function formatHeader(header: SealHeader, mac: Uint8Array): Uint8Array {
+  return utf8(`${JSON.stringify({ ...headerFields(header), mac: toBase64Url(mac) }, null, 2)}\n`);
+}
+
+/** Reads the bytes of a seal file; throws `corrupt` for anything but what `formatHeader` writes. */
+export function parseHeader(bytes: Uint8Array, name: string): { header: SealHeader; mac: Uint8Array } {
+  const damaged = (what: string): KmsError =>
+    new KmsError('corrupt', `${name}: the seal file is damaged: ${what}`, {
+      hint: 'restore it from a backup; without it no data can be read',
+    });
+  const text = fromUtf8(bytes);
+  if (text === undefined) throw damaged('expected UTF-8 text');
+  let fields: unknown;
+  try {
+    fields = JSON.parse(text);
+  } catch {
+    throw damaged('expected JSON');
+  }
+  if (!isObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
+  if (typeof fields.version === 'number' && fields.version > version) {
+    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, {
+      hint: 'it was written by a newer kms: run that one',
+    });
+  }
+  const header = readFields(fields);
+  const mac = bytesOf(fields.mac, 32);
+  if (!header || !mac) throw damaged('a field is missing or malformed');
+  if (text !== fromUtf8(formatHeader(header, mac))) throw damaged('expected exactly what this version writes');
+  return { header, mac };
+}
+
+function headerFields(header: SealHeader): object {
+  return {
+    format,
+    version,
+    appliance: header.applianceId,
+    master: header.master,
+    slots: header.slots.map(({ id, kind, params, publicKey, wrapped }) => ({
+      id,
+      kind,
+      params,
+      publicKey: toBase64Url(publicKey),
+      wrapped: toBase64Url(wrapped),
+    })),
+    keys: [...header.keys].map(([store, epochs]) => ({
+      store,
+      epochs: [...epochs].map(([epoch, wrapped]) => ({ epoch, wrapped: toBase64Url(wrapped) })),
+    })),
+  };
+}
+
+function readFields(fields: Record<string, unknown>): SealHeader | undefined {
+  const { version: found, appliance, master, slots, keys } = fields;
+  if (found !== version || !isHex(appliance, 32) || !isHex(master, 16) || !Array.isArray(slots) || !Array.isArray(keys))
+    return;
+  const readSlots = slots.map(readSlot).filter((slot) => slot !== undefined);
+  const readKeys = new Map(keys.map(readStoreKeys).filter((entry) => entry !== undefined));
+  if (readSlots.length !== slots.length || readSlots.length === 0 || readKeys.size !== keys.length) return;
+  return { applianceId: appliance, master, slots: readSlots, keys: readKeys };
+}
+
+function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
+  if (!isObject(value) || !isObject(value.params)) return;
+  const kind = custodianKinds.find((known) => known === value.kind);
+  const publicKey = bytesOf(value.publicKey, 32);
+  const wrapped = bytesOf(value.wrapped, 32 + 32 + 16);
+  if (!kind || !publicKey || !wrapped || value.id !== slotId(publicKey)) return;
+  const params: Record<string, string | number> = {};
+  for (const [name, param] of Object.entries(value.params)) {
+    if (typeof param !== 'string' && typeof param !== 'number') return;
+    Object.defineProperty(params, name, { value: param, enumerable: true });
+  }
+  return { id: slotId(publicKey), kind, params, publicKey, wrapped };
+}
+
+function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | undefined {
+  if (!isObject(value) || typeof value.store !== 'string' || !Array.isArray(value.epochs)) return;
+  const epochs = new Map<number, Uint8Array>();
+  for (const entry of value.epochs) {
+    if (!isObject(entry)) return;
+    const epoch = entry.epoch;
+    const wrapped = bytesOf(entry.wrapped, 24 + 32 + 16);
+    if (typeof epoch !== 'number' || !Number.isInteger(epoch) || epoch < 1 || epoch > 0xffff || !wrapped) return;
+    epochs.set(epoch, wrapped);
+  }
+  return epochs.size > 0 ? [value.store, epochs] : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isHex(value: unknown, digits: number): value is string {
+  return typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value);
+}
+
+function bytesOf(value: unknown, length: number): Uint8Array | undefined {
+  const bytes = typeof value === 'string' ? fromBase64Url(value) : undefined;
+  return bytes?.length === length ? bytes : undefined;
+}
