@@ -1,0 +1,64 @@
+// The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line counts what
+// passed and failed; the exit code says whether all did. Arguments name test files, and then only those run.
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { paths } from './paths.ts';
+
+let passed = 0;
+let failed = 0;
+
+const wanted = process.argv.slice(2);
+if (wanted.length === 0) {
+  check('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
+  check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings']);
+}
+await runTests(wanted.length > 0 ? wanted : testFiles());
+process.stdout.write(`${passed} passed, ${failed} failed\n`);
+process.exit(failed > 0 ? 1 : 0);
+
+function check(name: string, command: readonly string[]): void {
+  const { status } = spawnSync(process.execPath, command, { cwd: paths.root, stdio: 'inherit' });
+  process.stdout.write(`${status === 0 ? '✔' : '✖'} ${name}\n`);
+  count(status === 0);
+}
+
+/** The tests of the built executable are run by .ci/run, after building it. */
+function testFiles(): string[] {
+  return readdirSync(join(paths.root, 'test'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))
+    .map((entry) => relative(paths.root, join(entry.parentPath, entry.name)))
+    .filter((file) => !file.startsWith('test/executable/'))
+    .sort();
+}
+
+async function runTests(files: readonly string[]): Promise<void> {
+  const events = run({
+    files: [...files],
+    cwd: paths.root,
+    concurrency: Math.max(2, availableParallelism()),
+    timeout: 600_000,
+  });
+  events.on('test:pass', (event) => {
+    if (event.details.type !== 'suite' && !isFile(event.name, files)) count(true);
+  });
+  events.on('test:fail', (event) => {
+    if (event.details.type !== 'suite') count(false);
+  });
+  await new Promise<void>((resolve, reject) => {
+    events.compose(new spec()).on('end', resolve).on('error', reject).pipe(process.stdout, { end: false });
+  });
+}
+
+/** A file whose tests were run is reported as a test of its own. */
+function isFile(name: string, files: readonly string[]): boolean {
+  return files.some((file) => name === file || name === join(paths.root, file));
+}
+
+function count(ok: boolean): void {
+  if (ok) passed++;
+  else failed++;
+}

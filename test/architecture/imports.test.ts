@@ -1,0 +1,133 @@
+// Who may import whom: the layers, the packages that belong to one layer each, where the environment is read, and that there is no cycle.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { codeOf, type Import, importsOf, sources } from './imports.ts';
+
+/** What each folder of src may import besides itself. */
+const layers: Readonly<Record<string, readonly string[]>> = {
+  'main.ts': ['cli', 'errors.ts'],
+  'errors.ts': [],
+  'version.ts': [],
+  crypto: ['errors.ts'],
+  seal: ['crypto', 'errors.ts'],
+  store: ['crypto', 'errors.ts'],
+  core: ['store', 'seal', 'crypto', 'errors.ts'],
+  api: [],
+  http: ['core', 'api', 'errors.ts', 'version.ts'],
+  client: ['api', 'crypto', 'errors.ts'],
+  cli: ['client', 'api', 'errors.ts', 'version.ts'],
+  server: ['http', 'core', 'api', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
+  console: ['client', 'api'],
+};
+
+/** Packages by the folders that may import them; one that is not here may be imported nowhere. */
+const packages: Readonly<Record<string, readonly string[]>> = {
+  '@noble/ciphers': ['crypto'],
+  '@noble/curves': ['crypto'],
+  '@noble/hashes': ['crypto'],
+  canonicalize: ['crypto'],
+  'sql.js': ['store'],
+  hono: ['http', 'server'],
+  '@hono/node-server': ['http', 'server'],
+  commander: ['cli'],
+  zod: ['api', 'http'],
+  pino: ['server'],
+};
+
+/** Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded when used. */
+function isMeant({ from, to, typeOnly }: Import, code: string): boolean {
+  // A CLI command that works without a server loads it in process.
+  if (from.startsWith('src/cli/') && to.startsWith('src/server/')) return typeOnly || isLazy(code, to);
+  // Key material is handed to the store as an object whose type lies with the seal.
+  if (from.startsWith('src/store/') && to === 'src/seal/tenant-keys.ts') return typeOnly;
+  // The routes know the store and the tenant's keys by their types.
+  if (from.startsWith('src/http/') && /^src\/(store|seal)\//.test(to)) return typeOnly;
+  return false;
+}
+
+function isLazy(code: string, to: string): boolean {
+  const name = to.slice(to.lastIndexOf('/') + 1).replaceAll('.', '\\.');
+  return new RegExp(`import\\(\\s*['"][^'"]*/${name}['"]`).test(code);
+}
+
+const folderOf = (path: string): string => path.split('/')[1] ?? path;
+const all = sources().flatMap((source) => importsOf(source));
+
+test('the scanner sees each kind of import', () => {
+  const code = `import a from './a.ts';\nimport type { B } from '../b.ts';\nexport * from "./c.ts";\nimport './d.ts';\nimport {\n  e,\n} from 'e/f';\nconst x = await import('./g.ts');`;
+  assert.deepEqual(
+    importsOf('src/x/y.ts', code).map(({ to, typeOnly }) => [to, typeOnly]),
+    [
+      ['src/x/a.ts', false],
+      ['src/b.ts', true],
+      ['src/x/c.ts', false],
+      ['src/x/d.ts', false],
+      ['e/f', false],
+      ['src/x/g.ts', false],
+    ],
+  );
+});
+
+test('every folder is in the table', () => {
+  for (const source of sources()) assert.ok(folderOf(source) in layers, `${source} is in no known layer`);
+});
+
+test('imports between the folders run as the table says', () => {
+  const wrong = all.filter((each) => {
+    if (!each.to.startsWith('src/')) return false;
+    const [from, to] = [folderOf(each.from), folderOf(each.to)];
+    return from !== to && !layers[from]?.includes(to) && !isMeant(each, codeOf(each.from));
+  });
+  assert.deepEqual(
+    wrong.map(({ from, to }) => `${from} -> ${to}`),
+    [],
+  );
+});
+
+test('packages are imported where they belong', () => {
+  const wrong = all.filter(({ from, to }) => {
+    if (to.startsWith('src/') || to.startsWith('node:')) return false;
+    const name = to
+      .split('/')
+      .slice(0, to.startsWith('@') ? 2 : 1)
+      .join('/');
+    return !packages[name]?.includes(folderOf(from));
+  });
+  assert.deepEqual(
+    wrong.map(({ from, to }) => `${from} -> ${to}`),
+    [],
+  );
+});
+
+test('the client, the wire contract and the rules know no Node', () => {
+  const wrong = all.filter(
+    ({ from, to }) => to.startsWith('node:') && ['client', 'api', 'core', 'crypto', 'console'].includes(folderOf(from)),
+  );
+  assert.deepEqual(
+    wrong.map(({ from, to }) => `${from} -> ${to}`),
+    [],
+  );
+});
+
+test('the environment is read in one file per edge, and main alone exits', () => {
+  for (const source of sources()) {
+    const code = codeOf(source);
+    if (/process\.env\b/.test(code))
+      assert.match(source, /^src\/(cli|server)\/env\.ts$/, `${source} reads the environment`);
+    if (/process\.exit\b/.test(code)) assert.equal(source, 'src/main.ts', `${source} ends the process`);
+  }
+});
+
+test('no module depends on itself', () => {
+  const edges = new Map<string, string[]>();
+  for (const { from, to, typeOnly } of all)
+    if (!typeOnly && to.startsWith('src/')) edges.set(from, [...(edges.get(from) ?? []), to]);
+  const done = new Set<string>();
+  const walk = (module: string, path: readonly string[]): void => {
+    assert.ok(!path.includes(module), `cycle: ${[...path.slice(path.indexOf(module)), module].join(' -> ')}`);
+    if (done.has(module)) return;
+    for (const next of edges.get(module) ?? []) walk(next, [...path, module]);
+    done.add(module);
+  };
+  for (const module of edges.keys()) walk(module, []);
+});

@@ -1,0 +1,10 @@
+// The version stands in two places, which say the same.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { version } from '../../src/version.ts';
+
+test('src/version.ts has the version of package.json', () => {
+  const { version: packaged } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  assert.equal(version, packaged);
+});
