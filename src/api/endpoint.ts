@@ -4,7 +4,7 @@ import type { z } from 'zod';
 
 /** Where a request says which ring it is about; the permission flag is made from that ring's name. */
 export type RingSource =
-  /** A path parameter: the ring's name, or its id where the query says `id=true`. */
+  /** A path parameter: the ring's name, or where `byId` its id when the query says `id=true`. */
   | { readonly from: 'path'; readonly param: string; readonly byId: boolean }
   /** A path parameter that is a ring's id, deleted rings included. */
   | { readonly from: 'deleted-id'; readonly param: string }
@@ -21,8 +21,16 @@ export type Access =
   | { readonly kind: 'public' }
   /** Any known credential; `action` names it in the activity log. */
   | { readonly kind: 'credential'; readonly action: string }
-  /** The flag is `action`, or with `ring` the one with the ring's name put in: `keyring.encrypt` becomes `keyring.<ringname>.encrypt`. */
-  | { readonly kind: 'flag'; readonly action: string; readonly ring?: RingSource };
+  | {
+      readonly kind: 'flag';
+      /** The flag, or with `ring` the flag before the ring's name is put in: `keyring.encrypt` becomes `keyring.<ringname>.encrypt`. */
+      readonly action: string;
+      readonly ring?: RingSource;
+      /** The ring that the request is about where the flag does not name it; goes to the activity log only. */
+      readonly about?: RingSource;
+      /** The path parameter that names a user: that user may do it without the flag. */
+      readonly orSelf?: string;
+    };
 
 export interface Endpoint {
   /** Stable, unique, camelCase: the operationId of the API description and the name of the client's method. */
@@ -38,6 +46,15 @@ export interface Endpoint {
   readonly body?: z.ZodObject;
   /** The body of status 200. */
   readonly answer: z.ZodType;
+  /** Answers pages: `query` has `cursor` and `limit`, `answer` is a `pageOf`. */
+  readonly paginated?: true;
+  /** Every 400 is `{}`, as the interface wants it here. */
+  readonly silent400?: true;
   /** The other statuses that it can answer, beyond 400 to 413 and 500 that all have. */
   readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
+}
+
+/** Declares an endpoint and keeps its exact type. */
+export function endpoint<const E extends Endpoint>(declaration: E): E {
+  return declaration;
 }

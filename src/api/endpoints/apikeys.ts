@@ -1,0 +1,132 @@
+// API keys.
+import { z } from 'zod';
+import {
+  createApiKeyBody,
+  fullApiKey,
+  safeApiKey,
+  updateApiKeyBody,
+  updateApiKeyBySecretBody,
+  updatedApiKey,
+  updatedApiKeyWithSecret,
+  validateAnswer,
+  validateBody,
+} from '../apikey.ts';
+import { endpoint } from '../endpoint.ts';
+import { emptyBody, errorBody } from '../error.ts';
+import { pageOf, pageQuery } from '../page.ts';
+import { pathText, trueParam } from '../values.ts';
+
+const tag = 'API keys';
+const unknown = { 404: { description: 'no such API key', schema: errorBody } };
+
+export const apikeyEndpoints = [
+  endpoint({
+    id: 'validateApiKey',
+    method: 'POST',
+    path: '/auth/validate',
+    tag,
+    summary: 'Tell whether an API key exists and is active, and store an activity for it',
+    access: { kind: 'flag', action: 'apikey.validate' },
+    body: validateBody,
+    answer: validateAnswer,
+  }),
+  endpoint({
+    id: 'listApiKeys',
+    method: 'GET',
+    path: '/auth/apikey',
+    tag,
+    summary: 'List API keys, oldest first',
+    access: { kind: 'flag', action: 'apikey.read' },
+    query: z.object(pageQuery),
+    answer: pageOf(safeApiKey),
+    paginated: true,
+  }),
+  endpoint({
+    id: 'createApiKey',
+    method: 'POST',
+    path: '/auth/apikey',
+    tag,
+    summary: 'Make an API key; the answer alone holds its secret',
+    access: { kind: 'flag', action: 'apikey.create' },
+    query: z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: accountId is the uid' }) }),
+    body: createApiKeyBody,
+    answer: fullApiKey,
+    errors: { 404: { description: 'no such Account', schema: errorBody } },
+  }),
+  endpoint({
+    id: 'updateApiKeyBySecret',
+    method: 'PUT',
+    path: '/auth/apikey',
+    tag,
+    summary: 'Change the API key that has this secret',
+    access: { kind: 'flag', action: 'apikey.update' },
+    body: updateApiKeyBySecretBody,
+    answer: updatedApiKeyWithSecret,
+    errors: unknown,
+  }),
+  endpoint({
+    id: 'updateApiKey',
+    method: 'PUT',
+    path: '/auth/apikeyid',
+    tag,
+    summary: 'Change the API key that has this id',
+    access: { kind: 'flag', action: 'apikey.update' },
+    body: updateApiKeyBody,
+    answer: updatedApiKey,
+    errors: unknown,
+  }),
+  endpoint({
+    id: 'getApiKey',
+    method: 'GET',
+    path: '/auth/apikey/{apikeyid}',
+    tag,
+    summary: 'Read an API key',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ apikeyid: pathText }),
+    answer: safeApiKey,
+    errors: unknown,
+  }),
+  endpoint({
+    id: 'deleteApiKey',
+    method: 'DELETE',
+    path: '/auth/apikey/{apikey}',
+    tag,
+    summary: 'Delete the API key that has this secret',
+    access: { kind: 'flag', action: 'apikey.delete' },
+    params: z.object({ apikey: pathText }),
+    answer: emptyBody,
+    errors: unknown,
+  }),
+  endpoint({
+    id: 'getApiKeyProps',
+    method: 'GET',
+    path: '/auth/apikey/{apikeyid}/props',
+    tag,
+    summary: 'Read an API key with its props',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ apikeyid: pathText }),
+    answer: safeApiKey,
+    errors: unknown,
+  }),
+  endpoint({
+    id: 'searchKeyringApiKeys',
+    method: 'GET',
+    path: '/auth/search/keyring/{keyringname}/apikey',
+    tag,
+    summary: 'List the API keys whose flags name a KeyRing, oldest first',
+    access: {
+      kind: 'flag',
+      action: 'apikey.read',
+      about: { from: 'path', param: 'keyringname', byId: true },
+    },
+    params: z.object({ keyringname: pathText }),
+    query: z.object({
+      id: trueParam.exactOptional().meta({ description: '`true`: keyringname is the KeyRing id' }),
+      wildcard: trueParam.exactOptional().meta({ description: '`true`: also those that a wildcard lets in' }),
+      ...pageQuery,
+    }),
+    answer: pageOf(safeApiKey),
+    paginated: true,
+    errors: { 404: { description: 'no such KeyRing', schema: errorBody } },
+  }),
+] as const;

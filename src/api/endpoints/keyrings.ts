@@ -1,0 +1,138 @@
+// The key service's rings, keys and configuration.
+import { z } from 'zod';
+import { endpoint } from '../endpoint.ts';
+import { errorBody } from '../error.ts';
+import { key, keyListItem } from '../key.ts';
+import {
+  configAnswer,
+  createKeyringAnswer,
+  createKeyringBody,
+  deletedRing,
+  keyring,
+  putConfigBody,
+  ringAnswer,
+  rotateAnswer,
+  rotateBody,
+} from '../keyring.ts';
+import { pageOf, pageQuery } from '../page.ts';
+import { pathText, requiredText, trueParam } from '../values.ts';
+
+const tag = 'KeyRings';
+const unknownRing = { 404: { description: 'no such KeyRing', schema: errorBody } };
+const byId = z.object({ id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }) });
+
+export const keyringEndpoints = [
+  endpoint({
+    id: 'createKeyring',
+    method: 'POST',
+    path: '/ks/keyrings',
+    tag,
+    summary: 'Make a KeyRing with its first key',
+    access: { kind: 'flag', action: 'keyring.create', about: { from: 'body', field: 'name' } },
+    body: createKeyringBody,
+    answer: createKeyringAnswer,
+  }),
+  endpoint({
+    id: 'listKeyrings',
+    method: 'GET',
+    path: '/ks/keyrings',
+    tag,
+    summary: 'List KeyRings, oldest first',
+    access: { kind: 'flag', action: 'keyring.list' },
+    query: z.object(pageQuery),
+    answer: pageOf(keyring),
+    paginated: true,
+  }),
+  endpoint({
+    id: 'getKeyring',
+    method: 'GET',
+    path: '/ks/keyrings/{ringname}',
+    tag,
+    summary: 'Read a KeyRing',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText }),
+    query: byId,
+    answer: ringAnswer,
+    errors: unknownRing,
+  }),
+  endpoint({
+    id: 'deleteKeyring',
+    method: 'DELETE',
+    path: '/ks/keyrings/{name}',
+    tag,
+    summary: 'Delete a KeyRing; it stays restorable for 30 days',
+    access: { kind: 'flag', action: 'keyring.delete', ring: { from: 'path', param: 'name', byId: false } },
+    params: z.object({ name: pathText }),
+    answer: deletedRing,
+    errors: unknownRing,
+  }),
+  endpoint({
+    id: 'restoreKeyring',
+    method: 'POST',
+    path: '/ks/keyrings/{id}/restore',
+    tag,
+    summary: 'Bring back a deleted KeyRing',
+    access: { kind: 'flag', action: 'keyring.delete', ring: { from: 'deleted-id', param: 'id' } },
+    params: z.object({ id: pathText }),
+    answer: ringAnswer,
+    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
+  }),
+  endpoint({
+    id: 'listKeys',
+    method: 'GET',
+    path: '/ks/keyrings/{ringname}/keys',
+    tag,
+    summary: "List a KeyRing's keys, oldest first",
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText }),
+    query: byId.extend(pageQuery),
+    answer: pageOf(keyListItem),
+    paginated: true,
+    errors: unknownRing,
+  }),
+  endpoint({
+    id: 'getKey',
+    method: 'GET',
+    path: '/ks/keyrings/{ringname}/keys/{keyId}',
+    tag,
+    summary: 'Read a key of a KeyRing',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText, keyId: pathText }),
+    query: byId,
+    answer: key,
+    errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
+  }),
+  endpoint({
+    id: 'rotateKeyring',
+    method: 'POST',
+    path: '/ks/rotate',
+    tag,
+    summary: 'Give a KeyRing a new active key',
+    access: { kind: 'flag', action: 'keyring.rotate', ring: { from: 'body', field: 'ringname' } },
+    body: rotateBody,
+    answer: rotateAnswer,
+    errors: unknownRing,
+  }),
+  endpoint({
+    id: 'getConfig',
+    method: 'GET',
+    path: '/ks/config',
+    tag,
+    summary: "Read a KeyRing's configuration",
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'query', param: 'ringname' } },
+    query: z.object({ ringname: requiredText }),
+    answer: configAnswer,
+    errors: unknownRing,
+  }),
+  endpoint({
+    id: 'putConfig',
+    method: 'PUT',
+    path: '/ks/config',
+    tag,
+    summary: "Change a KeyRing's configuration: what is named is replaced, the rest is kept",
+    access: { kind: 'flag', action: 'keyring.config', ring: { from: 'body', field: 'ringname' } },
+    body: putConfigBody,
+    answer: configAnswer,
+    errors: unknownRing,
+  }),
+] as const;
