@@ -68,11 +68,16 @@ export const tenantMigrations: readonly Migration[] = [
       )`,
       `CREATE TABLE asset_parents (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        asset_id TEXT NOT NULL REFERENCES assets (id) ON DELETE CASCADE,
+        asset_seq INTEGER NOT NULL REFERENCES assets (seq) ON DELETE CASCADE,
+        asset_id TEXT NOT NULL,
         parent_id TEXT NOT NULL,
         UNIQUE (asset_id, parent_id)
       )`,
-      `CREATE INDEX asset_parents_by_parent ON asset_parents (parent_id, asset_id)`,
+      // Children of a parent in order of creation, which is the order that a search answers them in.
+      `CREATE INDEX asset_parents_by_parent ON asset_parents (parent_id, asset_seq)`,
+      // Counted as they come and go: counting a million assets at each encrypt would cost more than the encrypt.
+      `CREATE TABLE counts (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)`,
+      `INSERT INTO counts (name, n) VALUES ('assets', 0)`,
       `CREATE TABLE accounts (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
@@ -104,6 +109,50 @@ export const tenantMigrations: readonly Migration[] = [
         UNIQUE (apikey_id, ring_name)
       )`,
       `CREATE INDEX api_key_rings_by_name ON api_key_rings (ring_name, apikey_id)`,
+    ],
+  },
+  {
+    name: 'users, sessions, invites, password resets',
+    statements: [
+      // The `_key` columns are what is unique and looked up: the text without regard to case. No password hash = invited, not
+      // completed.
+      `CREATE TABLE users (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        username TEXT NOT NULL,
+        username_key TEXT NOT NULL UNIQUE,
+        email TEXT NOT NULL,
+        email_key TEXT NOT NULL UNIQUE,
+        first_name TEXT NOT NULL,
+        last_name TEXT NOT NULL,
+        display_name TEXT NOT NULL,
+        flags TEXT NOT NULL,
+        props TEXT NOT NULL,
+        password_hash TEXT,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL
+      )`,
+      // Ended and expired sessions stay a while, so that who uses one is known. `chain_started_at` is the login that the
+      // refreshes go back to.
+      `CREATE TABLE sessions (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        token_hash TEXT NOT NULL UNIQUE,
+        user_id TEXT NOT NULL,
+        chain_started_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL,
+        ended_at INTEGER
+      )`,
+      `CREATE INDEX sessions_open ON sessions (user_id) WHERE ended_at IS NULL`,
+      `CREATE INDEX sessions_by_expiry ON sessions (expires_at)`,
+      // The newest invite and the newest reset of each user; one that was used or replaced has no row.
+      `CREATE TABLE user_tokens (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL CHECK (kind IN ('invite', 'reset')),
+        token_hash TEXT NOT NULL UNIQUE,
+        user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        expires_at INTEGER NOT NULL,
+        UNIQUE (user_id, kind)
+      )`,
     ],
   },
 ];

@@ -1,0 +1,98 @@
+// The accounts that API keys belong to.
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import { type JsonObject, objectOf, toJson } from './json-column.ts';
+import { pageOf } from './page.ts';
+
+export interface Account {
+  readonly seq: number;
+  readonly id: string;
+  /** Chosen by the client; unique, case-sensitive. */
+  readonly uid: string;
+  readonly notes: string;
+  readonly props: JsonObject;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export type NewAccount = Omit<Account, 'seq'>;
+
+interface AccountRow extends Row {
+  seq: number;
+  id: string;
+  uid: string;
+  notes: string;
+  props: string;
+  created_at: number;
+  updated_at: number;
+}
+
+export type AccountTable = ReturnType<typeof accountTable>;
+
+export function accountTable(sql: Sql) {
+  return {
+    async insert(account: NewAccount): Promise<void> {
+      await sql.run(
+        'INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
+        account.id,
+        account.uid,
+        account.notes,
+        toJson(account.props),
+        account.createdAt,
+        account.updatedAt,
+      );
+    },
+
+    async byId(id: string): Promise<Account | undefined> {
+      const row = await sql.get<AccountRow>('SELECT * FROM accounts WHERE id = ?', id);
+      return row && fromRow(row);
+    },
+
+    async byUid(uid: string): Promise<Account | undefined> {
+      const row = await sql.get<AccountRow>('SELECT * FROM accounts WHERE uid = ?', uid);
+      return row && fromRow(row);
+    },
+
+    /** The oldest first. */
+    async list(page: PageRequest): Promise<Page<Account>> {
+      const rows = await sql.all<AccountRow>(
+        'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?',
+        page.after ?? 0,
+        page.limit + 1,
+      );
+      return pageOf(rows.map(fromRow), page.limit);
+    },
+
+    async count(): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM accounts');
+      return row?.n ?? 0;
+    },
+
+    async update(account: Account): Promise<void> {
+      await sql.run(
+        'UPDATE accounts SET uid = ?, notes = ?, props = ?, updated_at = ? WHERE id = ?',
+        account.uid,
+        account.notes,
+        toJson(account.props),
+        account.updatedAt,
+        account.id,
+      );
+    },
+
+    /** Erases the account; its API keys are the caller's to erase before. */
+    async erase(id: string): Promise<void> {
+      await sql.run('DELETE FROM accounts WHERE id = ?', id);
+    },
+  };
+}
+
+function fromRow(row: AccountRow): Account {
+  return {
+    seq: row.seq,
+    id: row.id,
+    uid: row.uid,
+    notes: row.notes,
+    props: objectOf(row.props),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,110 @@
+// The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import { type JsonObject, objectOf, toJson } from './json-column.ts';
+import { pageOf } from './page.ts';
+import type { RingService } from './rings.ts';
+
+export interface RingKey {
+  readonly seq: number;
+  readonly id: string;
+  readonly ringId: string;
+  readonly algorithm: string;
+  /** Base64 of the encapsulated key and the ciphertext. */
+  readonly wrapped: string;
+  /** Base64 of the HPKE base nonce. */
+  readonly iv: string;
+  readonly props: JsonObject;
+  /** How many encrypts it has served. */
+  readonly encryptCount: number;
+  readonly createdAt: number;
+}
+
+export type NewRingKey = Omit<RingKey, 'seq' | 'encryptCount'>;
+
+/** An active key, and of its ring what an encrypt looks at. */
+export interface ActiveKey extends RingKey {
+  readonly maxEncryptCount: number;
+}
+
+interface RingKeyRow extends Row {
+  seq: number;
+  id: string;
+  ring_id: string;
+  algorithm: string;
+  wrapped: string;
+  iv: string;
+  props: string;
+  encrypt_count: number;
+  created_at: number;
+}
+
+export type RingKeyTable = ReturnType<typeof ringKeyTable>;
+
+export function ringKeyTable(sql: Sql) {
+  return {
+    async insert(key: NewRingKey): Promise<void> {
+      await sql.run(
+        `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
+        key.id,
+        key.ringId,
+        key.algorithm,
+        key.wrapped,
+        key.iv,
+        toJson(key.props),
+        key.createdAt,
+      );
+    },
+
+    /** The key of that id, if it is one of that ring. */
+    async byId(ringId: string, id: string): Promise<RingKey | undefined> {
+      const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ? AND ring_id = ?', id, ringId);
+      return row && fromRow(row);
+    },
+
+    /** The active key of the ring of that lower-case name, unless deleted: one statement, for the encrypt path. */
+    async activeOf(service: RingService, ringName: string): Promise<ActiveKey | undefined> {
+      const row = await sql.get<RingKeyRow & { max_encrypt_count: number }>(
+        `SELECT k.*, r.max_encrypt_count FROM rings r JOIN ring_keys k ON k.id = r.active_key
+          WHERE r.service = ? AND r.name = ? AND r.deleted_at IS NULL`,
+        service,
+        ringName,
+      );
+      return row && { ...fromRow(row), maxEncryptCount: row.max_encrypt_count };
+    },
+
+    async countEncrypt(id: string): Promise<void> {
+      await sql.run('UPDATE ring_keys SET encrypt_count = encrypt_count + 1 WHERE id = ?', id);
+    },
+
+    /** The oldest first. */
+    async list(ringId: string, page: PageRequest): Promise<Page<RingKey>> {
+      const rows = await sql.all<RingKeyRow>(
+        'SELECT * FROM ring_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        ringId,
+        page.after ?? 0,
+        page.limit + 1,
+      );
+      return pageOf(rows.map(fromRow), page.limit);
+    },
+
+    async count(ringId: string): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM ring_keys WHERE ring_id = ?', ringId);
+      return row?.n ?? 0;
+    },
+  };
+}
+
+function fromRow(row: RingKeyRow): RingKey {
+  return {
+    seq: row.seq,
+    id: row.id,
+    ringId: row.ring_id,
+    algorithm: row.algorithm,
+    wrapped: row.wrapped,
+    iv: row.iv,
+    props: objectOf(row.props),
+    encryptCount: row.encrypt_count,
+    createdAt: row.created_at,
+  };
+}

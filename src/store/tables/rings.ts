@@ -1,0 +1,177 @@
+// The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import { type JsonObject, objectOf, toJson } from './json-column.ts';
+import { pageOf } from './page.ts';
+
+export type RingService = 'ks' | 'asym';
+
+export interface Ring {
+  readonly seq: number;
+  readonly id: string;
+  readonly service: RingService;
+  /** Lower case. */
+  readonly name: string;
+  readonly displayName: string;
+  readonly algorithm: string;
+  /** The id of the key that encrypts. */
+  readonly activeKey: string;
+  /** How keys are wrapped to `publicKey`. */
+  readonly kem: string;
+  /** Base64 SPKI DER. */
+  readonly publicKey: string;
+  readonly props: JsonObject;
+  /** The props that new keys get. */
+  readonly keyProps: JsonObject;
+  readonly maxEncryptCount: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly deletedAt: number | undefined;
+}
+
+export type NewRing = Omit<Ring, 'seq' | 'deletedAt'>;
+
+export interface RingChange {
+  readonly props: JsonObject;
+  readonly keyProps: JsonObject;
+  readonly maxEncryptCount: number;
+  readonly updatedAt: number;
+}
+
+interface RingRow extends Row {
+  seq: number;
+  id: string;
+  service: RingService;
+  name: string;
+  display_name: string;
+  algorithm: string;
+  active_key: string;
+  kem: string;
+  public_key: string;
+  props: string;
+  key_props: string;
+  max_encrypt_count: number;
+  created_at: number;
+  updated_at: number;
+  deleted_at: number | null;
+}
+
+export type RingTable = ReturnType<typeof ringTable>;
+
+export function ringTable(sql: Sql) {
+  return {
+    async insert(ring: NewRing): Promise<void> {
+      await sql.run(
+        `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+          max_encrypt_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ring.id,
+        ring.service,
+        ring.name,
+        ring.displayName,
+        ring.algorithm,
+        ring.activeKey,
+        ring.kem,
+        ring.publicKey,
+        toJson(ring.props),
+        toJson(ring.keyProps),
+        ring.maxEncryptCount,
+        ring.createdAt,
+        ring.updatedAt,
+      );
+    },
+
+    /** The ring of that lower-case name, unless deleted. */
+    async byName(service: RingService, name: string): Promise<Ring | undefined> {
+      return ringOf(
+        await sql.get<RingRow>(
+          'SELECT * FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL',
+          service,
+          name,
+        ),
+      );
+    },
+
+    /** The ring of that id, deleted or not. */
+    async byId(service: RingService, id: string): Promise<Ring | undefined> {
+      return ringOf(await sql.get<RingRow>('SELECT * FROM rings WHERE id = ? AND service = ?', id, service));
+    },
+
+    /** The oldest first, without the deleted ones. */
+    async list(service: RingService, page: PageRequest): Promise<Page<Ring>> {
+      const rows = await sql.all<RingRow>(
+        'SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
+        page.after ?? 0,
+        service,
+        page.limit + 1,
+      );
+      return pageOf(rows.map(fromRow), page.limit);
+    },
+
+    /** Of both services, without the deleted ones. */
+    async count(): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NULL');
+      return row?.n ?? 0;
+    },
+
+    async setActiveKey(id: string, keyId: string, updatedAt: number): Promise<void> {
+      await sql.run('UPDATE rings SET active_key = ?, updated_at = ? WHERE id = ?', keyId, updatedAt, id);
+    },
+
+    async update(id: string, change: RingChange): Promise<void> {
+      await sql.run(
+        'UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, updated_at = ? WHERE id = ?',
+        toJson(change.props),
+        toJson(change.keyProps),
+        change.maxEncryptCount,
+        change.updatedAt,
+        id,
+      );
+    },
+
+    async markDeleted(id: string, deletedAt: number): Promise<void> {
+      await sql.run('UPDATE rings SET deleted_at = ? WHERE id = ?', deletedAt, id);
+    },
+
+    async unmarkDeleted(id: string): Promise<void> {
+      await sql.run('UPDATE rings SET deleted_at = NULL WHERE id = ?', id);
+    },
+
+    /** Ids of rings deleted at or before that time. */
+    async deletedUntil(time: number): Promise<string[]> {
+      const rows = await sql.all<{ id: string }>(
+        'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY seq',
+        time,
+      );
+      return rows.map((row) => row.id);
+    },
+
+    /** Erases the ring and its keys. */
+    async erase(id: string): Promise<void> {
+      await sql.run('DELETE FROM ring_keys WHERE ring_id = ?', id);
+      await sql.run('DELETE FROM rings WHERE id = ?', id);
+    },
+  };
+}
+
+function ringOf(row: RingRow | undefined): Ring | undefined {
+  return row && fromRow(row);
+}
+
+function fromRow(row: RingRow): Ring {
+  return {
+    seq: row.seq,
+    id: row.id,
+    service: row.service,
+    name: row.name,
+    displayName: row.display_name,
+    algorithm: row.algorithm,
+    activeKey: row.active_key,
+    kem: row.kem,
+    publicKey: row.public_key,
+    props: objectOf(row.props),
+    keyProps: objectOf(row.key_props),
+    maxEncryptCount: row.max_encrypt_count,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at ?? undefined,
+  };
+}

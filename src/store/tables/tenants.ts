@@ -1,0 +1,110 @@
+// The tenants of the appliance, in its own database. A deleted tenant stays, out of sight, until it is purged.
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import { type JsonObject, objectOf, textsOf, toJson } from './json-column.ts';
+import { pageOf } from './page.ts';
+
+export interface TenantRecord {
+  readonly seq: number;
+  readonly id: string;
+  readonly name: string;
+  /** The random name of its directory. */
+  readonly dir: string;
+  /** Lower case, without ports; `*` answers what no other tenant lists. */
+  readonly hosts: readonly string[];
+  /** The most of each kind that it may have. */
+  readonly limits: JsonObject;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly deletedAt: number | undefined;
+}
+
+export type NewTenant = Omit<TenantRecord, 'seq' | 'deletedAt'>;
+
+interface TenantRow extends Row {
+  seq: number;
+  id: string;
+  name: string;
+  dir: string;
+  hosts: string;
+  limits: string;
+  created_at: number;
+  updated_at: number;
+  deleted_at: number | null;
+}
+
+export type TenantTable = ReturnType<typeof tenantTable>;
+
+export function tenantTable(sql: Sql) {
+  return {
+    async insert(tenant: NewTenant): Promise<void> {
+      await sql.run(
+        'INSERT INTO tenants (id, name, dir, hosts, limits, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        tenant.id,
+        tenant.name,
+        tenant.dir,
+        toJson(tenant.hosts),
+        toJson(tenant.limits),
+        tenant.createdAt,
+        tenant.updatedAt,
+      );
+    },
+
+    /** The tenant of that name, unless deleted. */
+    async byName(name: string): Promise<TenantRecord | undefined> {
+      const row = await sql.get<TenantRow>('SELECT * FROM tenants WHERE name = ? AND deleted_at IS NULL', name);
+      return row && fromRow(row);
+    },
+
+    /** The tenant of that id, deleted or not. */
+    async byId(id: string): Promise<TenantRecord | undefined> {
+      const row = await sql.get<TenantRow>('SELECT * FROM tenants WHERE id = ?', id);
+      return row && fromRow(row);
+    },
+
+    /** The oldest first, without the deleted ones. */
+    async list(page: PageRequest): Promise<Page<TenantRecord>> {
+      const rows = await sql.all<TenantRow>(
+        'SELECT * FROM tenants WHERE seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
+        page.after ?? 0,
+        page.limit + 1,
+      );
+      return pageOf(rows.map(fromRow), page.limit);
+    },
+
+    /** All of them, the deleted ones too. */
+    async all(): Promise<TenantRecord[]> {
+      return (await sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq')).map(fromRow);
+    },
+
+    /** Writes name, hosts, limits, `updatedAt` and `deletedAt`. */
+    async update(tenant: TenantRecord): Promise<void> {
+      await sql.run(
+        'UPDATE tenants SET name = ?, hosts = ?, limits = ?, updated_at = ?, deleted_at = ? WHERE id = ?',
+        tenant.name,
+        toJson(tenant.hosts),
+        toJson(tenant.limits),
+        tenant.updatedAt,
+        tenant.deletedAt ?? null,
+        tenant.id,
+      );
+    },
+
+    async erase(id: string): Promise<void> {
+      await sql.run('DELETE FROM tenants WHERE id = ?', id);
+    },
+  };
+}
+
+function fromRow(row: TenantRow): TenantRecord {
+  return {
+    seq: row.seq,
+    id: row.id,
+    name: row.name,
+    dir: row.dir,
+    hosts: textsOf(row.hosts),
+    limits: objectOf(row.limits),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at ?? undefined,
+  };
+}
