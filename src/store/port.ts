@@ -5,6 +5,9 @@ import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
+import type { SessionTable } from './tables/sessions.ts';
+import type { UserTokenTable } from './tables/user-tokens.ts';
+import type { UserTable } from './tables/users.ts';
 
 /** One entry of the activity log, before the log gives it its place. */
 export interface ActivityInput {
@@ -48,6 +51,9 @@ export interface Tables {
   readonly assets: AssetTable;
   readonly accounts: AccountTable;
   readonly apiKeys: ApiKeyTable;
+  readonly users: UserTable;
+  readonly sessions: SessionTable;
+  readonly userTokens: UserTokenTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

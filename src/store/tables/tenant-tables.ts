@@ -6,6 +6,9 @@ import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
 import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
+import { sessionTable } from './sessions.ts';
+import { userTokenTable } from './user-tokens.ts';
+import { userTable } from './users.ts';
 
 export function tenantTables(sql: Sql): Tables {
   return {
@@ -14,5 +17,8 @@ export function tenantTables(sql: Sql): Tables {
     assets: assetTable(sql),
     accounts: accountTable(sql),
     apiKeys: apiKeyTable(sql),
+    users: userTable(sql),
+    sessions: sessionTable(sql),
+    userTokens: userTokenTable(sql),
   };
 }

@@ -3,39 +3,39 @@ import type { Row, Sql } from '../sql.ts';
 
 export type UserTokenKind = 'invite' | 'reset';
 
-export interface UserTokenRecord {
+export interface UserToken {
   readonly kind: UserTokenKind;
   readonly tokenHash: string;
   readonly userId: string;
   readonly expiresAt: number;
 }
 
-export interface UserTokenTable {
-  /** Adds a token in place of the one of that user and kind. */
-  replace(token: UserTokenRecord): Promise<void>;
-  find(kind: UserTokenKind, tokenHash: string): Promise<UserTokenRecord | undefined>;
-  remove(userId: string, kind: UserTokenKind): Promise<void>;
+interface UserTokenRow extends Row {
+  user_id: string;
+  expires_at: number;
 }
 
-type UserTokenRow = Row & { user_id: string; expires_at: number };
+export type UserTokenTable = ReturnType<typeof userTokenTable>;
 
-export function userTokenTable(sql: Sql): UserTokenTable {
-  async function remove(userId: string, kind: UserTokenKind): Promise<void> {
+export function userTokenTable(sql: Sql) {
+  async function erase(userId: string, kind: UserTokenKind): Promise<void> {
     await sql.run('DELETE FROM user_tokens WHERE user_id = ? AND kind = ?', userId, kind);
   }
 
   return {
-    async replace({ kind, tokenHash, userId, expiresAt }) {
-      await remove(userId, kind);
+    /** Adds a token in place of the one of that user and kind. */
+    async replace(token: UserToken): Promise<void> {
+      await erase(token.userId, token.kind);
       await sql.run(
         'INSERT INTO user_tokens (kind, token_hash, user_id, expires_at) VALUES (?, ?, ?, ?)',
-        kind,
-        tokenHash,
-        userId,
-        expiresAt,
+        token.kind,
+        token.tokenHash,
+        token.userId,
+        token.expiresAt,
       );
     },
-    async find(kind, tokenHash) {
+
+    async byHash(kind: UserTokenKind, tokenHash: string): Promise<UserToken | undefined> {
       const row = await sql.get<UserTokenRow>(
         'SELECT user_id, expires_at FROM user_tokens WHERE kind = ? AND token_hash = ?',
         kind,
@@ -43,6 +43,7 @@ export function userTokenTable(sql: Sql): UserTokenTable {
       );
       return row && { kind, tokenHash, userId: row.user_id, expiresAt: row.expires_at };
     },
-    remove,
+
+    erase,
   };
 }
