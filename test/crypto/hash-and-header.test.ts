@@ -1,0 +1,239 @@
+// The hash and the header of an encrypt: round trips, what each altered bit does, other tenants, other epochs.
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { openXChaCha } from '../../src/crypto/aead.ts';
+import { fromBase64Url, toBase64Url, toHex, utf8 } from '../../src/crypto/encoding.ts';
+import { decodeHeader, encodeHeader, inspectHeader } from '../../src/crypto/header.ts';
+import { hkdfSha256 } from '../../src/crypto/hkdf.ts';
+import { openKeyHash, type SealingKeys, sealKeyHash } from '../../src/crypto/key-hash.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { idFromBytes, idToBytes } from '../../src/crypto/ulid.ts';
+import { KmsError } from '../../src/errors.ts';
+
+const newId = (prefix: string): string => idFromBytes(prefix, systemRandom(16));
+const bytesOf = (text: string): Uint8Array => fromBase64Url(text) ?? assert.fail('not base64url');
+
+function keysOf(epochs: readonly number[], secret = systemRandom(32)): SealingKeys {
+  const held = new Map(
+    epochs.flatMap((epoch) =>
+      ['hash', 'header'].map((label) => [`${label} ${epoch}`, hkdfSha256(secret, `${label} ${epoch}`, 32)] as const),
+    ),
+  );
+  const current = Math.max(...epochs);
+  return {
+    epoch: current,
+    key(label, epoch = current) {
+      const key = held.get(`${label} ${epoch}`);
+      if (!key) throw new KmsError('not-found', 'no such epoch');
+      return key;
+    },
+  };
+}
+
+const keys = keysOf([1]);
+const ringId = newId('ring');
+const keyId = newId('key');
+const asset = { id: newId('asset'), version: 0xfffffffe, signature: systemRandom(64) };
+
+function withBit(text: string, bit: number): string {
+  const bytes = bytesOf(text);
+  bytes[bit >>> 3] = (bytes[bit >>> 3] ?? 0) ^ (1 << (bit & 7));
+  return toBase64Url(bytes);
+}
+
+test('a hash gives back ring and key, is new each time and URL-safe', () => {
+  const seen = new Set<string>();
+  for (let i = 0; i < 100; i++) {
+    const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+    assert.match(hash, /^[A-Za-z0-9_-]{100}$/);
+    assert.deepEqual(openKeyHash(keys, hash), { ringId, keyId });
+    seen.add(hash);
+  }
+  assert.equal(seen.size, 100);
+});
+
+test('a hash is laid out as docs/formats.md has it', () => {
+  const bytes = bytesOf(sealKeyHash(keysOf([1, 0x0203]), ringId, keyId, systemRandom));
+  assert.equal(toHex(bytes.subarray(0, 3)), '010203');
+  const own = keysOf([7]);
+  const raw = bytesOf(sealKeyHash(own, ringId, keyId, systemRandom));
+  const associated = new Uint8Array([...utf8('kms/hash/v1'), 1, 0, 7]);
+  const plain = openXChaCha(own.key('hash'), raw.subarray(3, 27), raw.subarray(27), associated);
+  assert.deepEqual(plain, new Uint8Array([...(idToBytes('ring', ringId) ?? []), ...(idToBytes('key', keyId) ?? [])]));
+});
+
+test('every altered bit makes a hash unreadable', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  for (let bit = 0; bit < 600; bit++) assert.equal(openKeyHash(keys, withBit(hash, bit)), undefined, `bit ${bit}`);
+});
+
+test('texts that are no hash are unreadable, not errors', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const wrong = [
+    '',
+    'a',
+    hash.slice(1),
+    `${hash}A`,
+    hash.slice(0, -4),
+    `${hash}AAAA`,
+    `${hash}=`,
+    ` ${hash}`,
+    hash.replace(/.$/, '\n'),
+    hash.replace(/.$/, 'é'),
+    'A'.repeat(100),
+    'x'.repeat(100_000),
+  ];
+  for (const text of wrong) assert.equal(openKeyHash(keys, text), undefined);
+  fc.assert(fc.property(fc.string({ maxLength: 130 }), (text) => assert.equal(openKeyHash(keys, text), undefined)));
+});
+
+test('a hash belongs to its tenant and outlives new epochs', () => {
+  const secret = systemRandom(32);
+  const old = keysOf([1], secret);
+  const rekeyed = keysOf([1, 2], secret);
+  const onlyNew = keysOf([2], secret);
+  const before = sealKeyHash(old, ringId, keyId, systemRandom);
+  const after = sealKeyHash(rekeyed, ringId, keyId, systemRandom);
+  assert.deepEqual(openKeyHash(rekeyed, before), { ringId, keyId });
+  assert.deepEqual(openKeyHash(rekeyed, after), { ringId, keyId });
+  assert.equal(openKeyHash(old, after), undefined);
+  assert.equal(openKeyHash(onlyNew, before), undefined);
+  assert.equal(openKeyHash(keysOf([1]), before), undefined);
+});
+
+test('what a tenant key source throws for other reasons goes on up', () => {
+  const broken: SealingKeys = {
+    epoch: 1,
+    key() {
+      throw new KmsError('sealed', 'sealed');
+    },
+  };
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  assert.throws(() => openKeyHash(broken, hash), { code: 'sealed' });
+  assert.throws(() => decodeHeader(broken, encodeHeader(keys, { hash })), { code: 'sealed' });
+});
+
+test('a header without asset', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, { hash });
+  assert.match(header, /^[A-Za-z0-9_-]{124}$/);
+  assert.deepEqual(decodeHeader(keys, header), { version: 1, hash, hasAsset: false, intact: true });
+  assert.deepEqual(inspectHeader(header), { version: 1, hash, hasAsset: false });
+});
+
+test('a header with asset', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, { hash, asset });
+  assert.match(header, /^[A-Za-z0-9_-]{258}$/);
+  const decoded = decodeHeader(keys, header);
+  assert.deepEqual(decoded, { version: 1, hash, hasAsset: true, intact: true, asset: { ...asset, intact: true } });
+  assert.deepEqual(inspectHeader(header), {
+    version: 1,
+    hash,
+    hasAsset: true,
+    assetId: asset.id,
+    assetVersion: asset.version,
+  });
+});
+
+test('a header is laid out as docs/formats.md has it', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const bytes = Buffer.from(bytesOf(encodeHeader(keys, { hash, asset })));
+  const mac = (...parts: Uint8Array[]): Buffer =>
+    createHmac('sha256', keys.key('header')).update(Buffer.concat(parts)).digest().subarray(0, 16);
+  const hashBytes = bytesOf(hash);
+  const version = Buffer.from([0xff, 0xff, 0xff, 0xfe]);
+  const assetId = idToBytes('asset', asset.id) ?? assert.fail('no id');
+  const expected = Buffer.concat([
+    Buffer.from([1, 1]),
+    hashBytes,
+    mac(utf8('kms/header/v1'), Buffer.from([1, 1]), hashBytes),
+    assetId,
+    version,
+    asset.signature,
+    mac(utf8('kms/header-asset/v1'), hashBytes, assetId, version, asset.signature),
+  ]);
+  assert.equal(bytes.toString('hex'), expected.toString('hex'));
+});
+
+test('each altered bit of a header without asset: not decodable, or decodable and not intact', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, { hash });
+  for (let bit = 0; bit < 93 * 8; bit++) {
+    const decoded = decodeHeader(keys, withBit(header, bit));
+    const byte = bit >>> 3;
+    // Version, flags, and the hash's version and epoch: without them nothing can be checked.
+    if (byte < 5) assert.equal(decoded, undefined, `bit ${bit}`);
+    else assert.equal(decoded?.intact, false, `bit ${bit}`);
+  }
+});
+
+test('each altered bit of the asset part leaves the rest of the header intact', () => {
+  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, { hash, asset });
+  for (let bit = 0; bit < 193 * 8; bit++) {
+    const decoded = decodeHeader(keys, withBit(header, bit));
+    const byte = bit >>> 3;
+    if (byte < 5) assert.equal(decoded, undefined, `bit ${bit}`);
+    else if (byte < 93) assert.equal(decoded?.intact, false, `bit ${bit}`);
+    else {
+      assert.equal(decoded?.intact, true, `bit ${bit}`);
+      assert.equal(decoded?.asset?.intact, false, `bit ${bit}`);
+    }
+  }
+});
+
+test('spare bits of the last character are not spare', () => {
+  const header = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  const last = alphabet.indexOf(header.slice(-1));
+  assert.equal(last & 15, 0);
+  for (let spare = 1; spare < 16; spare++) {
+    const text = header.slice(0, -1) + alphabet.charAt(last | spare);
+    assert.equal(decodeHeader(keys, text), undefined);
+    assert.equal(inspectHeader(text), undefined);
+  }
+});
+
+test('an asset part moved to another header, or cut off, is found', () => {
+  const one = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const two = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const mixed = decodeHeader(
+    keys,
+    toBase64Url(new Uint8Array([...bytesOf(one).subarray(0, 93), ...bytesOf(two).subarray(93)])),
+  );
+  assert.equal(mixed?.intact, true);
+  assert.equal(mixed?.asset?.intact, false);
+  const cut = bytesOf(one).slice(0, 93);
+  assert.equal(decodeHeader(keys, toBase64Url(cut)), undefined);
+  assert.equal(decodeHeader(keys, toBase64Url(cut.with(1, 0)))?.intact, false);
+});
+
+test('texts that are no header are not decodable, whatever their length', () => {
+  const header = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom) });
+  for (let length = 0; length < header.length; length++)
+    assert.equal(decodeHeader(keys, header.slice(0, length)), undefined);
+  for (const text of [
+    `${header}A`,
+    `${header}AAAA`,
+    `${header}=`,
+    ` ${header}`,
+    'A'.repeat(124),
+    'A'.repeat(258),
+    'x'.repeat(100_000),
+  ]) {
+    assert.equal(decodeHeader(keys, text), undefined);
+    assert.equal(inspectHeader(text), undefined);
+  }
+});
+
+test('headers follow the epoch of their hash', () => {
+  const secret = systemRandom(32);
+  const hash = sealKeyHash(keysOf([1], secret), ringId, keyId, systemRandom);
+  const rekeyed = keysOf([1, 2], secret);
+  assert.equal(decodeHeader(rekeyed, encodeHeader(rekeyed, { hash }))?.intact, true);
+  assert.equal(decodeHeader(keysOf([2], secret), encodeHeader(rekeyed, { hash })), undefined);
+  assert.equal(decodeHeader(keysOf([1]), encodeHeader(rekeyed, { hash }))?.intact, false);
+});
