@@ -1,0 +1,196 @@
+// One transaction after the other on the state in memory: begin, run, commit or take back. It keeps what a transaction
+// wrote, for whoever makes that durable, and knows nothing of how that happens.
+import { KmsError } from '../errors.ts';
+import type { ActivityInput, Transaction } from './port.ts';
+import type { Row, Sql, SqlValue } from './sql.ts';
+import type { State, Statement } from './state.ts';
+
+/** The part of the activity log that a transaction needs. */
+export interface Staging {
+  /** Gives the record its place and answers its canonical line. */
+  stage(input: ActivityInput): string;
+  readonly stagedCount: number;
+  /** Takes back what was staged after the first `toCount` (default: all). */
+  discardStaged(toCount?: number): void;
+  /** The staged records are now part of the log in memory. */
+  commitStaged(): void;
+}
+
+/** What a transaction wrote, valid until the next one begins. */
+export interface Written {
+  readonly statements: readonly Statement[];
+  /** Of each statement, in the same order. */
+  readonly params: readonly (readonly SqlValue[])[];
+  readonly lines: readonly string[];
+}
+
+type Mode = 'idle' | 'transaction' | 'peek';
+
+/** Thrown where the state in memory can no longer be trusted to hold what was committed and nothing else. */
+export class StateLost extends KmsError {
+  constructor(cause: unknown) {
+    super('internal', 'the database in memory did not take a commit or a rollback', { cause });
+  }
+}
+
+export class Session<T extends object> {
+  readonly written: Written;
+  readonly #state: State;
+  readonly #staging: Staging;
+  readonly #tables: T;
+  readonly #transaction: Transaction<T>;
+  readonly #statements: Statement[] = [];
+  readonly #params: SqlValue[][] = [];
+  readonly #lines: string[] = [];
+  #mode: Mode = 'idle';
+  #depth = 0;
+
+  constructor(state: State, tables: (sql: Sql) => T, staging: Staging) {
+    this.#state = state;
+    this.#staging = staging;
+    this.written = { statements: this.#statements, params: this.#params, lines: this.#lines };
+    this.#tables = tables({
+      get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
+      all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
+      run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
+    });
+    this.#transaction = {
+      ...this.#tables,
+      savepoint: (fn) => this.#savepoint(fn),
+      record: (activity) => {
+        if (this.#mode !== 'transaction') throw outside();
+        this.#lines.push(this.#staging.stage(activity));
+      },
+    };
+  }
+
+  /** Whether the last transaction has anything to make durable. */
+  get wrote(): boolean {
+    return this.#statements.length > 0 || this.#lines.length > 0;
+  }
+
+  /** Runs one transaction to its commit in memory. Never call it while another is under way. */
+  async run<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
+    this.#clear();
+    this.#state.control('BEGIN');
+    this.#mode = 'transaction';
+    let result: R;
+    try {
+      result = await fn(this.#transaction);
+      if (this.#depth !== 0) throw new KmsError('internal', 'a transaction ended inside a savepoint');
+    } catch (error) {
+      this.#mode = 'idle';
+      this.#rollBack();
+      throw error;
+    }
+    this.#mode = 'idle';
+    try {
+      this.#state.control('COMMIT');
+    } catch (cause) {
+      this.#rollBack();
+      throw new StateLost(cause);
+    }
+    this.#staging.commitStaged();
+    return result;
+  }
+
+  /** Looks, between transactions; writing is refused. */
+  async peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
+    this.#mode = 'peek';
+    try {
+      return await fn(this.#tables);
+    } finally {
+      this.#mode = 'idle';
+    }
+  }
+
+  /** Runs a statement that writes, inside a transaction. */
+  write(text: string, params: SqlValue[]): number {
+    if (this.#mode !== 'transaction') throw outside();
+    const statement = this.#state.statement(text);
+    const changed = this.#state.run(statement, params);
+    this.#keep(statement, params);
+    return changed;
+  }
+
+  #get<R extends Row>(text: string, params: SqlValue[]): R | undefined {
+    const statement = this.#readable(text);
+    const row = this.#state.get<R>(statement, params);
+    if (!statement.reads) this.#keep(statement, params);
+    return row;
+  }
+
+  #all<R extends Row>(text: string, params: SqlValue[]): R[] {
+    const statement = this.#readable(text);
+    const rows = this.#state.all<R>(statement, params);
+    if (!statement.reads) this.#keep(statement, params);
+    return rows;
+  }
+
+  #readable(text: string): Statement {
+    const statement = this.#state.statement(text);
+    if (this.#mode === 'idle' || (this.#mode === 'peek' && !statement.reads)) throw outside();
+    return statement;
+  }
+
+  #keep(statement: Statement, params: SqlValue[]): void {
+    this.#statements.push(statement);
+    this.#params.push(params);
+  }
+
+  async #savepoint<R>(fn: () => Promise<R>): Promise<R> {
+    if (this.#mode !== 'transaction') throw outside();
+    const depth = ++this.#depth;
+    const statements = this.#statements.length;
+    const lines = this.#lines.length;
+    const staged = this.#staging.stagedCount;
+    this.#state.control(`SAVEPOINT s${depth}`);
+    let result: R;
+    try {
+      result = await fn();
+      this.#inStep(depth);
+    } catch (error) {
+      this.#inStep(depth);
+      this.#state.control(`ROLLBACK TO s${depth}`);
+      this.#state.control(`RELEASE s${depth}`);
+      this.#statements.length = statements;
+      this.#params.length = statements;
+      this.#lines.length = lines;
+      this.#staging.discardStaged(staged);
+      this.#depth--;
+      throw error;
+    }
+    this.#state.control(`RELEASE s${depth}`);
+    this.#depth--;
+    return result;
+  }
+
+  /** Savepoints nest; side by side they would take back each other's writes. */
+  #inStep(depth: number): void {
+    if (this.#depth === depth && this.#mode === 'transaction') return;
+    // No later savepoint can match any more, and the transaction fails at its end.
+    this.#depth = Number.POSITIVE_INFINITY;
+    throw new KmsError('internal', 'savepoints of one transaction must nest, not run side by side');
+  }
+
+  #rollBack(): void {
+    this.#clear();
+    this.#staging.discardStaged();
+    try {
+      this.#state.control('ROLLBACK');
+    } catch (cause) {
+      throw new StateLost(cause);
+    }
+  }
+
+  #clear(): void {
+    this.#statements.length = 0;
+    this.#params.length = 0;
+    this.#lines.length = 0;
+    this.#depth = 0;
+  }
+}
+
+function outside(): KmsError {
+  return new KmsError('internal', 'a write, or a look at a table, outside a transaction');
+}

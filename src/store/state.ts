@@ -1,0 +1,200 @@
+// The database in memory: SQLite in WebAssembly (sql.js), opened from nothing or from an image, with its statements kept
+// prepared by their text. It knows nothing of logs and files; whoever drives it decides what becomes durable.
+import initSqlJs from 'sql.js';
+import { KmsError } from '../errors.ts';
+import type { Row, SqlValue } from './sql.ts';
+
+type SqlJs = Awaited<ReturnType<typeof initSqlJs>>;
+type Database = InstanceType<SqlJs['Database']>;
+type Prepared = ReturnType<Database['prepare']>;
+
+let library: Promise<SqlJs> | undefined;
+
+/** Loads sql.js once for the process; `wasm` is the content of its sql-wasm.wasm. */
+export function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
+  if (!library) {
+    // Cast: emscripten wants an ArrayBuffer by its types and takes a view as well.
+    library = initSqlJs({ wasmBinary: wasm as ArrayBuffer });
+    library.catch(() => {
+      library = undefined;
+    });
+  }
+  return library;
+}
+
+/** A prepared statement. `logged` and `place` belong to whoever writes the log: the numbering that `place` counts in. */
+export interface Statement {
+  readonly text: string;
+  readonly prepared: Prepared;
+  /** Changes nothing, so that it needs no place in a log. */
+  readonly reads: boolean;
+  columns: readonly string[] | undefined;
+  logged: object | undefined;
+  place: number;
+}
+
+// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction.
+const pragmas = [
+  'PRAGMA locking_mode = EXCLUSIVE',
+  'PRAGMA journal_mode = MEMORY',
+  'PRAGMA synchronous = OFF',
+  'PRAGMA temp_store = MEMORY',
+  'PRAGMA cache_size = -262144',
+  'PRAGMA foreign_keys = ON',
+].join(';');
+
+const readsOnly = /^\s*(?:SELECT|VALUES)\b/i;
+const readsWith = /^\s*WITH\b/i;
+const writes = /\b(?:INSERT|UPDATE|DELETE|REPLACE)\b/i;
+const control =
+  /^\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM|ANALYZE|REINDEX|EXPLAIN)\b/i;
+const versionText = /^PRAGMA user_version = \d+$/;
+// What a replay of the log could answer otherwise than the first run did, or what leaves a part of a failed statement behind.
+const unrepeatable =
+  /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
+
+export class State {
+  readonly #database: Database;
+  readonly #statements = new Map<string, Statement>();
+  #open = true;
+
+  constructor(library: SqlJs, image?: Uint8Array) {
+    this.#database = new library.Database(image);
+    this.#database.run(pragmas);
+  }
+
+  /** The statement for `text`, prepared once. Refuses what a log could not repeat, and more than one statement. */
+  statement(text: string): Statement {
+    const known = this.#statements.get(text);
+    if (known) return known;
+    if (control.test(text) && !versionText.test(text))
+      throw new KmsError('internal', `a statement that tables may not run: ${text}`);
+    const reads = readsOnly.test(text) || (readsWith.test(text) && !writes.test(text));
+    if (!reads && unrepeatable.test(text)) throw new KmsError('internal', `not repeatable from a log: ${text}`);
+    return this.#prepare(text, reads);
+  }
+
+  #prepare(text: string, reads: boolean): Statement {
+    let prepared: Prepared;
+    try {
+      prepared = this.#database.prepare(text);
+    } catch (cause) {
+      throw sqlError(cause);
+    }
+    if (text.slice(prepared.getSQL().length).trim() !== '') {
+      prepared.free();
+      throw new KmsError('internal', `more than one statement in one text: ${text}`);
+    }
+    const statement = { text, prepared, reads, columns: undefined, logged: undefined, place: 0 };
+    this.#statements.set(text, statement);
+    return statement;
+  }
+
+  get<R extends Row>(statement: Statement, params: SqlValue[]): R | undefined {
+    const { prepared } = statement;
+    try {
+      bind(statement, params);
+      const row = prepared.step() ? this.#row<R>(statement) : undefined;
+      // A statement that writes and answers rows (RETURNING) is run to its end.
+      if (row && !statement.reads) while (prepared.step());
+      return row;
+    } catch (cause) {
+      throw sqlError(cause);
+    } finally {
+      prepared.reset();
+    }
+  }
+
+  all<R extends Row>(statement: Statement, params: SqlValue[]): R[] {
+    const { prepared } = statement;
+    const rows: R[] = [];
+    try {
+      bind(statement, params);
+      while (prepared.step()) rows.push(this.#row<R>(statement));
+      return rows;
+    } catch (cause) {
+      throw sqlError(cause);
+    } finally {
+      prepared.reset();
+    }
+  }
+
+  run(statement: Statement, params: SqlValue[]): number {
+    const { prepared } = statement;
+    try {
+      bind(statement, params);
+      while (prepared.step());
+    } catch (cause) {
+      throw sqlError(cause);
+    } finally {
+      prepared.reset();
+    }
+    return this.#database.getRowsModified();
+  }
+
+  #row<R extends Row>(statement: Statement): R {
+    const values = statement.prepared.get();
+    statement.columns ??= statement.prepared.getColumnNames();
+    const { columns } = statement;
+    const row: Row = {};
+    // Cast: no column holds bytes (see SqlValue), so no value is a Uint8Array.
+    for (let i = 0; i < columns.length; i++) row[columns[i] ?? ''] = values[i] as SqlValue;
+    return row as R;
+  }
+
+  /** Runs a constant statement of the driver itself: begin, commit, savepoints. */
+  control(text: string): void {
+    const statement = this.#statements.get(text) ?? this.#prepare(text, true);
+    try {
+      statement.prepared.step();
+    } catch (cause) {
+      throw sqlError(cause);
+    } finally {
+      statement.prepared.reset();
+    }
+  }
+
+  /** How many migrations the schema has behind it. */
+  get schemaVersion(): number {
+    const row = this.get<{ user_version: number }>(this.#prepare('PRAGMA user_version', true), []);
+    return row?.user_version ?? 0;
+  }
+
+  /** The whole database as bytes. Frees every prepared statement: for the end of a checkpoint only. */
+  image(): Uint8Array {
+    this.#statements.clear();
+    return this.#database.export();
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#statements.clear();
+    this.#database.close();
+  }
+}
+
+/** Opens a database: a new one, or the one that `image` holds. */
+export async function openState(wasm: Uint8Array | ArrayBuffer, image?: Uint8Array): Promise<State> {
+  return new State(await loadSqlJs(wasm), image);
+}
+
+function bind(statement: Statement, params: SqlValue[]): void {
+  if (!statement.reads) {
+    for (let i = 0; i < params.length; i++) {
+      const value = params[i];
+      // JSON, and so the log, has no infinities and no NaN.
+      if (typeof value === 'number' && !Number.isFinite(value)) throw new Error('a number that is not finite');
+    }
+  }
+  statement.prepared.bind(params);
+}
+
+/** SQLite's messages name tables and columns, never values. */
+function sqlError(cause: unknown): KmsError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (/^UNIQUE constraint failed/.test(message)) {
+    return new KmsError('conflict', message.replace(/^UNIQUE constraint failed:/, 'already there:'), { cause });
+  }
+  return new KmsError('internal', `the database refused a statement: ${message}`, { cause });
+}

@@ -1,0 +1,308 @@
+// What every implementation of the store port must do, as one suite that each of them runs.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Migration } from '../../src/store/migrations.ts';
+import type { ActivityInput, Store } from '../../src/store/port.ts';
+import type { Row, Sql } from '../../src/store/sql.ts';
+
+export const contractMigrations: readonly Migration[] = [
+  {
+    name: 'notes',
+    statements: [
+      'CREATE TABLE notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, value, size REAL)',
+      'CREATE TABLE tags (note TEXT NOT NULL REFERENCES notes (name) ON DELETE CASCADE, tag TEXT NOT NULL)',
+    ],
+  },
+];
+
+interface NoteRow extends Row {
+  seq: number;
+  name: string;
+  value: string | number | null;
+  size: number | null;
+}
+
+export function noteTables(sql: Sql) {
+  return {
+    notes: {
+      add: (name: string, value: string | number | null = null, size: number | null = null) =>
+        sql.run('INSERT INTO notes (name, value, size) VALUES (?, ?, ?)', name, value, size),
+      set: (name: string, value: string | number | null) =>
+        sql.run('UPDATE notes SET value = ? WHERE name = ?', value, name),
+      remove: (name: string) => sql.run('DELETE FROM notes WHERE name = ?', name),
+      get: (name: string) => sql.get<NoteRow>('SELECT * FROM notes WHERE name = ?', name),
+      all: () => sql.all<NoteRow>('SELECT * FROM notes ORDER BY seq'),
+      returning: (name: string) => sql.get<{ seq: number }>('INSERT INTO notes (name) VALUES (?) RETURNING seq', name),
+      tag: (note: string, tag: string) => sql.run('INSERT INTO tags (note, tag) VALUES (?, ?)', note, tag),
+      tags: () => sql.all<{ note: string; tag: string }>('SELECT note, tag FROM tags ORDER BY note, tag'),
+    },
+  };
+}
+
+export type NoteTables = ReturnType<typeof noteTables>;
+
+export function activityInput(id: string, more: Partial<ActivityInput> = {}): ActivityInput {
+  return {
+    id,
+    createdAt: 1000,
+    keyid: 'apik_1',
+    action: 'keyring.encrypt',
+    ringname: 'payroll',
+    validAction: true,
+    status: 200,
+    props: {},
+    ...more,
+  };
+}
+
+/** `open` makes an empty store with the tables above; `reopen` is given where what was written outlives a close. */
+export function storeContract(
+  name: string,
+  open: () => Promise<Store<NoteTables>>,
+  reopen?: (store: Store<NoteTables>) => Promise<Store<NoteTables>>,
+): void {
+  const names = (store: Store<NoteTables>) =>
+    store.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+
+  test(`${name}: a transaction answers what its function does, and keeps what it wrote`, async () => {
+    const store = await open();
+    const answer = await store.transaction(async (tx) => {
+      assert.equal(await tx.notes.add('a', 'x'), 1);
+      return (await tx.notes.get('a'))?.value;
+    });
+    assert.equal(answer, 'x');
+    assert.deepEqual(await names(store), ['a']);
+    await store.close();
+  });
+
+  test(`${name}: values come back as they went in`, async () => {
+    let store = await open();
+    const values = [
+      '',
+      'ü€😀',
+      'a\u0000b',
+      '"\\\n',
+      0,
+      -1,
+      1.5,
+      2 ** 31,
+      2 ** 40,
+      Number.MAX_SAFE_INTEGER,
+      -(2 ** 53) + 1,
+      null,
+    ];
+    await store.transaction(async (tx) => {
+      for (const [i, value] of values.entries()) await tx.notes.add(`n${i}`, value, 0.1);
+    });
+    const read = () => store.transaction(async (tx) => (await tx.notes.all()).map((note) => [note.value, note.size]));
+    const wanted = values.map((value) => [value, 0.1]);
+    assert.deepEqual(await read(), wanted);
+    if (reopen) {
+      store = await reopen(store);
+      assert.deepEqual(await read(), wanted);
+    }
+    await store.close();
+  });
+
+  test(`${name}: a transaction that throws leaves nothing, neither rows nor activity`, async () => {
+    const store = await open();
+    await assert.rejects(
+      store.transaction(async (tx) => {
+        await tx.notes.add('a');
+        tx.record(activityInput('act_1'));
+        throw new Error('no');
+      }),
+      /^Error: no$/,
+    );
+    assert.deepEqual(await names(store), []);
+    assert.equal(await store.findActivity('act_1'), undefined);
+    assert.equal(store.status().activityCount, 0);
+    await store.close();
+  });
+
+  test(`${name}: a savepoint that throws takes back its own part only`, async () => {
+    let store = await open();
+    await store.transaction(async (tx) => {
+      await tx.notes.add('before');
+      tx.record(activityInput('act_1'));
+      await assert.rejects(
+        tx.savepoint(async () => {
+          await tx.notes.add('inside');
+          tx.record(activityInput('act_2'));
+          await tx.savepoint(() => tx.notes.add('nested'));
+          throw new Error('no');
+        }),
+        /^Error: no$/,
+      );
+      assert.equal(await tx.notes.get('inside'), undefined);
+      await tx.savepoint(() => tx.notes.add('kept'));
+      await tx.notes.add('after');
+      tx.record(activityInput('act_3'));
+    });
+    for (let round = 0; round < 2; round++) {
+      assert.deepEqual(await names(store), ['before', 'kept', 'after']);
+      const { items } = await store.searchActivity({}, { limit: 10 });
+      assert.deepEqual(
+        items.map((record) => [record.id, record.seq]),
+        [
+          ['act_3', 2],
+          ['act_1', 1],
+        ],
+      );
+      if (reopen && round === 0) store = await reopen(store);
+    }
+    await store.close();
+  });
+
+  test(`${name}: savepoints side by side are refused, and the transaction with them`, async () => {
+    const store = await open();
+    await assert.rejects(
+      store.transaction(async (tx) => {
+        await Promise.allSettled([
+          tx.savepoint(() => tx.notes.add('a')),
+          tx.savepoint(async () => {
+            await tx.notes.add('b');
+            await tx.notes.add('c');
+          }),
+        ]);
+      }),
+      { code: 'internal' },
+    );
+    assert.deepEqual(await names(store), []);
+    await store.transaction((tx) => tx.savepoint(() => tx.notes.add('e')));
+    assert.deepEqual(await names(store), ['e']);
+    await store.close();
+  });
+
+  test(`${name}: a statement that fails can be caught, and the transaction goes on without it`, async () => {
+    let store = await open();
+    await store.transaction(async (tx) => {
+      await tx.notes.add('a');
+      await assert.rejects(tx.notes.add('a'), { code: 'conflict' });
+      await tx.notes.add('b');
+    });
+    assert.deepEqual(await names(store), ['a', 'b']);
+    if (reopen) {
+      store = await reopen(store);
+      assert.deepEqual(await names(store), ['a', 'b']);
+    }
+    await store.close();
+  });
+
+  test(`${name}: rows that a write answers are kept like any write`, async () => {
+    let store = await open();
+    assert.equal((await store.transaction((tx) => tx.notes.returning('a')))?.seq, 1);
+    if (reopen) store = await reopen(store);
+    assert.equal((await store.transaction((tx) => tx.notes.returning('b')))?.seq, 2);
+    assert.deepEqual(await names(store), ['a', 'b']);
+    await store.close();
+  });
+
+  test(`${name}: references hold and cascade; numbers of deleted rows are not given again`, async () => {
+    let store = await open();
+    await store.transaction(async (tx) => {
+      await tx.notes.add('a');
+      await tx.notes.tag('a', 'red');
+      await assert.rejects(tx.notes.tag('none', 'red'), { code: 'internal' });
+    });
+    if (reopen) store = await reopen(store);
+    await store.transaction(async (tx) => {
+      await tx.notes.remove('a');
+      await tx.notes.add('b');
+    });
+    const [tags, notes] = await store.transaction(async (tx) => [await tx.notes.tags(), await tx.notes.all()]);
+    assert.deepEqual(tags, []);
+    assert.deepEqual(
+      notes.map((note) => note.seq),
+      [2],
+    );
+    await store.close();
+  });
+
+  test(`${name}: transactions run one after the other and see what was written before them`, async () => {
+    const store = await open();
+    await store.transaction((tx) => tx.notes.add('count', 0));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        store
+          .transaction(async (tx) => {
+            const value = Number((await tx.notes.get('count'))?.value);
+            await Promise.resolve();
+            await tx.notes.set('count', value + 1);
+            if (i % 10 === 9) throw new Error('no');
+          })
+          .catch((error: Error) => assert.equal(error.message, 'no')),
+      ),
+    );
+    assert.equal((await store.transaction((tx) => tx.notes.get('count')))?.value, 45);
+    await store.close();
+  });
+
+  test(`${name}: a peek sees the state and cannot write`, async () => {
+    const store = await open();
+    await store.transaction((tx) => tx.notes.add('a'));
+    assert.equal((await store.peek((tables) => tables.notes.get('a')))?.name, 'a');
+    await assert.rejects(
+      store.peek((tables) => tables.notes.add('b')),
+      { code: 'internal' },
+    );
+    await assert.rejects(
+      store.peek((tables) => tables.notes.returning('b')),
+      { code: 'internal' },
+    );
+    assert.deepEqual(await names(store), ['a']);
+    await store.close();
+  });
+
+  test(`${name}: a write after its transaction has ended is refused`, async () => {
+    const store = await open();
+    const late = await store.transaction(async (tx) => tx);
+    await assert.rejects(late.notes.add('late'), { code: 'internal' });
+    assert.throws(() => late.record(activityInput('act_1')), { code: 'internal' });
+    assert.deepEqual(await names(store), []);
+    await store.close();
+  });
+
+  test(`${name}: activity is found, paged newest first, and chained`, async () => {
+    let store = await open();
+    for (let i = 1; i <= 7; i++) {
+      await store.transaction(async (tx) =>
+        tx.record(activityInput(`act_${i}`, { keyid: i % 2 ? 'odd' : 'even', props: { n: { i } } })),
+      );
+    }
+    if (reopen) store = await reopen(store);
+    assert.equal((await store.findActivity('act_4'))?.seq, 4);
+    assert.equal(await store.findActivity('act_9'), undefined);
+    const first = await store.searchActivity({ keyids: ['odd'] }, { limit: 2 });
+    assert.deepEqual(
+      first.items.map((record) => record.seq),
+      [7, 5],
+    );
+    assert.ok(first.next !== undefined);
+    const second = await store.searchActivity({ keyids: ['odd'] }, { limit: 2, after: first.next });
+    assert.deepEqual(
+      second.items.map((record) => record.seq),
+      [3, 1],
+    );
+    assert.equal(second.next, undefined);
+    const byProps = await store.searchActivity({ props: { n: { i: 6 } } }, { limit: 2 });
+    assert.deepEqual(
+      byProps.items.map((record) => record.id),
+      ['act_6'],
+    );
+    const hashes: string[] = [];
+    for await (const { hash } of store.readActivity(1)) hashes.push(hash);
+    assert.equal(new Set(hashes).size, 7);
+    assert.equal(store.status().activityCount, 7);
+    await store.close();
+  });
+
+  test(`${name}: after close nothing is served`, async () => {
+    const store = await open();
+    const last = store.transaction((tx) => tx.notes.add('a'));
+    await store.close();
+    assert.equal(await last, 1);
+    await assert.rejects(names(store), { code: 'unavailable' });
+    assert.equal(store.status().writable, false);
+  });
+}

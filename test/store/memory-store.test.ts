@@ -1,0 +1,5 @@
+// The memory store of the tests keeps to the store's contract.
+import { createMemoryStore } from '../support/memory-store.ts';
+import { contractMigrations, noteTables, storeContract } from './contract.ts';
+
+storeContract('memory store', () => createMemoryStore({ migrations: contractMigrations, tables: noteTables }));

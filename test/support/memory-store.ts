@@ -1,0 +1,135 @@
+// A store that forgets: the real database in memory, migrations and transactions, with the activity log in an array and
+// nothing on any disk. For tests of what stands on the store.
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { KmsError } from '../../src/errors.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import type { Migration } from '../../src/store/migrations.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../../src/store/port.ts';
+import { Session, type Staging } from '../../src/store/session.ts';
+import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
+import { openState } from '../../src/store/state.ts';
+import { sqlWasm } from './wasm.ts';
+
+export interface MemoryStoreOptions<T extends object> {
+  readonly migrations: readonly Migration[];
+  readonly tables: (sql: Sql) => T;
+}
+
+export async function createMemoryStore<T extends object>(options: MemoryStoreOptions<T>): Promise<Store<T>> {
+  const state = await openState(sqlWasm);
+  const activity = new ArrayActivity();
+  const session = new Session(state, options.tables, activity);
+  await migrate(state, session, options.migrations);
+  let turn: Promise<unknown> = Promise.resolve();
+  let sequence = 1;
+  let open = true;
+
+  function inTurn<R>(run: () => Promise<R>): Promise<R> {
+    const mine = turn.then(() => {
+      if (!open) throw new KmsError('unavailable', 'the store is closed');
+      return run();
+    });
+    turn = mine.catch(() => undefined);
+    return mine;
+  }
+
+  return {
+    transaction: (fn) =>
+      inTurn(async () => {
+        const result = await session.run(fn);
+        if (session.wrote) sequence++;
+        return result;
+      }),
+    peek: (fn) => inTurn(() => session.peek(fn)),
+    searchActivity: async (filter, page) => activity.search(filter, page),
+    findActivity: async (id) => activity.records.find((record) => record.id === id),
+    readActivity: (fromSeq) => activity.read(fromSeq),
+    status: () => ({
+      writable: open,
+      ...(open ? {} : { reason: 'the store is closed' }),
+      logBytes: 0,
+      snapshotBytes: 0,
+      activityBytes: 0,
+      sequence,
+      lastCheckpointAt: undefined,
+      activityCount: activity.records.length,
+    }),
+    checkpoint: async () => {},
+    close: async () => {
+      await turn;
+      open = false;
+      state.close();
+    },
+  };
+}
+
+class ArrayActivity implements Staging {
+  readonly records: ActivityRecord[] = [];
+  #staged: ActivityRecord[] = [];
+
+  get stagedCount(): number {
+    return this.#staged.length;
+  }
+
+  stage(input: ActivityInput): string {
+    const { id, createdAt, keyid, action, ringname, validAction, status, props } = input;
+    const seq = this.records.length + this.#staged.length + 1;
+    const text = canonicalize({ id, createdAt, keyid, action, ringname, validAction, status, props, seq }) ?? '';
+    this.#staged.push(JSON.parse(text) as ActivityRecord);
+    return text;
+  }
+
+  discardStaged(toCount = 0): void {
+    this.#staged.length = toCount;
+  }
+
+  commitStaged(): void {
+    this.records.push(...this.#staged);
+    this.#staged = [];
+  }
+
+  search(filter: ActivityFilter, page: PageRequest): Page<ActivityRecord> {
+    const before = page.after ?? Number.POSITIVE_INFINITY;
+    const found = this.records.filter((record) => record.seq < before && matches(record, filter)).reverse();
+    const items = found.slice(0, page.limit);
+    const last = items.at(-1);
+    return found.length > items.length && last ? { items, next: last.seq } : { items };
+  }
+
+  async *read(fromSeq: number): AsyncIterable<{ record: ActivityRecord; hash: string }> {
+    let hash = Buffer.alloc(32);
+    for (const record of this.records) {
+      hash = createHash('sha256')
+        .update(hash)
+        .update(canonicalize(record) ?? '')
+        .digest();
+      if (record.seq >= fromSeq) yield { record, hash: hash.toString('base64url') };
+    }
+  }
+}
+
+function matches(record: ActivityRecord, filter: ActivityFilter): boolean {
+  return (
+    (!filter.keyids || filter.keyids.includes(record.keyid)) &&
+    (filter.action === undefined || filter.action === record.action) &&
+    (filter.ringname === undefined || filter.ringname === record.ringname) &&
+    (filter.valid === undefined || filter.valid === record.validAction) &&
+    (filter.start === undefined || record.createdAt >= filter.start) &&
+    (filter.end === undefined || record.createdAt <= filter.end) &&
+    (filter.props === undefined || contains(record.props, filter.props))
+  );
+}
+
+/** Objects compare deep by the wanted members alone; arrays and scalars compare whole. */
+function contains(value: unknown, wanted: unknown): boolean {
+  if (!isObject(wanted)) return canonicalize(value) === canonicalize(wanted);
+  return (
+    isObject(value) &&
+    Object.entries(wanted).every(([name, part]) => Object.hasOwn(value, name) && contains(value[name], part))
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
