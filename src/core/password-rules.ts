@@ -1,0 +1,69 @@
+// What a password must be like, count by count, and passwords that the appliance makes itself.
+
+/** The wire's words for a verdict on a password. */
+export interface PasswordVerdict {
+  readonly isValid: boolean;
+  readonly details: {
+    readonly minLength: number;
+    readonly newPasswordLength: number;
+    readonly minUppercase: number;
+    readonly newPasswordUppercase: number;
+    readonly minLowercase: number;
+    readonly newPasswordLowercase: number;
+    readonly minSpecialChar: number;
+    readonly newPasswordSpecialChar: number;
+    readonly minNumber: number;
+    readonly newPasswordNumber: number;
+  };
+}
+
+const minLength = 8;
+const minEach = 1;
+const maxBytes = 1024;
+
+/** Whether the password can be hashed at all: well-formed Unicode, at most 1,024 bytes of UTF-8. */
+export function isHashable(password: string): boolean {
+  return password.isWellFormed() && new TextEncoder().encode(password).length <= maxBytes;
+}
+
+/** Counts code points: letters and digits by Unicode category; what is neither is special. */
+export function judgePassword(password: string): PasswordVerdict {
+  const counts = { length: 0, upper: 0, lower: 0, special: 0, digit: 0 };
+  for (const character of password) {
+    counts.length++;
+    if (/\p{Lu}/u.test(character)) counts.upper++;
+    else if (/\p{Ll}/u.test(character)) counts.lower++;
+    else if (/\p{Nd}/u.test(character)) counts.digit++;
+    else if (!/\p{L}/u.test(character)) counts.special++;
+  }
+  const meetsAll =
+    counts.length >= minLength &&
+    [counts.upper, counts.lower, counts.special, counts.digit].every((count) => count >= minEach);
+  return {
+    isValid: meetsAll && isHashable(password),
+    details: {
+      minLength,
+      newPasswordLength: counts.length,
+      minUppercase: minEach,
+      newPasswordUppercase: counts.upper,
+      minLowercase: minEach,
+      newPasswordLowercase: counts.lower,
+      minSpecialChar: minEach,
+      newPasswordSpecialChar: counts.special,
+      minNumber: minEach,
+      newPasswordNumber: counts.digit,
+    },
+  };
+}
+
+/** 64 characters, none that is mistaken for another (0 O, 1 l I): 6 bits each. */
+const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz-_.+!%=';
+const generatedLength = 20;
+
+/** A random password that meets the rules, about 119 bits. */
+export function generatePassword(random: (length: number) => Uint8Array): string {
+  for (;;) {
+    const password = Array.from(random(generatedLength), (byte) => alphabet.charAt(byte & 63)).join('');
+    if (judgePassword(password).isValid) return password;
+  }
+}
