@@ -1,5 +1,5 @@
 // Assets: the current version of each, the versions before it that older headers signed, and who is whose parent.
-import { contains } from '../contains.ts';
+import { containsJson } from '../contains.ts';
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './json-column.ts';
 import { pageOf } from './page.ts';
@@ -79,6 +79,7 @@ export function assetTable(sql: Sql) {
       conditions.push(condition);
       values.push(value);
     };
+    if (parent !== undefined) conditions.push('a.seq = p.asset_seq');
     where('p.parent_id = ?', parent);
     where(`${order} < ?`, before);
     where('a.ring_id = ?', filter.ringId);
@@ -86,7 +87,7 @@ export function assetTable(sql: Sql) {
     where('a.account_id = ?', filter.accountId);
     where('a.created_at >= ?', filter.start);
     where('a.created_at <= ?', filter.end);
-    const from = parent === undefined ? 'assets a' : 'asset_parents p CROSS JOIN assets a ON a.seq = p.asset_seq';
+    const from = parent === undefined ? 'assets a' : 'asset_parents p CROSS JOIN assets a';
     const text = `SELECT a.* FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY ${order} DESC LIMIT ?`;
     return sql.all<AssetRow>(text, ...values, limit);
   }
@@ -195,7 +196,7 @@ export function assetTable(sql: Sql) {
 /** What the statement leaves to check: the parents after the first, and the data. */
 function holdsRest(asset: Asset, filter: AssetFilter): boolean {
   for (const parent of filter.parents ?? []) if (!asset.parents.includes(parent)) return false;
-  return filter.data === undefined || contains(asset.data, filter.data);
+  return filter.data === undefined || containsJson(asset.data, filter.data);
 }
 
 function fromRow(row: AssetRow): Asset {

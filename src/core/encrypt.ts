@@ -1,0 +1,49 @@
+// Encrypt: hands out the ring's active key with a hash and a header of their own, and signs an asset into the header. This is
+// the hot path: two statements, one AEAD, one MAC.
+import { encodeHeader } from '../crypto/header.ts';
+import { sealKeyHash } from '../crypto/key-hash.ts';
+import type { ActiveKey } from '../store/tables/ring-keys.ts';
+import { signAsset } from './asset-signing.ts';
+import { type AssetInput, writeAsset } from './asset-writing.ts';
+import { type AssetAnswer, assetAnswer } from './assets.ts';
+import type { Context } from './context.ts';
+import { type Key, ksKey, type WrappedKey } from './keyring-wire.ts';
+import { findRing, unknownRing } from './ring-lookup.ts';
+import { rotateRing } from './ring-making.ts';
+
+export interface EncryptInput {
+  readonly ringname: string;
+  readonly asset?: AssetInput;
+}
+
+export interface Encrypted {
+  readonly key: Key;
+  readonly ringId: string;
+  readonly hash: string;
+  readonly header: string;
+  readonly asset?: AssetAnswer;
+}
+
+export async function encrypt(ctx: Context, input: EncryptInput): Promise<Encrypted> {
+  const { tx, tenant, world } = ctx;
+  const active = await tx.ringKeys.activeOf('ks', input.ringname.toLowerCase());
+  if (!active) throw unknownRing();
+  const { ringId } = active;
+  const key = await keyWithCountsLeft(ctx, active);
+  await tx.ringKeys.countEncrypt(key.id);
+  const hash = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  const answer = { key: ksKey(key), ringId, hash };
+  if (input.asset === undefined) return { ...answer, header: encodeHeader(tenant.keys, { hash }) };
+
+  const asset = await writeAsset(ctx, ringId, input.asset);
+  const { id, version } = asset;
+  const signature = signAsset(tenant.keys, { ...asset, hash });
+  const header = encodeHeader(tenant.keys, { hash, asset: { id, version, signature } });
+  return { ...answer, header, asset: assetAnswer(asset) };
+}
+
+/** The active key, or a new one when it has served all the encrypts that it may. */
+async function keyWithCountsLeft(ctx: Context, active: ActiveKey): Promise<WrappedKey> {
+  if (active.encryptCount < active.maxEncryptCount) return active;
+  return rotateRing(ctx, await findRing(ctx.tx, 'ks', { id: active.ringId }));
+}

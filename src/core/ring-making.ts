@@ -1,0 +1,112 @@
+// Making rings and keys, for both services: a key is 32 random bytes, wrapped to the ring's public key, and forgotten.
+import { toBase64 } from '../crypto/encoding.ts';
+import { wrapRingKey } from '../crypto/ring-key.ts';
+import { generateX25519, parsePublicKey, privateKeyToPkcs8, publicKeyToSpki } from '../crypto/x25519.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
+import type { Context } from './context.ts';
+import type { JsonObject } from './json.ts';
+import { needRoom } from './quotas.ts';
+import { checkRingName } from './ring-name.ts';
+
+/** How many encrypts a key serves unless its ring says otherwise. */
+export const defaultMaxEncryptCount = 2 ** 32;
+
+export interface NewRingInput {
+  readonly name: string;
+  readonly publicKey?: string;
+  readonly props?: JsonObject;
+  readonly keyProps?: JsonObject;
+}
+
+export interface MadeRing {
+  readonly ring: Ring;
+  readonly key: RingKey;
+  /** Base64 PKCS#8 DER; only where the appliance made the pair. It is kept nowhere. */
+  readonly privateKey?: string;
+}
+
+export async function makeRing(ctx: Context, service: RingService, input: NewRingInput): Promise<MadeRing> {
+  const { tx, world } = ctx;
+  const name = checkRingName(input.name);
+  const { publicKey, privateKey } = input.publicKey === undefined ? newPair(ctx) : givenPublicKey(input.publicKey);
+  if (await tx.rings.byName(service, name)) throw ringNameTaken('name');
+  await needRoom(ctx, 'keyrings', () => tx.rings.count());
+  const now = world.now();
+  const draft = {
+    id: world.newId('ring'),
+    service,
+    name,
+    displayName: input.name,
+    algorithm: 'aes256',
+    kem: 'x25519',
+    publicKey: toBase64(publicKeyToSpki(publicKey)),
+    props: input.props ?? {},
+    keyProps: input.keyProps ?? {},
+    maxEncryptCount: defaultMaxEncryptCount,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const activeKey = world.newId('key');
+  await tx.rings.insert({ ...draft, activeKey });
+  const ring = await tx.rings.byId(service, draft.id);
+  if (!ring) throw new KmsError('internal', 'a new keyring is not there');
+  const key = await makeKey(ctx, ring, activeKey);
+  return privateKey === undefined ? { ring, key } : { ring, key, privateKey };
+}
+
+/** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
+export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
+  const key = await makeKey(ctx, ring, ctx.world.newId('key'));
+  await ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
+  return key;
+}
+
+export function ringNameTaken(field: string): KmsError {
+  const problem = 'another keyring has this name';
+  return new KmsError('conflict', `${field}: ${problem}`, { fields: { [field]: problem } });
+}
+
+async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
+  const { tx, world } = ctx;
+  await needRoom(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
+  const bytes = world.random(32);
+  const { wrapped, iv } = wrapRingKey(ring.service, rawPublicKey(ring), id, bytes, world.random);
+  bytes.fill(0);
+  const draft = { id, ringId: ring.id, algorithm: 'aes256', props: ring.keyProps, createdAt: world.now() };
+  await tx.ringKeys.insert({ ...draft, wrapped, iv });
+  const key = await tx.ringKeys.byId(ring.id, id);
+  if (!key) throw new KmsError('internal', 'a new key is not there');
+  return key;
+}
+
+/** A ring's raw public key, and base64 PKCS#8 of the private one where it was made here. */
+interface RingPair {
+  readonly publicKey: Uint8Array;
+  readonly privateKey?: string;
+}
+
+function newPair({ world }: Context): RingPair {
+  const { privateKey, publicKey } = generateX25519(world.random);
+  const pair = { publicKey, privateKey: toBase64(privateKeyToPkcs8(privateKey)) };
+  privateKey.fill(0);
+  return pair;
+}
+
+function givenPublicKey(text: string): RingPair {
+  const publicKey = parsePublicKey(text);
+  if (!key) {
+    throw invalidField(
+      'publicKey',
+      'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+    );
+  }
+  return { publicKey };
+}
+
+function rawPublicKey(ring: Ring): Uint8Array {
+  const key = parsePublicKey(ring.publicKey);
+  if (!key) throw new KmsError('corrupt', 'the public key of a stored keyring is not one');
+  return key;
+}
