@@ -36,9 +36,9 @@ interface State {
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
 
-/** A seal with a new master key, held by one custodian of the kind `keyfile`. */
-export function createSeal(secret: Uint8Array, random: Random): Seal {
-  const slots = [makeSlot('keyfile', secret)];
+/** A seal with a new master key, held by one custodian of the kind `keyfile`. `params` is kept with its slot in clear. */
+export function createSeal(secret: Uint8Array, random: Random, params: Slot['params'] = {}): Seal {
+  const slots = [makeSlot('keyfile', secret, params)];
   return sealOf({ applianceId: toHex(random(16)), masterKey: random(32), slots, keys: new Map() }, random);
 }
 

@@ -1,0 +1,95 @@
+// Where the key file lies, and how it is read and made. It is never overwritten.
+import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { toHex } from '../crypto/encoding.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import { formatKeyFile, parseKeyFile, secretLength } from '../seal/key-file.ts';
+import type { Slot } from '../seal/slot.ts';
+import { fileTrouble, systemCode } from './trouble.ts';
+
+/** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
+export function defaultKeyPlace(dataDir: string): string {
+  return `${resolve(dataDir)}.master.key`;
+}
+
+/** What a slot keeps of its key file's place: nothing where that is the default. */
+export function slotParams(dataDir: string, keyFile: string): Slot['params'] {
+  return resolve(keyFile) === defaultKeyPlace(dataDir) ? {} : { file: resolve(keyFile) };
+}
+
+/** The places to look at, in order: the one given and no other, or where `init` put it, then the default one. */
+export function keyPlaces(dataDir: string, keyFile: string | undefined, slots: readonly Slot[]): string[] {
+  if (keyFile !== undefined) return [resolve(keyFile)];
+  const noted = slots.map(({ params }) => params.file).filter((file) => typeof file === 'string');
+  return [...new Set([...noted, defaultKeyPlace(dataDir)])];
+}
+
+/** The secret in the first of `places` that is there, and that place. */
+export async function findKeyFile(places: readonly string[]): Promise<{ secret: Uint8Array; place: string }> {
+  for (const place of places) {
+    const secret = await readKeyFile(place);
+    if (secret) return { secret, place };
+  }
+  throw new KmsError('sealed', `the master key file is missing: looked for ${places.join(', then ')}`, {
+    hint: 'put the key file there, or name it with --key-file (KMS_KEY_FILE)',
+  });
+}
+
+/** The secret in the key file, a new one when there is no file. A file that is there is used as it is or refused. */
+export async function makeKeyFile(place: string): Promise<Uint8Array> {
+  const known = await readKeyFile(place);
+  if (known) return known;
+  const secret = systemRandom(secretLength);
+  const draft = `${place}.${toHex(systemRandom(6))}.new`;
+  try {
+    await mkdir(dirname(place), { recursive: true, mode: 0o700 });
+    await writeDurably(draft, formatKeyFile(secret));
+    try {
+      // Unlike a rename, a link fails where there is a file.
+      await link(draft, place);
+    } finally {
+      await unlink(draft);
+    }
+    await syncDirectory(dirname(place));
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') {
+      throw new KmsError('in-use', `${place}: another process made this key file just now`, { hint: 'try again' });
+    }
+    throw fileTrouble(error, place);
+  }
+  return secret;
+}
+
+/** Whether others than its owner may read the file. */
+export async function isExposed(file: string): Promise<boolean> {
+  return ((await stat(file)).mode & 0o077) !== 0;
+}
+
+async function readKeyFile(place: string): Promise<Uint8Array | undefined> {
+  try {
+    return parseKeyFile(await readFile(place, 'utf8'), place);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw fileTrouble(error, place);
+  }
+}
+
+async function writeDurably(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

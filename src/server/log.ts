@@ -1,0 +1,32 @@
+// The server's own log: JSON lines on stderr. What may hold a secret never gets here; `redact` is the second net.
+import pino, { type Logger } from 'pino';
+import { KmsError } from '../errors.ts';
+import { environment } from './env.ts';
+
+export type { Logger };
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** Names of fields whose values are never written, at the top and one level down. */
+const secretFields = ['authorization', 'key', 'privateKey', 'password', 'token', 'accessToken', 'secret'];
+
+/** `level` wins over KMS_LOG_LEVEL; without both it is `info`. `write` takes the lines in tests. */
+export function createLogger(level?: string, write?: (line: string) => void): Logger {
+  const chosen = level ?? environment('KMS_LOG_LEVEL') ?? 'info';
+  if (!levels.includes(chosen)) {
+    throw new KmsError('usage', `log level: expected one of ${levels.join(', ')}, got "${chosen}"`);
+  }
+  const options = {
+    level: chosen,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
+    serializers: { err: describeError, error: describeError },
+  };
+  return write ? pino(options, { write }) : pino(options, pino.destination({ fd: 2, sync: true }));
+}
+
+function describeError(error: unknown): unknown {
+  return error instanceof Error ? pino.stdSerializers.err(error) : error;
+}

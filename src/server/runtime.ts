@@ -1,0 +1,18 @@
+// Where the program finds its parts: in the single executable's assets, or among the files of a checkout.
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import sea from 'node:sea';
+import { Worker } from 'node:worker_threads';
+
+/** The content of sql.js's sql-wasm.wasm. */
+export async function sqlWasm(): Promise<Uint8Array> {
+  if (sea.isSea()) return new Uint8Array(sea.getRawAsset('sql-wasm.wasm'));
+  return readFile(createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm'));
+}
+
+/** Starts a thread with the code of worker.ts, which reads `data`. */
+export function startWorker(data: unknown, transfer: readonly ArrayBuffer[] = []): Worker {
+  const options = { workerData: data, transferList: [...transfer] };
+  if (sea.isSea()) return new Worker(sea.getAsset('worker.js', 'utf8'), { ...options, eval: true });
+  return new Worker(new URL('./worker.ts', import.meta.url), options);
+}
