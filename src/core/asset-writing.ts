@@ -67,9 +67,9 @@ async function knownParents({ tx }: Context, parents: readonly string[], assetId
   const distinct = [...new Set(parents)];
   for (const parent of distinct) {
     if (!(await tx.assets.exists(parent))) throw invalidField('asset.parents', 'expected ids of assets that there are');
-    if (assetId !== undefined && (await tx.assets.descendsFrom(parent, assetId))) {
-      throw invalidField('asset.parents', 'an asset cannot be its own ancestor');
-    }
+  }
+  if (assetId !== undefined && (await tx.assets.descendFrom(distinct, assetId))) {
+    throw invalidField('asset.parents', 'an asset cannot be its own ancestor');
   }
   return distinct;
 }

@@ -96,7 +96,7 @@ function newPair({ world }: Context): RingPair {
 
 function givenPublicKey(text: string): RingPair {
   const publicKey = parsePublicKey(text);
-  if (!key) {
+  if (!publicKey) {
     throw invalidField(
       'publicKey',
       'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',

@@ -147,16 +147,15 @@ export function assetTable(sql: Sql) {
       return row && { data: objectOf(row.data), parents: textsOf(row.parents) };
     },
 
-    /** Whether `ancestorId` is `id` itself or an ancestor of it. */
-    async descendsFrom(id: string, ancestorId: string): Promise<boolean> {
-      const row = await sql.get(
-        `WITH RECURSIVE line (id) AS (
-          SELECT ? UNION SELECT p.parent_id FROM line JOIN asset_parents p ON p.asset_id = line.id
-        ) SELECT 1 AS found FROM line WHERE id = ? LIMIT 1`,
-        id,
-        ancestorId,
-      );
-      return row !== undefined;
+    /** Whether one of `ids` is `ancestorId`, or has it among its ancestors. */
+    async descendFrom(ids: readonly string[], ancestorId: string): Promise<boolean> {
+      const seen = new Set(ids);
+      for (const id of seen) {
+        if (id === ancestorId) return true;
+        const rows = await sql.all<{ parent_id: string }>('SELECT parent_id FROM asset_parents WHERE asset_id = ?', id);
+        for (const row of rows) seen.add(row.parent_id);
+      }
+      return false;
     },
 
     /** The newest first. */
