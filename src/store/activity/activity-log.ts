@@ -1,0 +1,242 @@
+// The activity log of one tenant: a hash chain of records, the newest in memory (the tail), all older ones in sealed
+// segments that are never rewritten. What is staged becomes part of the log when the store says that it is durable.
+import { setImmediate } from 'node:timers/promises';
+import { toBase64Url } from '../../crypto/encoding.ts';
+import { KmsError } from '../../errors.ts';
+import type { Files } from '../files.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord } from '../port.ts';
+import type { Page, PageRequest } from '../sql.ts';
+import { ByteCache } from './byte-cache.ts';
+import { prepareFilter } from './filter.ts';
+import { parseActivityLine } from './record.ts';
+import { readSegmentChain } from './segment-chain.ts';
+import type { ActivityKeys } from './segment-format.ts';
+import { decodeHash, endOfSegments, segmentOf } from './segment-list.ts';
+import { SegmentReader, segmentPath } from './segment-read.ts';
+import type { SegmentSummary } from './segment-root.ts';
+import { findInSegment, mayMatch, searchSegment } from './segment-search.ts';
+import { makeSegment } from './segment-write.ts';
+import { ActivityTail } from './tail.ts';
+
+export type { ActivityKeys } from './segment-format.ts';
+export type { SegmentSummary } from './segment-root.ts';
+
+/** A place in the chain as it is stored and shown: the hash, base64url, is that of the record `seq`. */
+export interface ChainHead {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** The head of a log without records. */
+export const emptyHead: ChainHead = { seq: 0, hash: toBase64Url(new Uint8Array(32)) };
+
+export interface ActivityLogOptions {
+  readonly files: Files;
+  /** Where the segments are; made by the caller. */
+  readonly dir: string;
+  readonly keys: ActivityKeys;
+  /** The store's 16 bytes, to which its segments are bound. */
+  readonly uid: Uint8Array;
+  readonly segments: readonly SegmentSummary[];
+  /** The canonical lines after the segments. */
+  readonly tail: readonly string[];
+  readonly head: ChainHead;
+  /** Records in a segment. */
+  readonly segmentRecords?: number;
+  /** A segment is full, too, when its lines have this many characters. */
+  readonly segmentText?: number;
+  /** What may be kept in memory of segments that were read. */
+  readonly cacheBytes?: number;
+}
+
+/** A record of the chain with its canonical line and its hash, base64url. */
+export interface ChainedRecord {
+  readonly record: ActivityRecord;
+  readonly line: string;
+  readonly hash: string;
+}
+
+/** Records that came with the snapshot are hashed in steps of so many, so that nothing waits long for it. */
+const indexStep = 256;
+
+export class ActivityLog {
+  readonly #options: ActivityLogOptions;
+  readonly #segmentRecords: number;
+  readonly #segmentText: number;
+  readonly #reader: SegmentReader;
+  readonly #tail: ActivityTail;
+  #segments: readonly SegmentSummary[];
+
+  constructor(options: ActivityLogOptions) {
+    const { segments, tail, head, cacheBytes = 32 * 1024 * 1024 } = options;
+    this.#options = options;
+    this.#segmentRecords = options.segmentRecords ?? 8192;
+    this.#segmentText = options.segmentText ?? 16 * 1024 * 1024;
+    this.#reader = new SegmentReader({ ...options, cache: new ByteCache(cacheBytes) });
+    this.#segments = segments;
+    const covered = endOfSegments(segments);
+    if (head.seq !== covered.seq + tail.length || (tail.length === 0 && head.hash !== toBase64Url(covered.hash))) {
+      throw new KmsError(
+        'corrupt',
+        `the activity log ends at record ${covered.seq + tail.length}, expected ${head.seq}`,
+        {
+          hint: 'restore the data directory from a backup',
+        },
+      );
+    }
+    this.#tail = new ActivityTail(covered, tail, { seq: head.seq, hash: decodeHash(head.hash) });
+  }
+
+  /** The last record of the log, staged ones not counted. */
+  get head(): ChainHead {
+    const { seq, hash } = this.#tail.head;
+    return { seq, hash: toBase64Url(hash) };
+  }
+
+  /** Records in the log. */
+  get count(): number {
+    return this.#tail.head.seq;
+  }
+
+  /** Bytes of all segments on disk. */
+  get bytes(): number {
+    return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
+  }
+
+  get segments(): readonly SegmentSummary[] {
+    return this.#segments;
+  }
+
+  get stagedCount(): number {
+    return this.#tail.stagedCount;
+  }
+
+  /** Gives a record its place in the chain and answers its canonical line. Throws `invalid` for props that JSON cannot say. */
+  stage(input: ActivityInput): string {
+    return this.#tail.stage(input);
+  }
+
+  /** Makes the oldest `count` staged records (default: all) part of the log. */
+  commitStaged(count?: number): void {
+    this.#tail.commit(count);
+  }
+
+  /** Takes back staged records until `toCount` of them are left. */
+  discardStaged(toCount = 0): void {
+    this.#tail.discard(toCount);
+  }
+
+  /** Adds a line that was made durable before. Throws `corrupt` when it does not follow the head. */
+  replay(line: string): void {
+    if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
+    if (this.#tail.replay(line)) return;
+    throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.head.seq}`, {
+      hint: 'restore the data directory from a backup',
+    });
+  }
+
+  /** The newest records that match, `page.after` being the sequence number of the last one of the page before. */
+  async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
+    const prepared = prepareFilter(filter);
+    await this.#indexed();
+    // From here to the first await nothing changes: tail and segments fit together.
+    const segments = this.#segments;
+    const before = page.after ?? Number.MAX_SAFE_INTEGER;
+    const enough = page.limit + 1;
+    const found: ActivityRecord[] = [];
+    this.#tail.search(prepared, before, enough, found);
+    for (let at = segments.length - 1; at >= 0 && found.length < enough; at--) {
+      const summary = segments[at];
+      if (summary && mayMatch(summary, prepared, before)) {
+        await searchSegment(this.#reader, summary, prepared, before, enough, found);
+      }
+    }
+    const items = found.slice(0, page.limit);
+    const last = items.at(-1);
+    return found.length > page.limit && last ? { items, next: last.seq } : { items };
+  }
+
+  async find(id: string): Promise<ActivityRecord | undefined> {
+    const segments = this.#segments;
+    const inTail = this.#tail.find(id);
+    if (inTail) return inTail;
+    for (let at = segments.length - 1; at >= 0; at--) {
+      const summary = segments[at];
+      const record = summary && (await findInSegment(this.#reader, summary, id));
+      if (record) return record;
+    }
+    return undefined;
+  }
+
+  /**
+   * The records from `fromSeq` to the head of this moment in chain order. Every segment on the way is read and verified whole.
+   * Throws `corrupt` where the chain breaks.
+   */
+  async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
+    const end = this.#tail.head.seq;
+    await this.#indexed();
+    for (let next = Math.max(1, fromSeq); next <= end; ) {
+      const segment = next < this.#tail.firstSeq ? segmentOf(this.#segments, next) : undefined;
+      if (segment) {
+        for await (const link of readSegmentChain(this.#reader, segment)) if (link.record.seq >= next) yield link;
+        next = segment.lastSeq + 1;
+      } else {
+        yield this.#inTail(next);
+        next++;
+      }
+    }
+  }
+
+  /** Takes over the segments that a checkpoint made of this log, and lets go of the records that they cover. */
+  adopt(segments: readonly SegmentSummary[]): void {
+    this.#tail.dropTo(endOfSegments(segments));
+    this.#segments = segments;
+  }
+
+  /** Writes every full run of the tail as a segment and answers all segments. For a checkpoint alone, on a log of its own. */
+  async roll(): Promise<readonly SegmentSummary[]> {
+    if (this.stagedCount > 0) throw new KmsError('internal', 'a checkpoint of staged activity');
+    await this.#indexed();
+    const { files, dir, keys, uid } = this.#options;
+    for (let run = this.#fullRun(); run; run = this.#fullRun()) {
+      const hashOf = (seq: number): Uint8Array => this.#tail.hashOf(seq);
+      const { summary, bytes } = makeSegment({ firstSeq: this.#tail.firstSeq, lines: run, hashOf }, keys, uid);
+      await files.replace(segmentPath(dir, summary.file), bytes);
+      this.adopt([...this.#segments, summary]);
+    }
+    return this.#segments;
+  }
+
+  /** The canonical lines of the log that no segment covers. */
+  tailLines(): string[] {
+    return this.#tail.lines();
+  }
+
+  /** The oldest lines of the tail that fill a segment. */
+  #fullRun(): string[] | undefined {
+    const lines = this.#tail.lines();
+    let text = 0;
+    for (let at = 0; at < lines.length; at++) {
+      text += lines[at]?.length ?? 0;
+      if (at + 1 >= this.#segmentRecords || text >= this.#segmentText) return lines.slice(0, at + 1);
+    }
+    return undefined;
+  }
+
+  #inTail(seq: number): ChainedRecord {
+    const line = this.#tail.lineOf(seq) ?? '';
+    const record = parseActivityLine(line);
+    if (!record) throw new KmsError('corrupt', `activity record ${seq} is not readable`);
+    return { record, line, hash: toBase64Url(this.#tail.hashOf(seq)) };
+  }
+
+  /** Waits until the records that came with the snapshot are hashed and indexed. */
+  async #indexed(): Promise<void> {
+    while (this.#tail.indexSome(indexStep)) await setImmediate();
+  }
+}
+
+/** Opens the log of a snapshot. Throws `corrupt` when its parts do not fit together. */
+export function openActivityLog(options: ActivityLogOptions): ActivityLog {
+  return new ActivityLog(options);
+}

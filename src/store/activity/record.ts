@@ -1,0 +1,60 @@
+// A record of the activity log and its canonical line: the RFC 8785 JSON of the record, which is what the chain hashes,
+// what the log stores and what an export shows.
+import { canonicalJson } from '../../crypto/canonical-json.ts';
+import type { ActivityInput, ActivityRecord } from '../port.ts';
+
+/** A JSON string; a lone surrogate, which RFC 8785 refuses, becomes U+FFFD. */
+function quoted(text: string): string {
+  return JSON.stringify(text.toWellFormed());
+}
+
+function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
+  for (const key in props) if (Object.hasOwn(props, key)) return true;
+  return false;
+}
+
+/** The canonical line: keys in code-unit order, `props` left out when empty. Throws `invalid` for props that JSON cannot say. */
+export function activityLine(input: ActivityInput, seq: number): string {
+  const props = hasEntries(input.props) ? `,"props":${canonicalJson(input.props)}` : '';
+  return (
+    `{"action":${quoted(input.action)},"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
+    `"keyid":${quoted(input.keyid)}${props},"ringname":${quoted(input.ringname)},"seq":${seq},` +
+    `"status":${input.status},"validAction":${input.validAction}}`
+  );
+}
+
+/** The line of a record that came from the log. */
+export function recordLine(record: ActivityRecord): string {
+  return activityLine(record, record.seq);
+}
+
+function isProps(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The record of a line; undefined for a text that is none. */
+export function parseActivityLine(line: string): ActivityRecord | undefined {
+  let value: Partial<ActivityRecord> | null;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { id, createdAt, keyid, action, ringname, validAction, status, seq } = value;
+  const props = Object.hasOwn(value, 'props') ? value.props : {};
+  if (
+    typeof id !== 'string' ||
+    typeof createdAt !== 'number' ||
+    typeof keyid !== 'string' ||
+    typeof action !== 'string' ||
+    typeof ringname !== 'string' ||
+    typeof validAction !== 'boolean' ||
+    typeof status !== 'number' ||
+    typeof seq !== 'number' ||
+    !isProps(props)
+  ) {
+    return undefined;
+  }
+  return { seq, id, createdAt, keyid, action, ringname, validAction, status, props };
+}

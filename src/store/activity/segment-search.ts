@@ -1,0 +1,116 @@
+// Searches one segment: its summary may rule it out, its postings give candidates, its blocks have the records.
+import { setImmediate } from 'node:timers/promises';
+import type { ActivityRecord } from '../port.ts';
+import { readBloom } from './bloom.ts';
+import type { PreparedFilter, TermGroup } from './filter.ts';
+import { findPositions, intersect, union } from './postings.ts';
+import { parseActivityLine } from './record.ts';
+import type { OpenSegment, SegmentReader } from './segment-read.ts';
+import { idMark, type SegmentSummary } from './segment-root.ts';
+import { validTerm } from './terms.ts';
+
+/** So many blocks are searched before others get their turn on the event loop. */
+const blocksATurn = 16;
+
+function mayHold(summary: SegmentSummary, group: TermGroup): boolean {
+  if (group.kind === 'valid') {
+    const has = (valid: boolean): boolean => (valid ? summary.validCount : summary.invalidCount) > 0;
+    return group.anyOf.some((term) => has(term === validTerm(true)));
+  }
+  return group.anyOf.some(readBloom(summary[group.kind]));
+}
+
+/** Whether a segment may have matching records before `beforeSeq`; false is certain. */
+export function mayMatch(summary: SegmentSummary, prepared: PreparedFilter, beforeSeq: number): boolean {
+  if (summary.firstSeq >= beforeSeq || summary.from > prepared.end || summary.to < prepared.start) return false;
+  return prepared.groups.every((group) => mayHold(summary, group));
+}
+
+/** The last index whose value is at most `wanted`, in an ascending list; -1 when there is none. */
+function lastAtMost(values: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((values[middle] ?? 0) <= wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+async function positionsOf(reader: SegmentReader, segment: OpenSegment, group: TermGroup): Promise<readonly number[]> {
+  const lists: number[][] = [];
+  for (const term of group.anyOf) {
+    const page = lastAtMost(segment.root.pageTerms, term);
+    if (page >= 0) lists.push(findPositions(await reader.page(segment, page), term));
+  }
+  return union(lists);
+}
+
+/** Positions that have all terms, ascending; undefined when the filter asks for none, which is all. */
+async function candidates(
+  reader: SegmentReader,
+  segment: OpenSegment,
+  prepared: PreparedFilter,
+): Promise<readonly number[] | undefined> {
+  let positions: readonly number[] | undefined;
+  for (const group of prepared.groups) {
+    const having = await positionsOf(reader, segment, group);
+    positions = positions ? intersect(positions, having) : having;
+    if (positions.length === 0) return positions;
+  }
+  return positions;
+}
+
+/** Adds up to `limit` matching records before `beforeSeq` to `found`, newest first. */
+export async function searchSegment(
+  reader: SegmentReader,
+  summary: SegmentSummary,
+  prepared: PreparedFilter,
+  beforeSeq: number,
+  limit: number,
+  found: ActivityRecord[],
+): Promise<void> {
+  const segment = await reader.open(summary);
+  const { starts, root } = segment;
+  const positions = await candidates(reader, segment, prepared);
+  const before = Math.min(beforeSeq, summary.lastSeq + 1) - summary.firstSeq;
+  // `at` walks down the candidates; where all are candidates, position and index are the same.
+  let at = positions ? lastAtMost(positions, before - 1) : before - 1;
+  const positionAt = (index: number): number => (positions ? (positions[index] ?? -1) : index);
+  for (let searched = 1; at >= 0; searched++) {
+    const index = lastAtMost(starts, positionAt(at));
+    const start = starts[index] ?? 0;
+    if ((root.from[index] ?? 0) > prepared.end || (root.to[index] ?? 0) < prepared.start) {
+      at = positions ? lastAtMost(positions, start - 1) : start - 1;
+      continue;
+    }
+    const { lines } = await reader.block(segment, index);
+    for (; at >= 0 && positionAt(at) >= start; at--) {
+      const record = parseActivityLine(lines[positionAt(at) - start] ?? '');
+      if (record && prepared.matches(record) && found.push(record) >= limit) return;
+    }
+    if (searched % blocksATurn === 0) await setImmediate();
+  }
+}
+
+/** The record with an id, if the segment has it. */
+export async function findInSegment(
+  reader: SegmentReader,
+  summary: SegmentSummary,
+  id: string,
+): Promise<ActivityRecord | undefined> {
+  const mark = idMark(id);
+  if (mark < summary.idFrom || mark > summary.idTo) return undefined;
+  const segment = await reader.open(summary);
+  const { idFrom, idTo } = segment.root;
+  const needle = `"id":${JSON.stringify(id)}`;
+  for (let index = idFrom.length - 1; index >= 0; index--) {
+    if (mark < (idFrom[index] ?? '') || mark > (idTo[index] ?? '')) continue;
+    for (const line of (await reader.block(segment, index)).lines) {
+      const record = line.includes(needle) ? parseActivityLine(line) : undefined;
+      if (record?.id === id) return record;
+    }
+  }
+  return undefined;
+}

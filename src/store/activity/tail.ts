@@ -1,0 +1,184 @@
+// The newest records of the log, in memory: those that no segment covers yet. Some at its end may be staged: in the chain,
+// but not yet part of the log.
+import { equalBytes } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import type { ActivityInput, ActivityRecord } from '../port.ts';
+import { chainHash } from './chain.ts';
+import type { PreparedFilter } from './filter.ts';
+import { activityLine, parseActivityLine } from './record.ts';
+import { type ColumnFields, TailColumns } from './tail-columns.ts';
+
+/** A place in the chain: the hash is that of the record `seq`. */
+export interface ChainPlace {
+  readonly seq: number;
+  readonly hash: Uint8Array;
+}
+
+const restoreHint = 'restore the data directory from a backup, or ask who changed it';
+
+export class ActivityTail {
+  #before: ChainPlace;
+  #lines: string[];
+  #columns: TailColumns;
+  #committed: number;
+  /** Records from here to `#pendingEnd` came with the snapshot and are neither hashed nor in the columns yet. */
+  #pending = 0;
+  #pendingEnd: number;
+
+  /** `before` is the place of the last record that segments cover; `head` that of the last of `lines`. */
+  constructor(before: ChainPlace, lines: readonly string[], head: ChainPlace) {
+    this.#before = before;
+    this.#lines = lines.slice();
+    this.#committed = this.#pendingEnd = lines.length;
+    this.#columns = new TailColumns(Math.max(256, lines.length));
+    if (lines.length > 0) this.#columns.setHash(lines.length - 1, head.hash);
+  }
+
+  /** Sequence number of the first record here, or of the next one when there is none. */
+  get firstSeq(): number {
+    return this.#before.seq + 1;
+  }
+
+  get stagedCount(): number {
+    return this.#lines.length - this.#committed;
+  }
+
+  /** The last record of the log. */
+  get head(): ChainPlace {
+    return { seq: this.#before.seq + this.#committed, hash: this.#hashAt(this.#committed - 1).slice() };
+  }
+
+  /** Hash of a record from `firstSeq - 1` on, copied. */
+  hashOf(seq: number): Uint8Array {
+    return this.#hashAt(seq - this.firstSeq).slice();
+  }
+
+  lineOf(seq: number): string | undefined {
+    return this.#lines[seq - this.firstSeq];
+  }
+
+  /** The lines of the log that are here, oldest first. */
+  lines(): string[] {
+    return this.#lines.slice(0, this.#committed);
+  }
+
+  stage(input: ActivityInput): string {
+    const line = activityLine(input, this.firstSeq + this.#lines.length);
+    this.#append(line, input);
+    return line;
+  }
+
+  commit(count = this.stagedCount): void {
+    this.#committed += Math.min(count, this.stagedCount);
+  }
+
+  discard(toCount: number): void {
+    this.#lines.length = Math.min(this.#lines.length, this.#committed + toCount);
+  }
+
+  /** Appends a line of the log; answers whether it is a record that follows the head. */
+  replay(line: string): boolean {
+    const record = parseActivityLine(line);
+    if (record?.seq !== this.firstSeq + this.#committed) return false;
+    this.#append(line, record);
+    this.#committed++;
+    return true;
+  }
+
+  /** Hashes and indexes up to `count` of the records that came with the snapshot; false when none is left. */
+  indexSome(count: number): boolean {
+    const end = Math.min(this.#pending + count, this.#pendingEnd);
+    for (; this.#pending < end; this.#pending++) {
+      const at = this.#pending;
+      const line = this.#lines[at] ?? '';
+      const record = parseActivityLine(line);
+      const hash = chainHash(this.#hashAt(at - 1), line);
+      const expected = at === this.#pendingEnd - 1 ? this.#hashAt(at) : hash;
+      if (record?.seq !== this.firstSeq + at || !equalBytes(hash, expected)) {
+        throw new KmsError(
+          'corrupt',
+          `activity record ${this.firstSeq + at} of the snapshot does not fit the hash chain`,
+          {
+            hint: restoreHint,
+          },
+        );
+      }
+      this.#columns.set(at, record);
+      this.#columns.setHash(at, hash);
+    }
+    return this.#pending < this.#pendingEnd;
+  }
+
+  /** Lets go of the records up to `place`, which segments cover now. */
+  dropTo(place: ChainPlace): void {
+    const count = place.seq - this.#before.seq;
+    if (count === 0) return;
+    const known = count > 0 && count <= this.#committed;
+    // A record that is still to be hashed cannot be compared; who wrote the segment has hashed it.
+    const comparable = count <= this.#pending || count >= this.#pendingEnd;
+    if (!known || (comparable && !equalBytes(this.#hashAt(count - 1), place.hash))) {
+      throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not fit the records in memory`, {
+        hint: restoreHint,
+      });
+    }
+    this.#columns = this.#columns.slice(count, this.#lines.length);
+    this.#lines = this.#lines.slice(count);
+    this.#committed -= count;
+    this.#pending = Math.max(0, this.#pending - count);
+    this.#pendingEnd = Math.max(0, this.#pendingEnd - count);
+    this.#before = place;
+  }
+
+  /** Adds up to `limit` matching records before `beforeSeq` to `found`, newest first. Everything must be indexed. */
+  search(prepared: PreparedFilter, beforeSeq: number, limit: number, found: ActivityRecord[]): void {
+    const { filter, keyids, needles, start, end } = prepared;
+    const { createdAt, key, action, ring, valid, keys, actions, rings } = this.#columns;
+    const wantedKeys = keyids && numbersOf(keyids, (text) => keys.find(text));
+    const wantedAction = filter.action === undefined ? undefined : (actions.find(filter.action) ?? -1);
+    const wantedRing = filter.ringname === undefined ? undefined : (rings.find(filter.ringname) ?? -1);
+    const wantedValid = filter.valid === undefined ? undefined : Number(filter.valid);
+    for (let at = Math.min(this.#committed, beforeSeq - this.firstSeq) - 1; at >= 0; at--) {
+      if (wantedAction !== undefined && action[at] !== wantedAction) continue;
+      if (wantedRing !== undefined && ring[at] !== wantedRing) continue;
+      if (wantedValid !== undefined && valid[at] !== wantedValid) continue;
+      if (wantedKeys && !wantedKeys.has(key[at] ?? 0)) continue;
+      const time = createdAt[at] ?? 0;
+      if (time < start || time > end) continue;
+      const line = this.#lines[at] ?? '';
+      if (!needles.every((needle) => line.includes(needle))) continue;
+      const record = parseActivityLine(line);
+      if (record && prepared.matches(record) && found.push(record) >= limit) return;
+    }
+  }
+
+  find(id: string): ActivityRecord | undefined {
+    const needle = `"id":${JSON.stringify(id)}`;
+    for (let at = this.#committed - 1; at >= 0; at--) {
+      const line = this.#lines[at] ?? '';
+      const record = line.includes(needle) ? parseActivityLine(line) : undefined;
+      if (record?.id === id) return record;
+    }
+    return undefined;
+  }
+
+  #append(line: string, fields: ColumnFields): void {
+    const at = this.#lines.length;
+    this.#columns.reserve(at + 1);
+    this.#columns.set(at, fields);
+    this.#columns.setHash(at, chainHash(this.#hashAt(at - 1), line));
+    this.#lines.push(line);
+  }
+
+  #hashAt(at: number): Uint8Array {
+    return at < 0 ? this.#before.hash : this.#columns.hashAt(at);
+  }
+}
+
+function numbersOf(texts: Iterable<string>, find: (text: string) => number | undefined): Set<number> {
+  const numbers = new Set<number>();
+  for (const text of texts) {
+    const number = find(text);
+    if (number !== undefined) numbers.add(number);
+  }
+  return numbers;
+}
