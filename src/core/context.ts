@@ -16,6 +16,8 @@ export interface Caller {
   readonly accountId?: string;
   /** The user behind an access token, or the user that owns the API key. */
   readonly userId?: string;
+  /** The session behind an access token, by the hash of the token. */
+  readonly session?: string;
 }
 
 /** The most of each kind that a tenant may have; absent = unlimited. */
@@ -51,3 +53,6 @@ export interface Context {
   readonly tenant: Tenant;
   readonly world: World;
 }
+
+/** What an operation is given that needs no credential. */
+export type PublicContext = Omit<Context, 'caller'>;

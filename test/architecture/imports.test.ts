@@ -32,6 +32,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   commander: ['cli'],
   zod: ['api', 'http'],
   pino: ['server'],
+  nodemailer: ['server'],
 };
 
 /** Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded when used. */

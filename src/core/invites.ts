@@ -1,0 +1,107 @@
+// Invites: a user is made at once and gets in by completing the invite with a password. The token works once, and inviting
+// again puts a new one in its place.
+import { hashSecret } from '../crypto/api-key.ts';
+import { isWellFormedToken, newToken } from '../crypto/token.ts';
+import { KmsError } from '../errors.ts';
+import type { Tables } from '../store/port.ts';
+import type { User as UserRow } from '../store/tables/users.ts';
+import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts';
+import type { Context, PublicContext } from './context.ts';
+import { judgePassword } from './password-rules.ts';
+import { openSession } from './sessions.ts';
+import { checkFree, checkUserNames } from './user-fields.ts';
+import { grantableFlags, mustNotBeStronger } from './user-grants.ts';
+import { inviteMail, type Mail } from './user-mails.ts';
+import { type User, userOf } from './user-wire.ts';
+import { addUser, type NewUserFields } from './users.ts';
+
+export type InviteFields = Omit<NewUserFields, 'displayName'>;
+
+export interface Invitation {
+  readonly loginUrl: string;
+  /** To be sent where mail is set up. */
+  readonly mail: Mail;
+}
+
+export async function inviteUser(
+  ctx: Context,
+  input: { readonly fields: InviteFields; readonly links: LinkSettings },
+): Promise<Invitation> {
+  const { tx, world } = ctx;
+  const { fields, links } = input;
+  const known = await tx.users.byUsername(fields.username);
+  const user = known && !known.hasPassword ? await inviteAgain(ctx, known, fields) : await addUser(ctx, fields);
+  const token = newToken('invite', world.random);
+  const expiresAt = world.now() + links.lifetimes.invite;
+  await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
+  const loginUrl = linkTo('invite', token, links);
+  return { loginUrl, mail: inviteMail(user, loginUrl, expiresAt) };
+}
+
+/** What the invite says replaces what the one before said. */
+async function inviteAgain({ tx, caller, world }: Context, user: UserRow, fields: InviteFields): Promise<UserRow> {
+  checkUserNames(fields);
+  mustNotBeStronger(caller, user);
+  const flagsText = fields.flags ? grantableFlags(caller, fields.flags) : user.flagsText;
+  await checkFree(tx.users, { email: fields.email }, user.id);
+  const change = {
+    email: fields.email,
+    firstName: fields.firstName,
+    lastName: fields.lastName,
+    displayName: `${fields.firstName} ${fields.lastName}`,
+    flagsText,
+    props: fields.props ?? user.props,
+    updatedAt: world.now(),
+  };
+  await tx.users.update(user.id, change);
+  return { ...user, ...change };
+}
+
+/** The user whose invite it is. Throws `unauthenticated` with the state that the interface wants. */
+export async function checkInvite(tables: Tables, token: string, now: number): Promise<UserRow> {
+  const invite = isWellFormedToken('invite', token)
+    ? await tables.userTokens.byHash('invite', hashSecret(token))
+    : undefined;
+  const user = invite && (await tables.users.byId(invite.userId));
+  if (!user || user.hasPassword) throw refusedInvite('invalid');
+  if (now >= invite.expiresAt) throw refusedInvite('expired');
+  return user;
+}
+
+function refusedInvite(state: 'invalid' | 'expired'): KmsError {
+  return new KmsError('unauthenticated', `the invite is ${state}`, { body: { state } });
+}
+
+export async function validateInvite(
+  { tx, world }: PublicContext,
+  input: { readonly token: string },
+): Promise<{ state: 'success'; user: User }> {
+  return { state: 'success', user: userOf(await checkInvite(tx, input.token, world.now())) };
+}
+
+/** Throws `invalid` with the counts where the password does not meet the rules. */
+export function checkInvitePassword(password: string): void {
+  const results = judgePassword(password);
+  if (results.isValid) return;
+  const body = { state: 'malformed-password', results };
+  throw new KmsError('invalid', 'the password does not meet the rules', { body });
+}
+
+export interface CompleteInviteInput {
+  readonly token: string;
+  /** Of a password that was checked and hashed beforehand. */
+  readonly passwordHash: string;
+  readonly lifetimes: Lifetimes;
+}
+
+/** Uses the invite up and logs its user in. Of several at once one wins; the invite is invalid for the others. */
+export async function completeInvite(
+  ctx: PublicContext,
+  { token, passwordHash, lifetimes }: CompleteInviteInput,
+): Promise<{ user: User; accesstoken: string }> {
+  const { tx, world } = ctx;
+  const user = await checkInvite(tx, token, world.now());
+  await tx.users.setPasswordHash(user.id, passwordHash, world.now());
+  await tx.userTokens.erase(user.id, 'invite');
+  return { user: userOf(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+}

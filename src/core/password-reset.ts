@@ -1,0 +1,88 @@
+// Password resets: a one-time link, sent by mail or made by the operator, that sets a new password and ends every session.
+import { hashSecret } from '../crypto/api-key.ts';
+import { isWellFormedToken, newToken } from '../crypto/token.ts';
+import { KmsError } from '../errors.ts';
+import type { Tables } from '../store/port.ts';
+import type { User as UserRow } from '../store/tables/users.ts';
+import { type LinkSettings, linkTo } from './access-settings.ts';
+import type { Context, PublicContext } from './context.ts';
+import { judgePassword } from './password-rules.ts';
+import { timestamp } from './time.ts';
+import { mustNotBeStronger } from './user-grants.ts';
+import { type Mail, resetMail } from './user-mails.ts';
+import { findUser, type UserRef } from './users.ts';
+
+/** What everybody is answered who asks for a reset, before anything is looked up. */
+export const resetStarted = { message: 'if there is such a user, a link to reset the password is on its way' } as const;
+
+/** The mail with a new link; undefined where nobody has that address, or one who has no password yet to reset. */
+export async function startReset(
+  ctx: PublicContext,
+  input: { readonly email: string; readonly links: LinkSettings },
+): Promise<Mail | undefined> {
+  const user = await ctx.tx.users.byEmail(input.email);
+  if (!user?.hasPassword) return undefined;
+  const { url, expiresAt } = await newLink(ctx, user, input.links);
+  return resetMail(user, url, expiresAt);
+}
+
+export interface ResetLink {
+  readonly username: string;
+  readonly resetUrl: string;
+  readonly expiresAt: string;
+}
+
+/** A new link for the operator to hand over. */
+export async function resetLink(
+  ctx: Context,
+  input: { readonly user: UserRef; readonly links: LinkSettings },
+): Promise<ResetLink> {
+  const user = await findUser(ctx.tx, input.user);
+  mustNotBeStronger(ctx.caller, user);
+  if (!user.hasPassword) {
+    throw new KmsError('conflict', `the user ${user.username} has not completed the invite`, {
+      hint: 'invite the user again for a new link',
+    });
+  }
+  const { url, expiresAt } = await newLink(ctx, user, input.links);
+  return { username: user.username, resetUrl: url, expiresAt: timestamp(expiresAt) };
+}
+
+async function newLink({ tx, world }: PublicContext, user: UserRow, links: LinkSettings) {
+  const token = newToken('reset', world.random);
+  const expiresAt = world.now() + links.lifetimes.reset;
+  await tx.userTokens.replace({ kind: 'reset', tokenHash: hashSecret(token), userId: user.id, expiresAt });
+  return { url: linkTo('reset', token, links), expiresAt };
+}
+
+/** The user whose password may be reset. Throws `invalid` with an empty body, whatever is wrong. */
+export async function checkReset(tables: Tables, token: string, now: number): Promise<UserRow> {
+  const reset = isWellFormedToken('reset', token)
+    ? await tables.userTokens.byHash('reset', hashSecret(token))
+    : undefined;
+  const user = reset && (await tables.users.byId(reset.userId));
+  if (!user || now >= reset.expiresAt) throw refusedReset('the reset link is invalid or expired');
+  return user;
+}
+
+/** Throws `invalid` with an empty body where the password does not meet the rules. */
+export function checkResetPassword(password: string): void {
+  if (!judgePassword(password).isValid) throw refusedReset('the password does not meet the rules');
+}
+
+function refusedReset(message: string): KmsError {
+  return new KmsError('invalid', message, { body: {} });
+}
+
+/** Uses the link up, sets the password and ends every session of the user. */
+export async function completeReset(
+  { tx, world }: PublicContext,
+  input: { readonly token: string; readonly passwordHash: string },
+): Promise<Record<string, never>> {
+  const now = world.now();
+  const user = await checkReset(tx, input.token, now);
+  await tx.users.setPasswordHash(user.id, input.passwordHash, now);
+  await tx.userTokens.erase(user.id, 'reset');
+  await tx.sessions.endAllOf(user.id, now);
+  return {};
+}
