@@ -65,7 +65,7 @@ export function sessionTable(sql: Sql) {
     /** Erases up to `most` sessions that expired before `time`. */
     async purge(time: number, most: number): Promise<void> {
       await sql.run(
-        'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at LIMIT ?)',
+        'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at, seq LIMIT ?)',
         time,
         most,
       );
