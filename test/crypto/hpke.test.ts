@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import {
   createCipheriv,
   createHmac,
-  createPrivateKey,
   createPublicKey,
   diffieHellman,
   generateKeyPairSync,

@@ -1,0 +1,125 @@
+// C2SP chunked encryption (c2sp.org/chunked-encryption) over streams of any length in constant memory: salt, commitment, and
+// chunks of 16 KiB each sealed by itself. Blocks of chunks are worked on ahead of the reader.
+import { type BulkGcm, bulkGcm } from '../crypto/bulk-gcm.ts';
+import { concatBytes, equalBytes } from '../crypto/bytes.ts';
+import {
+  chunkLength,
+  chunkNonce,
+  commitmentLength,
+  deriveChunkKeys,
+  saltLength,
+  tagLength,
+} from '../crypto/chunked-encryption.ts';
+import { ahead } from './ahead.ts';
+import { type Block, type ByteSource, byteReader, inBlocks } from './byte-source.ts';
+import { fileFault } from './file-faults.ts';
+
+/** A block is 1 MiB; three under way keep the platform's crypto threads busy while the neighbours are read and written. */
+const chunksPerBlock = 64;
+const blocksUnderWay = 3;
+const sealedChunkLength = chunkLength + tagLength;
+
+export interface EncryptOptions {
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  /** Bytes that are not in the stream but must be the same to decrypt it. */
+  readonly context: Uint8Array;
+  readonly random: (length: number) => Uint8Array;
+}
+
+/** The encrypted stream of what `source` holds. Throws `invalid` for a key that has not 32 bytes. */
+export async function* encryptStream(
+  source: ByteSource,
+  { key, context, random }: EncryptOptions,
+): AsyncGenerator<Uint8Array, void, void> {
+  const salt = random(saltLength);
+  const keys = deriveChunkKeys(key, context, salt);
+  const cipher = await bulkGcm(keys.key);
+  yield concatBytes(salt, keys.commitment);
+  const reader = byteReader(source);
+  yield* ahead(
+    inBlocks(reader, chunksPerBlock * chunkLength),
+    blocksUnderWay,
+    (block, index) => sealBlock(cipher, keys.baseNonce, block, index * chunksPerBlock),
+    () => reader.return(),
+  );
+}
+
+export interface DecryptOptions {
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  /** What the stream was encrypted with. */
+  readonly context: Uint8Array;
+}
+
+/**
+ * What the encrypted stream holds. Every byte that comes out is authentic and in its place; that nothing is missing is known
+ * only when it ends without an error. Throws `invalid` for a key that has not 32 bytes, `corrupt` for another key or context
+ * and for a stream that was altered, cut or extended.
+ */
+export async function* decryptStream(
+  source: ByteSource,
+  { key, context }: DecryptOptions,
+): AsyncGenerator<Uint8Array, void, void> {
+  const reader = byteReader(source);
+  let cipher: BulkGcm;
+  let baseNonce: Uint8Array;
+  try {
+    const salt = await reader.take(saltLength);
+    const commitment = await reader.take(commitmentLength);
+    if (commitment.length < commitmentLength) throw fileFault('cut');
+    const keys = deriveChunkKeys(key, context, salt);
+    if (!equalBytes(keys.commitment, commitment)) throw fileFault('wrong-key');
+    cipher = await bulkGcm(keys.key);
+    baseNonce = keys.baseNonce;
+  } catch (error) {
+    await reader.return();
+    throw error;
+  }
+  yield* ahead(
+    inBlocks(reader, chunksPerBlock * sealedChunkLength),
+    blocksUnderWay,
+    (block, index) => openBlock(cipher, baseNonce, block, index * chunksPerBlock),
+    () => reader.return(),
+  );
+}
+
+/** Each chunk is sealed under the nonce of its index; the last block ends with the short chunk that ends the message. */
+async function sealBlock(
+  cipher: BulkGcm,
+  baseNonce: Uint8Array,
+  { bytes, last }: Block,
+  firstChunk: number,
+): Promise<Uint8Array> {
+  const chunks = Math.floor(bytes.length / chunkLength) + (last ? 1 : 0);
+  const output = new Uint8Array(bytes.length + chunks * tagLength);
+  const sealChunk = async (_: unknown, i: number): Promise<void> => {
+    const plaintext = bytes.subarray(i * chunkLength, (i + 1) * chunkLength);
+    output.set(await cipher.seal(chunkNonce(baseNonce, firstChunk + i), plaintext), i * sealedChunkLength);
+  };
+  await Promise.all(Array.from({ length: chunks }, sealChunk));
+  return output;
+}
+
+/** The plaintext of a block, once every chunk of it is authentic. */
+async function openBlock(
+  cipher: BulkGcm,
+  baseNonce: Uint8Array,
+  { bytes, last }: Block,
+  firstChunk: number,
+): Promise<Uint8Array> {
+  // A full chunk never ends a message: without a short one after it, the end is missing.
+  if (last && bytes.length % sealedChunkLength < tagLength) throw fileFault('cut');
+  const chunks = Math.ceil(bytes.length / sealedChunkLength);
+  const output = new Uint8Array(bytes.length - chunks * tagLength);
+  const openChunk = async (_: unknown, i: number): Promise<void> => {
+    const sealed = bytes.subarray(i * sealedChunkLength, (i + 1) * sealedChunkLength);
+    output.set(await cipher.open(chunkNonce(baseNonce, firstChunk + i), sealed), i * chunkLength);
+  };
+  try {
+    await Promise.all(Array.from({ length: chunks }, openChunk));
+  } catch (cause) {
+    throw fileFault('altered', cause);
+  }
+  return output;
+}

@@ -1,0 +1,43 @@
+// The key schedule of C2SP chunked encryption (c2sp.org/chunked-encryption) with AES-256-GCM and SHA-512, "Cobblestone-256":
+// what a stream's key, nonces and commitment are. Reading and writing the stream itself is the client's.
+import { KmsError } from '../errors.ts';
+import { concatBytes } from './bytes.ts';
+import { utf8 } from './encoding.ts';
+import { hkdfExpandSha512 } from './hkdf.ts';
+
+export const saltLength = 24;
+export const commitmentLength = 32;
+/** Plaintext bytes of every chunk but the last, which is always shorter and may be empty. */
+export const chunkLength = 16384;
+export const tagLength = 16;
+/** The most chunks of one message. */
+export const maxChunks = 2 ** 38;
+
+const label = utf8('c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0');
+
+export interface ChunkKeys {
+  /** AES-256, secret. */
+  readonly key: Uint8Array;
+  /** 12 bytes. */
+  readonly baseNonce: Uint8Array;
+  /** 32 bytes that stand in the stream; they fit this key, context and salt alone. */
+  readonly commitment: Uint8Array;
+}
+
+/** Derives what one message is sealed with. Throws `invalid` for a key that has not 32 bytes. */
+export function deriveChunkKeys(key: Uint8Array, context: Uint8Array, salt: Uint8Array): ChunkKeys {
+  if (key.length !== 32) throw new KmsError('invalid', `expected a key of 32 bytes, got ${key.length}`);
+  if (salt.length !== saltLength) throw new KmsError('invalid', `expected a salt of 24 bytes, got ${salt.length}`);
+  const okm = hkdfExpandSha512(key, concatBytes(label, salt, context), 32 + 12 + commitmentLength);
+  return { key: okm.slice(0, 32), baseNonce: okm.slice(32, 44), commitment: okm.slice(44) };
+}
+
+/** The nonce of chunk `index`: the base nonce with the index, big-endian and right-aligned, XORed in. */
+export function chunkNonce(baseNonce: Uint8Array, index: number): Uint8Array {
+  if (index >= maxChunks) throw new KmsError('too-large', 'expected at most 2^38 chunks (4 PiB) in one stream');
+  const nonce = baseNonce.slice();
+  const view = new DataView(nonce.buffer);
+  view.setUint32(4, view.getUint32(4) ^ Math.floor(index / 0x1_0000_0000));
+  view.setUint32(8, view.getUint32(8) ^ (index >>> 0));
+  return nonce;
+}
