@@ -118,8 +118,8 @@ test('one byte at a time, and through ReadableStreams', async () => {
   const message = systemRandom(chunk + 3);
   const stream = await encrypted(message, 1);
   assert.deepEqual((await collect(decrypt(stream, 1))).bytes, message);
-  const readable = readable(inPieces(message, 5000));
-  const ours = await collect(encryptStream(readable, { key, context, random: systemRandom }));
+  const from = readable(inPieces(message, 5000));
+  const ours = await collect(encryptStream(from, { key, context, random: systemRandom }));
   const back = readable(inPieces(ours.bytes, 5000));
   assert.deepEqual((await collect(decryptStream(back, { key, context }))).bytes, message);
 });
