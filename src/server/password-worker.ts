@@ -1,0 +1,107 @@
+// Password hashing on a thread of its own: one worker with a bounded queue, so that logins, however many, take one core at
+// most and nothing of the serving thread.
+import type { MessagePort, Worker } from 'node:worker_threads';
+import type { PasswordHasher } from '../core/password-hasher.ts';
+import { hashPassword, passwordSaltLength, verifyPassword } from '../crypto/password.ts';
+import { KmsError } from '../errors.ts';
+
+type Work =
+  | { readonly kind: 'hash'; readonly password: string; readonly salt: Uint8Array }
+  | { readonly kind: 'verify'; readonly password: string; readonly stored: string };
+type Request = Work & { readonly id: number };
+type Answer = { readonly id: number } & ({ readonly value: string | boolean } | { readonly problem: string });
+
+interface Waiting {
+  resolve(value: string | boolean): void;
+  reject(error: KmsError): void;
+}
+
+export interface PasswordWorkerOptions {
+  /** Starts a thread that runs `servePasswords`. Called when there is work and no thread. */
+  start(): Worker;
+  random(length: number): Uint8Array;
+  /** Requests under way at once; more are refused. */
+  readonly most?: number;
+}
+
+export interface PasswordWorker extends PasswordHasher {
+  /** Ends the thread; what waits is refused. */
+  close(): Promise<void>;
+}
+
+export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOptions): PasswordWorker {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let closed = false;
+
+  function running(): Worker {
+    if (worker) return worker;
+    const started = start();
+    started.on('message', (answer: Answer) => settle(started, answer));
+    // A thread that dies takes what it had with it; the next request starts another.
+    started.on('error', () => gone(started));
+    started.on('exit', () => gone(started));
+    worker = started;
+    return started;
+  }
+
+  function settle(from: Worker, answer: Answer): void {
+    const request = waiting.get(answer.id);
+    waiting.delete(answer.id);
+    if (waiting.size === 0) from.unref();
+    if ('value' in answer) request?.resolve(answer.value);
+    else request?.reject(new KmsError('corrupt', answer.problem));
+  }
+
+  function gone(dead: Worker): void {
+    if (worker !== dead) return;
+    worker = undefined;
+    for (const { reject } of waiting.values()) reject(unavailable('passwords cannot be checked right now'));
+    waiting.clear();
+  }
+
+  function ask(work: Work): Promise<string | boolean> {
+    if (closed) return Promise.reject(unavailable('the server is stopping'));
+    if (waiting.size >= most) return Promise.reject(unavailable('too many logins at once'));
+    const id = ++lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      const to = running();
+      // The thread alone keeps no process alive; a request under way does.
+      to.ref();
+      to.postMessage({ ...work, id } satisfies Request);
+    });
+  }
+
+  return {
+    hash: async (password) => String(await ask({ kind: 'hash', password, salt: random(passwordSaltLength) })),
+    verify: async (stored, password) => (await ask({ kind: 'verify', password, stored })) === true,
+    async close() {
+      closed = true;
+      const last = worker;
+      if (last) gone(last);
+      await last?.terminate();
+    },
+  };
+}
+
+function unavailable(message: string): KmsError {
+  return new KmsError('unavailable', message, { retryAfter: 1 });
+}
+
+/** The worker's side: answers requests one after the other. */
+export function servePasswords(port: MessagePort): void {
+  port.on('message', (request: Request) => port.postMessage(answerTo(request)));
+}
+
+function answerTo(request: Request): Answer {
+  const { id, password } = request;
+  try {
+    const value =
+      request.kind === 'hash' ? hashPassword(password, request.salt) : verifyPassword(request.stored, password);
+    return { id, value };
+  } catch (error) {
+    return { id, problem: error instanceof KmsError ? error.message : 'a password could not be hashed' };
+  }
+}
