@@ -95,7 +95,7 @@ export class ActivityLog {
 
   /** Records in the log. */
   get count(): number {
-    return this.#tail.head.seq;
+    return this.#tail.headSeq;
   }
 
   /** Bytes of all segments on disk. */
@@ -130,7 +130,7 @@ export class ActivityLog {
   replay(line: string): void {
     if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
     if (this.#tail.replay(line)) return;
-    throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.head.seq}`, {
+    throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.headSeq}`, {
       hint: 'restore the data directory from a backup',
     });
   }
@@ -173,12 +173,14 @@ export class ActivityLog {
    * Throws `corrupt` where the chain breaks.
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
-    const end = this.#tail.head.seq;
+    const end = this.#tail.headSeq;
     await this.#indexed();
     for (let next = Math.max(1, fromSeq); next <= end; ) {
       const segment = next < this.#tail.firstSeq ? segmentOf(this.#segments, next) : undefined;
       if (segment) {
-        for await (const link of readSegmentChain(this.#reader, segment)) if (link.record.seq >= next) yield link;
+        for await (const link of readSegmentChain(this.#reader, segment)) {
+          if (link.record.seq >= next && link.record.seq <= end) yield link;
+        }
         next = segment.lastSeq + 1;
       } else {
         yield this.#inTail(next);

@@ -43,9 +43,13 @@ export class ActivityTail {
     return this.#lines.length - this.#committed;
   }
 
-  /** The last record of the log. */
+  /** Sequence number of the last record of the log. */
+  get headSeq(): number {
+    return this.#before.seq + this.#committed;
+  }
+
   get head(): ChainPlace {
-    return { seq: this.#before.seq + this.#committed, hash: this.#hashAt(this.#committed - 1).slice() };
+    return { seq: this.headSeq, hash: this.#hashAt(this.#committed - 1).slice() };
   }
 
   /** Hash of a record from `firstSeq - 1` on, copied. */

@@ -1,0 +1,69 @@
+// Builders for the activity tests: a log on files in memory, records of a small world in which filters find some and not all.
+import {
+  type ActivityLog,
+  type ActivityLogOptions,
+  emptyHead,
+  openActivityLog,
+} from '../../src/store/activity/activity-log.ts';
+import type { ActivityInput } from '../../src/store/port.ts';
+import { MemoryFiles } from '../support/memory-files.ts';
+
+export const uid = Uint8Array.from({ length: 16 }, (_, index) => index + 1);
+
+/** Keys of some epochs; each is its number, 32 times. */
+export function testKeys(epoch = 1, held = 3) {
+  return {
+    epoch,
+    key(_label: 'activity', wanted = epoch): Uint8Array {
+      if (wanted > held) throw new Error(`no epoch ${wanted}`);
+      return new Uint8Array(32).fill(wanted);
+    },
+  };
+}
+
+export function testLog(options: Partial<ActivityLogOptions> = {}): { log: ActivityLog; files: MemoryFiles } {
+  const files = new MemoryFiles();
+  const keys = testKeys();
+  const log = openActivityLog({ files, dir: 't', keys, uid, segments: [], tail: [], head: emptyHead, ...options });
+  return { log, files };
+}
+
+/** An id whose order is that of `number`. */
+export function testId(number: number): string {
+  return `act_${String(number).padStart(10, '0')}${'0'.repeat(16)}`;
+}
+
+export function activity(number: number, changes: Partial<ActivityInput> = {}): ActivityInput {
+  return {
+    id: testId(number),
+    createdAt: 1_700_000_000_000 + number,
+    keyid: `apik_${number % 7}`,
+    action: number % 3 === 0 ? 'keyring.encrypt' : 'keyring.decrypt',
+    ringname: number % 5 === 0 ? '' : `ring-${number % 5}`,
+    validAction: number % 11 !== 0,
+    status: number % 11 === 0 ? 403 : 200,
+    props: number % 4 === 0 ? { number, tag: { even: true, by: number % 8 } } : {},
+    ...changes,
+  };
+}
+
+/** Adds committed records number `from` to `to`. */
+export function fill(log: ActivityLog, from: number, to: number): void {
+  for (let number = from; number <= to; number++) log.stage(activity(number));
+  log.commitStaged();
+}
+
+/** All of an iteration, in order. */
+export async function collect<T, R>(items: AsyncIterable<T>, map: (item: T) => R): Promise<R[]> {
+  const all: R[] = [];
+  for await (const item of items) all.push(map(item));
+  return all;
+}
+
+/** What a checkpoint does: another log, opened from the same state, rolls; the first one adopts. Answers that other log. */
+export async function checkpoint(log: ActivityLog, options: ActivityLogOptions): Promise<ActivityLog> {
+  const worker = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
+  const segments = await worker.roll();
+  log.adopt(JSON.parse(JSON.stringify(segments)));
+  return worker;
+}

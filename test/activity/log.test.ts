@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ActivityLog, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
+import type { ActivityFilter } from '../../src/store/port.ts';
+import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
+
+async function seqs(log: ActivityLog, filter: ActivityFilter = {}, limit = 10_000): Promise<number[]> {
+  return (await log.search(filter, { limit })).items.map((record) => record.seq);
+}
+
+const down = (from: number, to: number): number[] => Array.from({ length: from - to + 1 }, (_, index) => from - index);
+
+describe('staged records', () => {
+  it('are in the chain but not in the log until they are committed', async () => {
+    const { log } = testLog();
+    log.stage(activity(1));
+    assert.deepEqual([log.stagedCount, log.count, log.head], [1, 0, emptyHead]);
+    assert.deepEqual(await seqs(log), []);
+    assert.equal(await log.find(testId(1)), undefined);
+    log.commitStaged();
+    assert.deepEqual([log.stagedCount, log.count, log.head.seq], [0, 1, 1]);
+    assert.deepEqual(await seqs(log), [1]);
+    assert.equal((await log.find(testId(1)))?.seq, 1);
+  });
+
+  it('are taken back as if they had never been', () => {
+    const { log } = testLog();
+    const { log: other } = testLog();
+    log.stage(activity(1));
+    log.stage(activity(2));
+    log.stage(activity(3));
+    log.discardStaged(1);
+    assert.equal(log.stagedCount, 1);
+    log.stage(activity(4));
+    log.commitStaged();
+    other.stage(activity(1));
+    other.stage(activity(4));
+    other.commitStaged();
+    assert.deepEqual(log.head, other.head);
+    log.stage(activity(5));
+    log.discardStaged();
+    assert.deepEqual(log.head, other.head);
+  });
+
+  it('can be committed in part, the oldest first', async () => {
+    const { log } = testLog();
+    for (const number of [1, 2, 3]) log.stage(activity(number));
+    log.commitStaged(2);
+    assert.deepEqual([log.count, log.stagedCount], [2, 1]);
+    log.discardStaged();
+    assert.deepEqual(await seqs(log), [2, 1]);
+  });
+
+  it('that cannot be said in JSON leave nothing behind', () => {
+    const { log } = testLog();
+    assert.throws(() => log.stage(activity(1, { props: { a: '\udc00' } })), { code: 'invalid' });
+    assert.equal(log.stagedCount, 0);
+  });
+});
+
+describe('replay', () => {
+  it('leads to the same head as staging', () => {
+    const { log } = testLog();
+    const { log: again } = testLog();
+    for (let number = 1; number <= 20; number++) {
+      again.replay(log.stage(activity(number)));
+      log.commitStaged();
+    }
+    assert.deepEqual(again.head, log.head);
+    assert.deepEqual(again.tailLines(), log.tailLines());
+  });
+
+  it('refuses what does not follow the head', () => {
+    const { log: source } = testLog();
+    const lines = [1, 2, 3].map((number) => source.stage(activity(number)));
+    const { log } = testLog();
+    log.replay(lines[0] ?? '');
+    for (const line of [lines[0], lines[2], '', '{}', 'no json']) {
+      assert.throws(() => log.replay(line ?? ''), { code: 'corrupt', message: /does not follow record 1/ });
+    }
+    assert.equal(log.count, 1);
+  });
+});
+
+describe('a checkpoint', () => {
+  it('moves full runs into segments and keeps the rest, on both sides', async () => {
+    const { log, files } = testLog();
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 10,
+    };
+    fill(log, 1, 35);
+    const worker = await checkpoint(log, options);
+    assert.deepEqual(
+      log.segments.map(({ file, firstSeq, lastSeq }) => [file, firstSeq, lastSeq]),
+      [
+        ['activity-000000000001.kms', 1, 10],
+        ['activity-000000000011.kms', 11, 20],
+        ['activity-000000000021.kms', 21, 30],
+      ],
+    );
+    assert.equal(log.tailLines().length, 5);
+    assert.deepEqual(worker.tailLines(), log.tailLines());
+    assert.deepEqual(worker.head, log.head);
+    assert.deepEqual(await seqs(log), down(35, 1));
+    assert.equal(
+      log.bytes,
+      [...files.contents.values()].reduce((sum, bytes) => sum + bytes.length, 0),
+    );
+    assert.equal((await log.find(testId(14)))?.seq, 14);
+    assert.equal(await log.find(testId(36)), undefined);
+  });
+
+  it('leaves what was added meanwhile, committed and staged', async () => {
+    const { log, files } = testLog();
+    fill(log, 1, 25);
+    const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
+    const worker = openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head });
+    fill(log, 26, 33);
+    log.stage(activity(34));
+    log.adopt(await worker.roll());
+    assert.equal(log.stagedCount, 1);
+    assert.deepEqual(await seqs(log), down(33, 1));
+    log.commitStaged();
+    const { log: straight } = testLog();
+    fill(straight, 1, 34);
+    assert.deepEqual(log.head, straight.head);
+    assert.deepEqual(await seqs(log, { keyids: ['apik_3'] }), [31, 24, 17, 10, 3]);
+  });
+
+  it('closes a segment early when its lines are long', async () => {
+    const { log, files } = testLog();
+    fill(log, 1, 30);
+    const options = { files, dir: 't', keys: testKeys(), uid, segments: [], tail: [], head: emptyHead };
+    await checkpoint(log, { ...options, segmentText: 1000 });
+    assert.ok(log.segments.length >= 4);
+    assert.deepEqual(await seqs(log), down(30, 1));
+  });
+
+  it('repeated after a crash writes the same bytes', async () => {
+    const { log, files } = testLog();
+    const { files: others } = testLog();
+    fill(log, 1, 20);
+    for (const target of [files, others]) {
+      const options = { files: target, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
+      await openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head }).roll();
+    }
+    assert.deepEqual(files.contents, others.contents);
+  });
+
+  it('of another history is not adopted', async () => {
+    const { log, files } = testLog();
+    const { log: other } = testLog();
+    fill(log, 1, 20);
+    fill(other, 2, 21);
+    const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
+    const worker = openActivityLog({ ...options, segments: [], tail: other.tailLines(), head: other.head });
+    const segments = await worker.roll();
+    assert.throws(() => log.adopt(segments), { code: 'corrupt' });
+    assert.equal(log.tailLines().length, 20);
+  });
+});
+
+describe('opening', () => {
+  it('reads no segment, and hashes and indexes the tail when it is needed', async () => {
+    const { log, files } = testLog();
+    fill(log, 1, 1000);
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 300,
+    };
+    await checkpoint(log, options);
+    files.reads = 0;
+    const again = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
+    again.stage(activity(1001));
+    again.commitStaged();
+    log.stage(activity(1001));
+    log.commitStaged();
+    assert.deepEqual(again.head, log.head);
+    assert.equal(files.reads, 0);
+    assert.deepEqual(await seqs(again), down(1001, 1));
+  });
+
+  it('adopts a checkpoint before its own tail was indexed', async () => {
+    const { log } = testLog();
+    fill(log, 1, 1000);
+    for (const indexed of [0, 1]) {
+      const { files } = testLog();
+      const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 300 };
+      const open = () => openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head });
+      const again = open();
+      const worker = open();
+      fill(again, 1001, 1010);
+      const searching = indexed ? seqs(again, {}, 1) : undefined;
+      again.adopt(await worker.roll());
+      await searching;
+      assert.deepEqual(await seqs(again), down(1010, 1));
+      assert.equal(again.tailLines().length, 110);
+    }
+  });
+
+  it('refuses parts that do not fit together', async () => {
+    const { log, files } = testLog();
+    fill(log, 1, 25);
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 10,
+    };
+    await checkpoint(log, options);
+    const whole = { ...options, segments: log.segments, tail: log.tailLines(), head: log.head };
+    const [first, second] = log.segments;
+    assert.ok(first && second);
+    openActivityLog(whole);
+    for (const broken of [
+      { ...whole, segments: [first] },
+      { ...whole, segments: [second] },
+      { ...whole, segments: [second, first] },
+      { ...whole, segments: [first, { ...second, prevHash: first.prevHash }] },
+      { ...whole, tail: whole.tail.slice(1) },
+      { ...whole, tail: [] },
+      { ...whole, head: { ...whole.head, seq: 26 } },
+      { ...whole, head: { ...whole.head, hash: 'x' } },
+      { ...options, segments: [first], head: { seq: 10, hash: second.hash } },
+    ]) {
+      assert.throws(() => openActivityLog(broken), { code: 'corrupt' });
+    }
+  });
+
+  it('finds a tail that does not fit the chain when it is first read', async () => {
+    const { log, files } = testLog();
+    fill(log, 1, 5);
+    const lines = log.tailLines();
+    const changed = lines.map((line) => line.replace('"seq":3,"status":200', '"seq":3,"status":201'));
+    const swapped = [lines[0], lines[2], lines[1], lines[3], lines[4]].map((line) => line ?? '');
+    for (const tail of [changed, swapped]) {
+      const again = openActivityLog({ files, dir: 't', keys: testKeys(), uid, segments: [], tail, head: log.head });
+      await assert.rejects(again.search({}, { limit: 1 }), { code: 'corrupt', message: /does not fit the hash chain/ });
+      await assert.rejects(again.search({}, { limit: 1 }), { code: 'corrupt' });
+    }
+  });
+});
+
+describe('reading in chain order', () => {
+  it('gives every record once, over checkpoints and additions on the way, up to the head at its start', async () => {
+    const { log, files } = testLog();
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 10,
+    };
+    fill(log, 1, 25);
+    await checkpoint(log, options);
+    fill(log, 26, 57);
+    const read: number[] = [];
+    let last = '';
+    for await (const { record, hash } of log.read(4)) {
+      read.push(record.seq);
+      last = hash;
+      if (record.seq === 12) fill(log, 58, 60);
+      if (record.seq === 27) await checkpoint(log, options);
+    }
+    assert.deepEqual(read, down(57, 4).reverse());
+    const { log: straight } = testLog();
+    fill(straight, 1, 57);
+    assert.equal(last, straight.head.hash);
+  });
+
+  it('gives nothing after the head', async () => {
+    const { log } = testLog();
+    fill(log, 1, 3);
+    for await (const link of log.read(4)) assert.fail(`record ${link.record.seq}`);
+  });
+});

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
+import { containsJson } from '../../src/store/contains.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
+import { activity, checkpoint, testId, testKeys, testLog, uid } from './appliance-log.ts';
+
+const times = fc.integer({ min: 0, max: 60 });
+const names = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'é"\\');
+const values = fc.oneof(
+  fc.constantFrom<unknown>(null, true, 1, 2, 'x', 'é"\n', [], [1, { a: 1 }], {}),
+  fc.dictionary(names, fc.constantFrom<unknown>(1, 'x', { a: 1 }), { maxKeys: 2 }),
+);
+const props = fc.dictionary(names, values, { maxKeys: 3 });
+const keyids = fc.constantFrom('apik_a', 'apik_b', 'apik_c', 'local');
+const actions = fc.constantFrom('keyring.encrypt', 'keyring.decrypt', 'user.invite');
+const rings = fc.constantFrom('', 'payroll', 'backup');
+
+const inputs: fc.Arbitrary<Omit<ActivityInput, 'id'>> = fc.record({
+  createdAt: times,
+  keyid: keyids,
+  action: actions,
+  ringname: rings,
+  validAction: fc.boolean(),
+  status: fc.constantFrom(200, 403),
+  props: fc.oneof(fc.constant({}), props),
+});
+
+const filters: fc.Arbitrary<ActivityFilter> = fc.record(
+  {
+    keyids: fc.array(fc.oneof(keyids, fc.constant('apik_none')), { maxLength: 3 }),
+    action: fc.oneof(actions, fc.constant('none')),
+    ringname: fc.oneof(rings, fc.constant('none')),
+    valid: fc.boolean(),
+    start: times,
+    end: times,
+    props,
+  },
+  { requiredKeys: [] },
+);
+
+function matches(record: ActivityInput, filter: ActivityFilter): boolean {
+  return (
+    (!filter.keyids || filter.keyids.includes(record.keyid)) &&
+    (filter.action ?? record.action) === record.action &&
+    (filter.ringname ?? record.ringname) === record.ringname &&
+    (filter.valid ?? record.validAction) === record.validAction &&
+    record.createdAt >= (filter.start ?? 0) &&
+    record.createdAt <= (filter.end ?? 60) &&
+    containsJson(record.props, filter.props ?? {})
+  );
+}
+
+type Step =
+  | { readonly kind: 'add'; readonly inputs: readonly Omit<ActivityInput, 'id'>[] }
+  | { readonly kind: 'stage'; readonly input: Omit<ActivityInput, 'id'> }
+  | { readonly kind: 'checkpoint' | 'reopen' };
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('add' as const),
+      inputs: fc.array(inputs, { maxLength: 60, size: 'max' }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('stage' as const), input: inputs }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('checkpoint' as const, 'reopen' as const) }) },
+);
+
+/** The log beside a plain array of what is in it. */
+class Twins {
+  readonly model: ActivityRecord[] = [];
+  readonly #options: ActivityLogOptions;
+  log: ReturnType<typeof openActivityLog>;
+
+  constructor(segmentRecords: number, cacheBytes: number) {
+    const { files } = testLog();
+    const keys = testKeys();
+    this.#options = { files, dir: 't', keys, uid, segments: [], tail: [], head: emptyHead, segmentRecords, cacheBytes };
+    this.log = openActivityLog(this.#options);
+  }
+
+  async take(step: Step): Promise<void> {
+    if (step.kind === 'add') {
+      this.log.discardStaged();
+      for (const input of step.inputs) {
+        const seq = this.model.length + 1;
+        const record = { ...input, id: testId(seq), seq };
+        this.log.stage(record);
+        this.model.push(record);
+      }
+      this.log.commitStaged();
+    } else if (step.kind === 'stage') {
+      this.log.stage({ ...step.input, id: testId(0) });
+    } else if (step.kind === 'checkpoint') {
+      await checkpoint(this.log, this.#options);
+    } else {
+      const { segments, head } = this.log;
+      this.log = openActivityLog({ ...this.#options, segments, tail: this.log.tailLines(), head });
+    }
+  }
+}
+
+describe('search', () => {
+  it('finds what a look at every record finds, page by page, while the log grows, rolls and is opened anew', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(steps, { minLength: 3, maxLength: 12, size: 'max' }),
+        fc.array(
+          fc.record({
+            filter: filters,
+            limit: fc.integer({ min: 1, max: 40 }),
+            between: fc.array(steps, { maxLength: 2 }),
+          }),
+          {
+            minLength: 1,
+            maxLength: 6,
+          },
+        ),
+        fc.integer({ min: 1, max: 300 }),
+        fc.constantFrom(0, 20_000, 1_000_000),
+        async (before, searches, segmentRecords, cacheBytes) => {
+          const twins = new Twins(segmentRecords, cacheBytes);
+          for (const step of before) await twins.take(step);
+          for (const { filter, limit, between } of searches) {
+            const expected = twins.model.filter((record) => matches(record, filter)).reverse();
+            const found: ActivityRecord[] = [];
+            for (let after: number | undefined, more = true; more; ) {
+              const page = await twins.log.search(filter, after === undefined ? { limit } : { limit, after });
+              found.push(...page.items);
+              assert.ok(page.items.length <= limit);
+              assert.equal(page.next !== undefined, found.length < expected.length);
+              if (page.next !== undefined) assert.equal(page.items.length, limit);
+              after = page.next;
+              more = after !== undefined;
+              for (const step of between) await twins.take(step);
+            }
+            assert.deepEqual(JSON.parse(JSON.stringify(found)), JSON.parse(JSON.stringify(expected)));
+          }
+          for (const seq of [1, twins.model.length >>> 1, twins.model.length]) {
+            const record = twins.model[seq - 1];
+            if (record) assert.equal((await twins.log.find(record.id))?.seq, seq);
+          }
+          assert.equal(await twins.log.find('act_none'), undefined);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('refuses a filter that JSON cannot say', async () => {
+    const { log } = testLog();
+    await assert.rejects(log.search({ props: { a: '\ud800' } }, { limit: 1 }), { code: 'invalid' });
+  });
+
+  it('reads no segment that its summary rules out, and only the blocks that it needs', async () => {
+    const { log, files } = testLog();
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 1000,
+    };
+    for (let number = 1; number <= 10_000; number++) {
+      const era = Math.ceil(number / 1000);
+      log.stage(
+        activity(number, { keyid: `apik_${era}`, ringname: number === 2500 ? 'rare' : 'usual', props: { era } }),
+      );
+    }
+    log.commitStaged();
+    await checkpoint(log, options);
+    const readsOf = async (filter: ActivityFilter): Promise<number> => {
+      const cold = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
+      files.reads = 0;
+      assert.ok((await cold.search(filter, { limit: 10 })).items.length > 0);
+      return files.reads;
+    };
+    // Root, one page of postings, one block; the last segment alone.
+    assert.ok((await readsOf({ keyids: ['apik_3'] })) <= 3);
+    assert.ok((await readsOf({ props: { era: 5 } })) <= 3);
+    assert.ok((await readsOf({ ringname: 'rare' })) <= 3);
+    assert.ok((await readsOf({ start: 1_700_000_004_100, end: 1_700_000_004_105 })) <= 2);
+    assert.ok((await readsOf({})) <= 2);
+    files.reads = 0;
+    assert.equal((await log.find(testId(2500)))?.seq, 2500);
+    assert.ok(files.reads <= 2);
+  });
+
+  it('keeps within its budget of memory', async () => {
+    const { ByteCache } = await import('../../src/store/activity/byte-cache.ts');
+    const cache = new ByteCache(100);
+    for (let number = 0; number < 50; number++) {
+      cache.set(`n${number % 20}`, number, (number * 7) % 60);
+      assert.ok(cache.used <= 100);
+    }
+    cache.set('big', 1, 101);
+    assert.equal(cache.get('big'), undefined);
+    cache.set('a', 1, 50);
+    cache.set('b', 2, 50);
+    cache.get('a');
+    cache.set('c', 3, 50);
+    assert.deepEqual([cache.get('a'), cache.get('b'), cache.get('c')], [1, undefined, 3]);
+  });
+});
