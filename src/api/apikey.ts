@@ -1,6 +1,6 @@
 // API keys: the safe form without the secret, the full form with it, and the ways to change one.
 import { z } from 'zod';
-import { flags } from './flags.ts';
+import { flags, shownFlags } from './flags.ts';
 import { epochTime, freeForm, id, requiredText, text, timestamp } from './values.ts';
 
 const references = z.object({ accountId: id });
@@ -9,7 +9,7 @@ export const safeApiKey = z.object({
   keyid: id,
   active: z.boolean(),
   references,
-  flags,
+  flags: shownFlags,
   props: freeForm,
   createdAt: timestamp,
   updatedAt: timestamp,
@@ -45,7 +45,7 @@ export const updatedApiKey = z.object({
   op,
   active: z.boolean(),
   references,
-  flags,
+  flags: shownFlags,
   props: freeForm,
 });
 export const updatedApiKeyWithSecret = updatedApiKey.extend({ key: z.string() });

@@ -1,6 +1,6 @@
 // Permission flags on the wire: a flat object of flag name to boolean.
 import { z } from 'zod';
-import { isPlainObject } from './values.ts';
+import { freeForm, isPlainObject } from './values.ts';
 
 export const maxFlagLength = 256;
 
@@ -26,3 +26,6 @@ export const flags = z
     additionalProperties: { type: 'boolean' },
     propertyNames: { minLength: 1, maxLength: maxFlagLength },
   });
+
+/** Flags in answers, as they were given. */
+export const shownFlags = freeForm.meta({ type: 'object', additionalProperties: { type: 'boolean' } });

@@ -1,6 +1,6 @@
 // Users, and what creates, invites and changes one.
 import { z } from 'zod';
-import { flags } from './flags.ts';
+import { flags, shownFlags } from './flags.ts';
 import { freeForm, id, requiredText, text } from './values.ts';
 
 export const user = z.object({
@@ -11,7 +11,7 @@ export const user = z.object({
   displayName: z.string(),
   keys: z.array(id).meta({ description: 'ids of the API keys that the user owns' }),
   email: z.string(),
-  flags,
+  flags: shownFlags,
   props: freeForm,
 });
 export type User = z.output<typeof user>;

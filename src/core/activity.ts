@@ -34,7 +34,7 @@ export async function searchActivity(store: Store, search: ActivitySearch, page:
   if (keyids?.length === 0) return { items: [] };
   const filter: ActivityFilter = {
     ...(keyids && { keyids }),
-    ...(search.action !== undefined && { action: search.action.toLowerCase() }),
+    ...(search.action !== undefined && { action: search.action }),
     ...(search.ring !== undefined && { ringname: search.ring.toLowerCase() }),
     ...(search.valid !== undefined && { valid: search.valid }),
     ...(search.start !== undefined && { start: search.start }),

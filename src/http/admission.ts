@@ -1,0 +1,122 @@
+// Who a request comes from and whether it may go on: credential, ring and flag, in that order. The same decision serves the
+// look before a transaction and the transaction itself.
+import type { Endpoint, RingSource } from '../api/endpoint.ts';
+import { authorize, type RingSubject } from '../core/authorize.ts';
+import type { Caller } from '../core/context.ts';
+import { authenticate, localCaller } from '../core/credential.ts';
+import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
+import { KmsError } from '../errors.ts';
+import type { Tables } from '../store/port.ts';
+import { bearerToken } from './bearer.ts';
+import type { BodyRead } from './body.ts';
+import type { AppContext, TenantHandle } from './deps.ts';
+import type { RawInput } from './input.ts';
+
+/** A credential as it came: the token, or that of whoever is at the machine. */
+export type Credential = { readonly token: string } | 'local';
+
+export interface Admission {
+  readonly caller: Caller;
+  /** For the activity log: the ring's name in lower case, or empty. */
+  readonly ringname: string;
+  /** Why the caller may not; absent when it may. */
+  readonly refusal?: KmsError;
+}
+
+export const sealedError = new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
+export const noCredential = new KmsError('unauthenticated', 'expected the header Authorization: Bearer and an API key');
+export const unknownCredential = new KmsError('unauthenticated', 'the credential is not known or no longer valid');
+
+/** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
+export function credentialOf(c: AppContext): Credential | undefined {
+  const header = c.req.header('authorization');
+  if (header === undefined && c.env?.local) return 'local';
+  const token = bearerToken(header);
+  return token === undefined ? undefined : { token };
+}
+
+/** The one who holds the credential; undefined when nobody does. A known one may be of no use any more. */
+export async function identify(
+  tables: Tables,
+  credential: Credential,
+): Promise<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
+  if (credential === 'local') return { caller: localCaller, usable: true };
+  return authenticate(tables, credential.token);
+}
+
+/** Undefined when the credential is nobody's. */
+export async function admit(
+  endpoint: Endpoint,
+  { tenant }: TenantHandle,
+  tables: Tables,
+  credential: Credential,
+  raw: RawInput,
+): Promise<Admission | undefined> {
+  const found = await identify(tables, credential);
+  if (!found) return undefined;
+  const { caller } = found;
+  const { access } = endpoint;
+  let subject: RingSubject | undefined;
+  let ringname = '';
+  if (access.kind === 'flag') {
+    const source = access.ring ?? access.about;
+    if (source) {
+      const named = await ringSubject({ tx: tables, tenant }, serviceAction(endpoint.path), ringValue(source, raw));
+      ringname = recordedName(named);
+      if (access.ring) subject = named;
+    }
+  }
+  if (!found.usable) return { caller, ringname, refusal: unknownCredential };
+  const refusal = access.kind === 'flag' ? refusalOf(caller, access.action, subject) : undefined;
+  return refusal ? { caller, ringname, refusal } : { caller, ringname };
+}
+
+function refusalOf(caller: Caller, action: string, subject: RingSubject | undefined): KmsError | undefined {
+  try {
+    authorize(caller, action, subject);
+    return undefined;
+  } catch (error) {
+    if (error instanceof KmsError) return error;
+    throw error;
+  }
+}
+
+/** Any action of the service that the path belongs to: it tells which rings an id is looked up among. */
+function serviceAction(path: string): string {
+  return path.startsWith('/asym/') ? 'asym.read' : 'keyring.read';
+}
+
+const ringName = /^[a-z0-9][a-z0-9._-]{0,127}$/;
+
+function recordedName(subject: RingSubject): string {
+  const name = subject.kind === 'none' ? undefined : subject.name;
+  return name !== undefined && ringName.test(name) ? name : '';
+}
+
+function ringValue(source: RingSource, raw: RawInput): RingValue {
+  switch (source.from) {
+    case 'body':
+      return { name: bodyField(raw.body, source.field) };
+    case 'path': {
+      const value = raw.params[source.param];
+      return source.byId && raw.query.id === 'true' ? { id: value } : { name: value };
+    }
+    case 'query':
+      return { name: raw.query[source.param] };
+    case 'deleted-id':
+      return { id: raw.params[source.param] };
+    case 'hash':
+      return { hash: raw.params[source.param] };
+    case 'header':
+      return { header: raw.params[source.param] };
+    case 'sealed-body':
+      return { sealed: { hash: bodyField(raw.body, 'hash'), header: bodyField(raw.body, 'header') } };
+  }
+}
+
+function bodyField(body: BodyRead | undefined, field: string): unknown {
+  if (!body || body.problem) return undefined;
+  const { value } = body;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, field)) return undefined;
+  return Reflect.get(value, field);
+}

@@ -1,0 +1,44 @@
+// The one Hono app behind every way in: the network, the local socket, a call in process. Each declared endpoint is bound to
+// its route; health and local endpoints stand beside them; what is left is an unknown path or another method.
+import { Hono } from 'hono';
+import { endpoints } from '../api/endpoints.ts';
+import type { AppDeps, RequestEnv } from './deps.ts';
+import { serveHealth, serveReadiness } from './health.ts';
+import { serveLocal } from './local.ts';
+import { type PlainRoute, serveEndpoint } from './pipeline.ts';
+import { logged, requestIds } from './request-log.ts';
+import { routes } from './routes.ts';
+import { serveUnmatched } from './unmatched.ts';
+
+export type App = Hono<{ Bindings: RequestEnv }>;
+
+export function createApp(deps: AppDeps): App {
+  const app: App = new Hono();
+  const ids = requestIds(deps.world.newId('act').slice(-8));
+  const localRoutes = deps.localRoutes ?? [];
+  const health = [
+    { method: 'GET', path: '/healthz', serve: serveHealth },
+    { method: 'GET', path: '/readyz', serve: serveReadiness(deps) },
+  ] as const;
+
+  for (const endpoint of endpoints) {
+    const route = routes[endpoint.id];
+    // The types of `routes` have bound this route to this endpoint; here only the declaration counts.
+    const plain = (typeof route === 'function' ? { run: route } : route) as PlainRoute;
+    const serve = serveEndpoint(deps, endpoint, plain);
+    app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve));
+  }
+  for (const { method, path, serve } of health) app.on(method, path, logged(deps, ids, path, serve));
+  for (const route of localRoutes) {
+    app.on(route.method, honoPath(route.path), logged(deps, ids, route.path, serveLocal(deps, route)));
+  }
+
+  const known = [...endpoints, ...health, ...localRoutes.map((route) => ({ ...route, local: true }))];
+  app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known)));
+  return app;
+}
+
+/** `/ks/hash/{hash}` as Hono has it. */
+function honoPath(path: string): string {
+  return path.replaceAll('{', ':').replaceAll('}', '');
+}

@@ -1,0 +1,72 @@
+// What the app is given by whoever composes it: tenants, the world, a logger, limits. And what each request is given beside
+// its own bytes.
+import type { Context as HonoContext } from 'hono';
+import type { Tenant, World } from '../core/context.ts';
+import type { Store } from '../store/port.ts';
+
+export interface TenantHandle {
+  readonly tenant: Tenant;
+  readonly store: Store;
+}
+
+/** The tenants that are being served. Names and hosts are in lower case. */
+export interface TenantDirectory {
+  /** The tenant that lists the host (no port), or the one that lists `*`. */
+  byHost(host: string): TenantHandle | undefined;
+  byName(name: string): TenantHandle | undefined;
+  names(): readonly string[];
+}
+
+/** Pino's shape, as far as it is used. */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface Readiness {
+  readonly ok: boolean;
+  /** Why not, one sentence. */
+  readonly reason?: string;
+  /** What else `/readyz` tells. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** An endpoint for the administrator at the machine alone. To all others its path is unknown. */
+export interface LocalRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With `{name}` for parameters. */
+  readonly path: string;
+  /** Answers the body of status 200; throws `KmsError`. Works while sealed and belongs to no tenant. */
+  handle(input: LocalInput): Promise<object>;
+}
+
+export interface LocalInput {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  /** An object; empty where the request has no body. Not validated. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface AppDeps {
+  readonly tenants: TenantDirectory;
+  readonly world: World;
+  /** Where clients reach the appliance, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly logger: Logger;
+  /** Bytes; 1 MiB when absent. */
+  readonly bodyLimit?: number;
+  ready(): Readiness;
+  /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
+  sealed?(): boolean;
+  readonly localRoutes?: readonly LocalRoute[];
+}
+
+/** Given with each request to `app.fetch(request, env)`. */
+export interface RequestEnv {
+  /** Came through the local socket or from within the process: without a credential of its own it acts as the local administrator. */
+  readonly local?: boolean;
+  readonly remoteAddress?: string;
+}
+
+export type AppContext = HonoContext<{ Bindings: RequestEnv }>;

@@ -1,0 +1,173 @@
+// The way of every request to a declared endpoint: tenant, credential, flag, validated input, operation. All that reads or
+// writes the tenant's data happens in one transaction with the activity record, and the answer waits until it is durable.
+import type { Endpoint } from '../api/endpoint.ts';
+import type { Caller, Context, PublicContext } from '../core/context.ts';
+import { KmsError } from '../errors.ts';
+import type { Transaction } from '../store/port.ts';
+import type { Page } from '../store/sql.ts';
+import { admit, type Credential, credentialOf, noCredential, sealedError, unknownCredential } from './admission.ts';
+import { defaultBodyLimit, readJsonBody } from './body.ts';
+import type { AppContext, AppDeps, TenantHandle } from './deps.ts';
+import { type Checked, type CheckedInput, checkInput, type RawInput, rawInput } from './input.ts';
+import { pageBody } from './pages.ts';
+import type { Served } from './request-log.ts';
+import { answered, failed, type Outcome, refused } from './respond.ts';
+import type { Outside } from './route.ts';
+import { tenantOf } from './tenants.ts';
+
+/** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
+export interface PlainRoute {
+  prepare?(input: PlainInput, outside: Outside): Promise<unknown>;
+  run(ctx: PublicContext, input: PlainInput, prepared: unknown): Promise<unknown>;
+  answer?(result: unknown): unknown;
+  after?(result: unknown, input: PlainInput, outside: Outside): Promise<void>;
+}
+
+interface PlainInput extends CheckedInput {
+  readonly bearer: string | undefined;
+  readonly remoteAddress: string | undefined;
+}
+
+/** What one request has become so far. */
+interface Exchange {
+  readonly handle: TenantHandle;
+  /** Absent where the endpoint is public and none came. */
+  readonly credential: Credential | undefined;
+  readonly raw: RawInput;
+  readonly checked: Checked;
+  readonly remoteAddress: string | undefined;
+  prepared: Prepared | undefined;
+  input: PlainInput | undefined;
+  /** What `run` gave; absent while it has not. */
+  result: { readonly value: unknown } | undefined;
+}
+
+type Prepared = { readonly value: unknown } | { readonly thrown: unknown };
+
+export function serveEndpoint(
+  deps: AppDeps,
+  endpoint: Endpoint,
+  route: PlainRoute,
+): (c: AppContext) => Promise<Served> {
+  const { world } = deps;
+  const { access } = endpoint;
+  const isPublic = access.kind === 'public';
+  const action = access.kind === 'public' ? '' : access.action;
+  const bodyLimit = deps.bodyLimit ?? defaultBodyLimit;
+
+  async function serve(c: AppContext): Promise<Served> {
+    if (deps.sealed?.()) return { outcome: refused(sealedError), action };
+    let handle: TenantHandle;
+    try {
+      handle = tenantOf(deps, c);
+    } catch (error) {
+      return { outcome: refused(error), action };
+    }
+    const credential = credentialOf(c);
+    if (!credential && !isPublic) return { outcome: refused(noCredential), action };
+    const raw = rawInput(endpoint, c, endpoint.body ? await readJsonBody(c, bodyLimit) : undefined);
+    const exchange: Exchange = {
+      handle,
+      credential,
+      raw,
+      checked: checkInput(endpoint, handle, raw),
+      remoteAddress: c.env?.remoteAddress,
+      prepared: undefined,
+      input: undefined,
+      result: undefined,
+    };
+    return transact(exchange);
+  }
+
+  async function transact(exchange: Exchange): Promise<Served> {
+    const { handle } = exchange;
+    let served: Served;
+    try {
+      if (route.prepare) await prepare(exchange);
+      served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
+    } catch (error) {
+      return { outcome: failed(error), action };
+    }
+    // Not waited for: an answer must not tell by its time whether there was anything to do.
+    if (route.after && exchange.result && exchange.input)
+      void afterwards(exchange.result.value, exchange.input, handle);
+    return served;
+  }
+
+  async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
+    const { handle, credential, raw } = exchange;
+    const admission = credential && (await admit(endpoint, handle, tx, credential, raw));
+    if (!admission) return { outcome: refused(unknownCredential), action };
+    const { caller, ringname, refusal } = admission;
+    const outcome = refusal ? refused(refusal) : await operate(exchange, tx, caller);
+    tx.record({
+      id: world.newId('act'),
+      createdAt: world.now(),
+      keyid: caller.id,
+      action,
+      ringname,
+      validAction: refusal === undefined,
+      status: outcome.status,
+      props: {},
+    });
+    return { outcome, action, keyid: caller.id };
+  }
+
+  async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {
+    return { outcome: await operate(exchange, tx, undefined), action };
+  }
+
+  async function operate(exchange: Exchange, tx: Transaction, caller: Caller | undefined): Promise<Outcome> {
+    const { handle, checked, prepared } = exchange;
+    if (checked.error) return refused(checked.error, endpoint.silent400);
+    const input = plainInput(exchange, checked.input);
+    try {
+      if (prepared && 'thrown' in prepared) throw prepared.thrown;
+      if (route.prepare && !prepared) throw new KmsError('unavailable', 'the credential changed meanwhile; try again');
+      const ctx: PublicContext | Context = caller
+        ? { tx, caller, tenant: handle.tenant, world }
+        : { tx, tenant: handle.tenant, world };
+      const value = await tx.savepoint(() => route.run(ctx, input, prepared?.value));
+      exchange.result = { value };
+      const body = route.answer ? route.answer(value) : value;
+      // The types of the routes see to it that lists answer pages and all others objects.
+      if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, input, body as Page<unknown>));
+      return answered(body as object);
+    } catch (error) {
+      return refused(error, endpoint.silent400);
+    }
+  }
+
+  function plainInput(exchange: Exchange, checked: CheckedInput): PlainInput {
+    const { credential, remoteAddress } = exchange;
+    const bearer = credential === undefined || credential === 'local' ? undefined : credential.token;
+    exchange.input ??= { ...checked, bearer, remoteAddress };
+    return exchange.input;
+  }
+
+  /** Runs the route's slow part, if a look at the state says that the caller will be let in. */
+  async function prepare(exchange: Exchange): Promise<void> {
+    const { handle, credential, checked, raw } = exchange;
+    if (checked.error || !route.prepare) return;
+    if (!isPublic) {
+      if (!credential) return;
+      const admission = await handle.store.peek((tables) => admit(endpoint, handle, tables, credential, raw));
+      if (!admission || admission.refusal) return;
+    }
+    try {
+      exchange.prepared = { value: await route.prepare(plainInput(exchange, checked.input), { deps, handle }) };
+    } catch (thrown) {
+      exchange.prepared = { thrown };
+    }
+  }
+
+  async function afterwards(result: unknown, input: PlainInput, handle: TenantHandle): Promise<void> {
+    try {
+      await route.after?.(result, input, { deps, handle });
+    } catch (err) {
+      deps.logger.error({ err, route: endpoint.path }, 'work after the answer failed');
+    }
+  }
+
+  return serve;
+}

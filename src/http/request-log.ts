@@ -1,0 +1,46 @@
+// One structured line for each request. It names the route's pattern, never the path as it came, since paths may hold secrets;
+// no body, no query, no credential.
+import type { AppContext, AppDeps } from './deps.ts';
+import { type Outcome, refused, respond } from './respond.ts';
+
+/** An outcome and what the log says of the request. */
+export interface Served {
+  readonly outcome: Outcome;
+  readonly action?: string;
+  readonly keyid?: string;
+}
+
+/** Makes a handler of `serve`: its outcome is logged and sent. */
+export function logged(deps: AppDeps, ids: RequestIds, route: string, serve: (c: AppContext) => Promise<Served>) {
+  const { logger } = deps;
+  return async (c: AppContext): Promise<Response> => {
+    const started = performance.now();
+    let served: Served;
+    try {
+      served = await serve(c);
+    } catch (error) {
+      served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
+    }
+    const { outcome, action, keyid } = served;
+    const { status, cause } = outcome;
+    const ms = Math.round((performance.now() - started) * 1000) / 1000;
+    const requestId = ids.next();
+    const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
+    if (status < 500) {
+      logger.info(fields, 'request');
+      return respond(outcome);
+    }
+    logger.error({ ...fields, err: cause }, 'request failed');
+    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } });
+  };
+}
+
+export interface RequestIds {
+  next(): string;
+}
+
+/** Ids that tell the requests of one process apart, and with the prefix those of several. */
+export function requestIds(prefix: string): RequestIds {
+  let count = 0;
+  return { next: () => `${prefix}-${(++count).toString(36)}` };
+}

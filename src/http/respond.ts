@@ -1,0 +1,75 @@
+// The single map from what went wrong to status and body, and the making of responses.
+import type { ErrorBody } from '../api/error.ts';
+import { type ErrorCode, KmsError } from '../errors.ts';
+
+const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
+  invalid: 400,
+  conflict: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  quota: 403,
+  'not-found': 404,
+  'method-not-allowed': 405,
+  'too-large': 413,
+  'asset-invalid': 422,
+  'rate-limited': 429,
+  sealed: 503,
+  unavailable: 503,
+};
+
+const internalError: ErrorBody = { message: 'internal error' };
+
+/** An answer on its way out. */
+export interface Outcome {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What broke, for the log alone. */
+  readonly cause?: unknown;
+}
+
+export function answered(body: object): Outcome {
+  return { status: 200, body };
+}
+
+/**
+ * The outcome of any thrown value; all but an error that is meant to be read is an internal one that tells nothing.
+ * `silent400` empties the body of a 400.
+ */
+export function refused(error: unknown, silent400?: boolean): Outcome {
+  const status = error instanceof KmsError ? statuses[error.code] : undefined;
+  if (!(error instanceof KmsError) || status === undefined) return { status: 500, body: internalError, cause: error };
+  if (status === 400 && silent400) return { status, body: {} };
+  const body = error.body ?? bodyOf(error);
+  if (status === 401) return { status, body, headers: { 'WWW-Authenticate': 'Bearer' } };
+  if (error.retryAfter !== undefined) {
+    return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
+  }
+  return status >= 500 ? { status, body, cause: error } : { status, body };
+}
+
+/** The outcome when the transaction itself failed: nothing of the request is durable. */
+export function failed(error: unknown): Outcome {
+  const outcome = refused(error);
+  return outcome.status >= 500 ? outcome : { status: 500, body: internalError, cause: error };
+}
+
+function bodyOf(error: KmsError): ErrorBody {
+  return error.fields ? { message: error.message, errors: { ...error.fields } } : { message: error.message };
+}
+
+/** Sent with every answer. Plain objects: the Node adapter writes them as they are. */
+const standardHeaders: Readonly<Record<string, string>> = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+
+export function respond({ status, body, headers }: Outcome): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: headers ? { ...standardHeaders, ...headers } : standardHeaders,
+  });
+}

@@ -1,0 +1,50 @@
+// Which tenant a request is for: by its Host, or by name where it comes from the machine itself.
+import { KmsError } from '../errors.ts';
+import type { AppContext, AppDeps, TenantDirectory, TenantHandle } from './deps.ts';
+
+/** A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other lists. */
+export function tenantDirectory(
+  tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
+): TenantDirectory {
+  const byHost = new Map<string, TenantHandle>();
+  const byName = new Map<string, TenantHandle>();
+  for (const { handle, hosts } of tenants) {
+    byName.set(handle.tenant.name.toLowerCase(), handle);
+    for (const host of hosts) byHost.set(host.toLowerCase(), handle);
+  }
+  return {
+    byHost: (host) => byHost.get(host) ?? byHost.get('*'),
+    byName: (name) => byName.get(name),
+    names: () => [...byName.values()].map(({ tenant }) => tenant.name),
+  };
+}
+
+/** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
+export function tenantOf({ tenants }: AppDeps, c: AppContext): TenantHandle {
+  if (c.env?.local) return localTenant(tenants, c.req.header('kms-tenant'));
+  const handle = tenants.byHost(hostName(c.req.header('host') ?? authority(c.req.url)));
+  if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
+  return handle;
+}
+
+function localTenant(tenants: TenantDirectory, wanted: string | undefined): TenantHandle {
+  const names = tenants.names();
+  const name = wanted ?? (names.length === 1 ? names[0] : undefined);
+  const handle = name === undefined ? undefined : tenants.byName(name.toLowerCase());
+  if (handle) return handle;
+  if (wanted !== undefined) throw new KmsError('not-found', `no tenant has that name; there are: ${names.join(', ')}`);
+  throw new KmsError('invalid', `name a tenant in the header kms-tenant, one of: ${names.join(', ')}`);
+}
+
+/** The host without its port, in lower case; `[::1]:8080` is `[::1]`. */
+export function hostName(host: string): string {
+  const bracket = host.lastIndexOf(']');
+  const colon = host.indexOf(':', bracket + 1);
+  return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
+}
+
+function authority(url: string): string {
+  const start = url.indexOf('//') + 2;
+  const end = url.indexOf('/', start);
+  return url.slice(start, end < 0 ? undefined : end);
+}

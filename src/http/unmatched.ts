@@ -1,0 +1,74 @@
+// Requests that no endpoint takes: an unknown path, or a known one with another method.
+import { KmsError } from '../errors.ts';
+import { credentialOf, identify, sealedError } from './admission.ts';
+import type { AppContext, AppDeps } from './deps.ts';
+import type { Served } from './request-log.ts';
+import { failed, type Outcome, refused } from './respond.ts';
+import { tenantOf } from './tenants.ts';
+
+export interface KnownPath {
+  readonly method: string;
+  /** With `{name}` for parameters. */
+  readonly path: string;
+  /** To others than the administrator at the machine it is unknown. */
+  readonly local?: boolean;
+}
+
+export const unknownPath = new KmsError('not-found', 'no such path');
+
+export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: AppContext) => Promise<Served> {
+  const { world } = deps;
+  const known = paths.map((each) => ({ ...each, segments: each.path.split('/') }));
+
+  function methodsOf(path: string, local: boolean): string[] {
+    const segments = path.split('/');
+    const methods = new Set<string>();
+    for (const each of known) {
+      if ((each.local && !local) || !matches(each.segments, segments)) continue;
+      methods.add(each.method);
+      if (each.method === 'GET') methods.add('HEAD');
+    }
+    return [...methods].sort();
+  }
+
+  return async (c) => {
+    const methods = methodsOf(c.req.path, c.env?.local === true);
+    if (methods.length === 0) return { outcome: refused(unknownPath) };
+    if (deps.sealed?.()) return { outcome: refused(sealedError) };
+    const allow = methods.join(', ');
+    const { status, body } = refused(new KmsError('method-not-allowed', `this path takes ${allow}`));
+    const outcome: Outcome = { status, body, headers: { Allow: allow } };
+    const credential = credentialOf(c);
+    try {
+      const { store } = tenantOf(deps, c);
+      if (!credential) return { outcome, action: 'none' };
+      const keyid = await store.transaction(async (tx) => {
+        const found = await identify(tx, credential);
+        if (!found) return undefined;
+        const { id: keyid } = found.caller;
+        const id = world.newId('act');
+        tx.record({
+          id,
+          createdAt: world.now(),
+          keyid,
+          action: 'none',
+          ringname: '',
+          validAction: false,
+          status,
+          props: {},
+        });
+        return keyid;
+      });
+      return { outcome, action: 'none', ...(keyid !== undefined && { keyid }) };
+    } catch (error) {
+      return { outcome: error instanceof KmsError ? refused(error) : failed(error), action: 'none' };
+    }
+  };
+}
+
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
+  return (
+    pattern.length === segments.length &&
+    pattern.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
+  );
+}
