@@ -9,6 +9,11 @@ export interface Mail {
   readonly text: string;
 }
 
+/** Sends mails, somewhere outside. */
+export interface Mailer {
+  send(mail: Mail): Promise<void>;
+}
+
 type Addressee = Pick<User, 'email' | 'username' | 'displayName'>;
 
 export function inviteMail(user: Addressee, url: string, expiresAt: number): Mail {
