@@ -1,0 +1,11 @@
+// `kms account list`.
+import type { Cli } from '../../cli.ts';
+import { withClient } from '../../connect.ts';
+import { printList } from '../../output.ts';
+import { accountColumns } from './shown.ts';
+
+export async function run(cli: Cli): Promise<void> {
+  await withClient(cli, (client) =>
+    printList(cli, client.listAccounts, {}, { columns: accountColumns, empty: 'no accounts' }),
+  );
+}

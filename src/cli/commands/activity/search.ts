@@ -1,0 +1,27 @@
+// `kms activity search`.
+import { accountIdOf } from '../../account-id.ts';
+import { type Cli, given } from '../../cli.ts';
+import { withClient } from '../../connect.ts';
+import { printList } from '../../output.ts';
+import { activityColumns } from './shown.ts';
+
+export async function run(cli: Cli): Promise<void> {
+  const account = cli.text('--account');
+  const filters = given({
+    keyid: cli.text('--keyid'),
+    action: cli.text('--action'),
+    ring: cli.text('--ring'),
+    valid: cli.boolean('--valid'),
+    start: cli.time('--start'),
+    end: cli.time('--end'),
+    props: cli.object('--contains'),
+  });
+  await withClient(cli, async (client) => {
+    const accountId = account === undefined ? undefined : await accountIdOf(client, account);
+    await printList(cli, client.searchActivity, given({ ...filters, accountId }), {
+      columns: activityColumns,
+      empty: 'no activity fits',
+      usual: 100,
+    });
+  });
+}

@@ -1,0 +1,64 @@
+// `kms decrypt`: asks for the key that a file's header names, unwraps it with the ring's private key, and decrypts here. Says
+// what became of the asset in the header.
+
+import { decryptStream } from '../../client/chunked.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
+import { readPrelude } from '../../client/file-format.ts';
+import { unwrapRingKey } from '../../client/ring-key.ts';
+import { KmsError } from '../../errors.ts';
+import { openInput, openOutput, writesToStdout } from '../byte-files.ts';
+import type { Cli } from '../cli.ts';
+import { withClient } from '../connect.ts';
+import { say } from '../io.ts';
+import { printJson } from '../output.ts';
+import { loadRingKey } from '../ring-key-file.ts';
+import { transfer, withProgress } from '../transfer.ts';
+import { visible } from '../visible.ts';
+
+type Answer = AnswerTo<'decrypt'>;
+
+export async function run(cli: Cli): Promise<void> {
+  const input = await openInput(cli, cli.optionalArg(0));
+  try {
+    const { header, context, body } = await readPrelude(withProgress(cli, input.source, input.size));
+    const output = await openOutput(cli, { binary: false });
+    let answer: Answer;
+    let key: Uint8Array;
+    try {
+      answer = await withClient(cli, (client) => ask(cli, client, header));
+      key = unwrapRingKey({ privateKey: await loadRingKey(cli, answer.ringname), key: answer.key });
+    } catch (error) {
+      await output.discard();
+      throw error;
+    }
+    await transfer(cli, decryptStream(body, { key, context }), output);
+    key.fill(0);
+    if (cli.json && !writesToStdout(cli)) await printJson(cli, answer);
+  } finally {
+    await input.close();
+  }
+}
+
+/** The answer for the header, once its asset is found good or that is not asked for. */
+async function ask(cli: Cli, client: Client, header: string): Promise<Answer> {
+  try {
+    const answer = await client.decrypt({ header });
+    if (answer.asset) await say(cli.io, verdict(answer));
+    return answer;
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'asset-invalid') throw error;
+    // Status 422 has the shape of a good answer: that is the interface.
+    const answer = error.body as Answer | undefined;
+    if (answer?.key && cli.isOn('--allow-invalid-asset')) {
+      await say(cli.io, `warning: ${verdict(answer)}`);
+      return answer;
+    }
+    throw new KmsError('asset-invalid', answer?.asset ? verdict(answer) : error.message, {
+      hint: 'nothing was decrypted; --allow-invalid-asset decrypts all the same',
+    });
+  }
+}
+
+function verdict({ asset }: Answer): string {
+  return visible(`the asset ${asset?.id} is ${asset?.valid ? 'valid' : 'not valid'}: ${asset?.message}`);
+}

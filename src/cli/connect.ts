@@ -1,0 +1,115 @@
+// The three ways to an appliance: over the network with an API key, through the socket of the server that runs on this
+// machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Client, createClient } from '../client/client.ts';
+import { KmsError } from '../errors.ts';
+import { readApiKey } from './api-key-file.ts';
+import type { Cli } from './cli.ts';
+import { say } from './io.ts';
+import { answers, unixFetch } from './unix-fetch.ts';
+
+export type Way = 'network' | 'socket' | 'in-process';
+
+export interface Connection {
+  readonly way: Way;
+  readonly client: Client;
+  readonly baseUrl: string;
+  /** A request as the client sends it; for what is not part of the API. */
+  readonly fetch: (request: Request) => Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** The name under which a local request goes; the tenant comes from a header. */
+const localUrl = 'http://kms.local';
+
+/** Runs `use` with a client by whichever way the options and the data directory leave, and lets go of it afterwards. */
+export async function withClient<T>(cli: Cli, use: (client: Client, connection: Connection) => Promise<T>): Promise<T> {
+  const connection = await openConnection(cli);
+  try {
+    return await use(connection.client, connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+export async function openConnection(cli: Cli): Promise<Connection> {
+  const server = cli.text('--server');
+  if (server !== undefined) return overNetwork(cli, server);
+  for (const option of ['--api-key-file']) {
+    if (cli.isTyped(option)) throw new KmsError('usage', `${option} goes with --server`, { hint: cli.seeHelp });
+  }
+  const data = dataDirectory(cli);
+  const socketPath = join(data, 'kms.sock');
+  if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
+  await mustBeInitialised(data);
+  const { openAppliance } = await import('../server/appliance.ts');
+  const keyFile = cli.path('--key-file');
+  const appliance = await openAppliance({ data, ...(keyFile === undefined ? {} : { keyFile }) });
+  return locally(
+    cli,
+    'in-process',
+    (request) => appliance.fetchLocal(request),
+    () => appliance.close(),
+  );
+}
+
+export function dataDirectory(cli: Cli): string {
+  return resolve(cli.io.cwd, cli.text('--data') ?? 'kms-data');
+}
+
+async function mustBeInitialised(data: string): Promise<void> {
+  const directory = await stat(data).catch(() => undefined);
+  if (directory?.isDirectory()) return;
+  const what = directory ? 'is no directory' : 'does not exist';
+  throw new KmsError('unavailable', `nothing to talk to: the data directory ${data} ${what}`, {
+    hint: 'make one with `kms init`, name another with --data DIR, or a server with --server URL',
+  });
+}
+
+function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
+  const tenant = cli.text('--tenant');
+  const headers: Record<string, string> = tenant === undefined ? {} : { 'kms-tenant': tenant };
+  const send = stoppable(cli, fetch);
+  return {
+    way,
+    client: createClient({ baseUrl: localUrl, fetch: send, headers }),
+    baseUrl: localUrl,
+    fetch: send,
+    close,
+  };
+}
+
+async function overNetwork(cli: Cli, server: string): Promise<Connection> {
+  const url = serverUrl(server);
+  if (cli.isTyped('--tenant')) {
+    throw new KmsError('usage', '--tenant is for the local appliance; over the network the host name decides', {
+      hint: "use the tenant's own address with --server",
+    });
+  }
+  const apiKey = await readApiKey(cli);
+  if (apiKey !== undefined && url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
+  }
+  const send = stoppable(cli, (request) => fetch(request));
+  const baseUrl = url.href.replace(/\/+$/, '');
+  const client = createClient({ baseUrl, fetch: send, ...(apiKey === undefined ? {} : { apiKey }) });
+  return { way: 'network', client, baseUrl, fetch: send, close: async () => undefined };
+}
+
+function serverUrl(server: string): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw new KmsError('usage', '--server: expected an address such as https://kms.example', {});
+  }
+  return url;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127\./.test(host);
+}
+
+/** Ctrl-C ends a request that is under way. */
+function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
+  return (request) => send(new Request(request, { signal: AbortSignal.any([request.signal, cli.io.signal]) }));
+}

@@ -1,0 +1,140 @@
+// Files that people name: read whole with a word on what they should be, or written so that nothing is overwritten and
+// nothing half-written stays.
+import { randomBytes } from 'node:crypto';
+import { constants, type FileHandle, link, open, rename, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { type ErrorCode, KmsError } from '../errors.ts';
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or directory',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'part of its path is no directory',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota is used up',
+  EROFS: 'the file system is read-only',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its path has too many symbolic links',
+  EMFILE: 'too many files are open',
+};
+
+/** Why the system refused, in words. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** The error "cannot `deed` `path`: why". */
+export function fileError(
+  deed: string,
+  path: string,
+  cause: unknown,
+  hint?: string,
+  code: ErrorCode = 'refused',
+): KmsError {
+  if (cause instanceof KmsError) return cause;
+  return new KmsError(
+    code,
+    `cannot ${deed} ${path}: ${reasonOf(cause)}`,
+    hint === undefined ? { cause } : { cause, hint },
+  );
+}
+
+/** The text of a small file; `what` says what it should hold. */
+export async function readSmallText(path: string, what: string): Promise<string> {
+  const most = 65_536;
+  let file: FileHandle | undefined;
+  try {
+    file = await open(path, constants.O_RDONLY);
+    const buffer = Buffer.alloc(most + 1);
+    let length = 0;
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, length, buffer.length - length);
+      length += bytesRead;
+      if (bytesRead === 0 || length > most) break;
+    }
+    if (length > most) throw new KmsError('invalid', `${path} is too large to hold ${what}`);
+    return buffer.toString('utf8', 0, length);
+  } catch (error) {
+    throw fileError(`read ${what} from`, path, error);
+  } finally {
+    await file?.close();
+  }
+}
+
+/** A file that gets its name only once it is whole. */
+export interface NewFile {
+  readonly handle: FileHandle;
+  /** Where the bytes are until then. */
+  readonly temporary: string;
+  /** Makes it durable and gives it its name. Fails where meanwhile something has that name; then the temporary file stays. */
+  commit(): Promise<void>;
+  /** Removes what was written. */
+  discard(): Promise<void>;
+}
+
+/** Begins the file `path` in its own directory. Throws `refused` where there is something of that name already. */
+export async function newFile(path: string, mode: number): Promise<NewFile> {
+  if (await exists(path)) throw alreadyThere(path);
+  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+  let handle: FileHandle;
+  try {
+    handle = await open(temporary, 'wx', mode);
+  } catch (error) {
+    throw fileError('write', path, error);
+  }
+  return {
+    handle,
+    temporary,
+    async commit() {
+      await handle.sync();
+      await handle.close();
+      await nameIt(temporary, path);
+      await syncDirectory(dirname(path));
+    },
+    async discard() {
+      await handle.close().catch(() => undefined);
+      await unlink(temporary).catch(() => undefined);
+    },
+  };
+}
+
+/** A link never replaces anything, unlike a rename; file systems without links get the rename. */
+async function nameIt(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : '';
+    if (code === 'EEXIST') throw alreadyThere(path);
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS' && code !== 'EMLINK')
+      throw error;
+    if (await exists(path)) throw alreadyThere(path);
+    await rename(temporary, path);
+    return;
+  }
+  await unlink(temporary);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw fileError('write', path, error);
+  }
+}
+
+function alreadyThere(path: string): KmsError {
+  return new KmsError('refused', `${path} exists already and is not overwritten`, {
+    hint: 'name another file or move that one away',
+  });
+}
+
+/** So that the name survives a loss of power; not every file system lets one ask. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, constants.O_RDONLY).catch(() => undefined);
+  await directory?.sync().catch(() => undefined);
+  await directory?.close();
+}

@@ -1,0 +1,118 @@
+// What every command of the grammar has in common: options that may also come from the environment, errors in the product's
+// own form, help with examples, and code that is loaded when the command is used.
+import { Command, type Option } from 'commander';
+import { KmsError } from '../errors.ts';
+import { Cli } from './cli.ts';
+import type { Io } from './io.ts';
+
+/** What a command's file exports. What it returns is the exit code; nothing is 0. */
+export interface CommandModule {
+  // biome-ignore lint/suspicious/noConfusingVoidType: most commands return nothing
+  run(cli: Cli): Promise<number | void>;
+}
+
+/** What the grammar needs while it is read: the world, where help goes, and where the exit code is kept. */
+export interface Session {
+  readonly io: Io;
+  readonly help: { readonly out: string[]; readonly err: string[] };
+  exitCode: number;
+}
+
+/** Gathers an option that may be repeated. */
+export function repeated(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+export class GrammarCommand extends Command {
+  readonly session: Session;
+
+  constructor(session: Session, name: string) {
+    super(name);
+    this.session = session;
+    this.exitOverride();
+    this.helpOption('-h, --help', 'show this');
+    this.configureHelp({ showGlobalOptions: true, optionDescription });
+    this.configureOutput({
+      writeOut: (text) => session.help.out.push(text),
+      writeErr: (text) => session.help.err.push(text),
+      getOutHelpWidth: () => session.io.stdout.columns ?? 100,
+      getErrHelpWidth: () => session.io.stderr.columns ?? 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  }
+
+  override createCommand(name = ''): GrammarCommand {
+    return new GrammarCommand(this.session, name);
+  }
+
+  /** A group of commands about one thing. */
+  group(name: string, description: string): GrammarCommand {
+    return this.addAnd(this.createCommand(name).description(description));
+  }
+
+  /** A command: `usage` is its name and arguments, `load` brings its code. */
+  leaf(
+    usage: string,
+    description: string,
+    examples: readonly string[],
+    load: () => Promise<CommandModule>,
+  ): GrammarCommand {
+    const [name = '', ...args] = usage.split(' ');
+    const command = this.createCommand(name).description(description);
+    for (const arg of args) command.argument(arg);
+    command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ ${example}`).join('\n')}`);
+    command.action(async () => {
+      const { run } = await load();
+      this.session.exitCode = (await run(new Cli(this.session.io, command))) ?? 0;
+    });
+    return this.addAnd(command);
+  }
+
+  private addAnd(command: GrammarCommand): GrammarCommand {
+    this.addCommand(command);
+    return command;
+  }
+
+  /** The command line wins over the environment. */
+  override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
+    const rest = super.parseOptions(argv);
+    for (const option of this.options) {
+      const text = this.session.io.env[environmentName(option)];
+      if (!text || option.long === '--version') continue;
+      const source = this.getOptionValueSource(option.attributeName());
+      if (source !== undefined && source !== 'default') continue;
+      this.setOptionValueWithSource(option.attributeName(), fromEnvironment(option, text), 'env');
+    }
+    return rest;
+  }
+
+  override error(message: string): never {
+    const what = message
+      .replace(/^error: /, '')
+      .replace(
+        /\n\(Did you mean (one of )?(.+)\?\)$/,
+        (_, several, names) => `; did you mean ${several ?? ''}${names}?`,
+      );
+    throw new KmsError('usage', what, { hint: `see \`${this.fullName()} --help\`` });
+  }
+
+  fullName(): string {
+    return this.parent instanceof GrammarCommand ? `${this.parent.fullName()} ${this.name()}` : this.name();
+  }
+}
+
+function environmentName(option: Option): string {
+  return `KMS_${option.name().toUpperCase().replaceAll('-', '_')}`;
+}
+
+function fromEnvironment(option: Option, text: string): unknown {
+  if (option.isBoolean()) return !/^(0|false|no|off)$/i.test(text);
+  if (option.parseArg === repeated) return text.split(',').map((each) => each.trim());
+  return text;
+}
+
+function optionDescription(option: Option): string {
+  const many = option.parseArg === repeated ? ' (may be repeated)' : '';
+  return option.description + many;
+}

@@ -1,0 +1,78 @@
+// Where the private keys of rings are kept: one PEM file for each ring, mode 0600, in the user's configuration directory. They
+// are written once and never overwritten.
+import { mkdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
+import { KmsError } from '../errors.ts';
+import type { Cli } from './cli.ts';
+import { fileError, type NewFile, newFile, readSmallText } from './files.ts';
+import { say, write } from './io.ts';
+
+export type RingKind = 'rings' | 'asym';
+
+/** Where the private key of a ring is unless somebody says otherwise. */
+export function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
+  const { env, home, cwd } = cli.io;
+  const base = env.XDG_CONFIG_HOME ? resolve(cwd, env.XDG_CONFIG_HOME) : join(home, '.config');
+  return join(base, 'kms', kind, `${ring.toLowerCase()}.key`);
+}
+
+/** The private key that --private-key names, else the one kept for `ring`. */
+export async function loadRingKey(cli: Cli, ring: string): Promise<Uint8Array> {
+  const named = cli.path('--private-key');
+  const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
+  try {
+    return readPrivateKey(await readSmallText(path, 'the private key'), path);
+  } catch (error) {
+    if (named !== undefined || !(error instanceof KmsError)) throw error;
+    throw new KmsError(error.code, error.message, {
+      hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
+    });
+  }
+}
+
+/** A place for a private key that does not exist yet, made sure of before it does. */
+export interface KeyPlace {
+  readonly path: string;
+  /** Keeps the key (base64 PKCS#8 DER). When that fails, it goes to stdout rather than being lost. */
+  keep(privateKey: string): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Makes sure that the private key of a ring about to be made can be kept, where --private-key-out says or in its usual place. */
+export async function reserveKeyPlace(cli: Cli, kind: RingKind, ring: string): Promise<KeyPlace> {
+  const named = cli.path('--private-key-out');
+  const path = named ?? ringKeyPath(cli, kind, checkedRingName(ring));
+  if (named === undefined) {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error) => {
+      throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
+    });
+  }
+  const file = await newFile(path, 0o600);
+  return { path, keep: (privateKey) => keep(cli, file, path, privateKey), release: () => file.discard() };
+}
+
+async function keep(cli: Cli, file: NewFile, path: string, privateKey: string): Promise<void> {
+  const pem = privateKeyPem(privateKey);
+  let written = false;
+  try {
+    await file.handle.writeFile(pem);
+    await file.handle.sync();
+    written = true;
+    await file.commit();
+  } catch (error) {
+    if (!written) await file.discard();
+    if (!written && !cli.json) await write(cli.io.stdout, pem);
+    const where = written ? `it is in ${file.temporary}` : 'it stands on stdout, and nowhere else: keep it';
+    throw fileError('write', path, error, `the ring is made and needs this private key; ${where}`);
+  }
+  await say(cli.io, `the private key is in ${path}; nobody else has it, so keep a copy of it safe`);
+}
+
+/** The rule of the API, applied before the name becomes part of a path. */
+export function checkedRingName(ring: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(ring)) return ring;
+  throw new KmsError('invalid', `"${ring}" cannot name a ring`, {
+    hint: 'a name has 1 to 128 letters, digits, dots, dashes and underscores, and begins with a letter or digit',
+  });
+}

@@ -1,0 +1,51 @@
+// From arguments to exit code: builds the grammar, runs the command, and puts whatever goes wrong on one line of stderr.
+import { CommanderError } from 'commander';
+import { KmsError } from '../errors.ts';
+import { exitCodeOf, exitCodes } from './exit-codes.ts';
+import type { Session } from './grammar.ts';
+import { type Io, write } from './io.ts';
+import { program } from './program.ts';
+import { visible } from './visible.ts';
+
+/** Runs one command line and says with which code to exit. Never throws. */
+export async function runCli(io: Io): Promise<number> {
+  const session: Session = { io, help: { out: [], err: [] }, exitCode: exitCodes.done };
+  try {
+    return await runCommand(session);
+  } catch (error) {
+    return await report(io, error).catch(() => exitCodes.failed);
+  }
+}
+
+async function runCommand(session: Session): Promise<number> {
+  const { io, help } = session;
+  try {
+    await program(session).parseAsync([...io.args], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (help.out.length > 0) await write(io.stdout, help.out.join(''));
+    if (help.err.length > 0) await write(io.stderr, help.err.join(''));
+    return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  }
+  return session.exitCode;
+}
+
+async function report(io: Io, error: unknown): Promise<number> {
+  if (io.signal.aborted) return exitCodes.interrupted;
+  // Who reads our output has had enough of it (`| head`): no reason to complain.
+  if (isSystemError(error) && error.code === 'EPIPE') return exitCodes.done;
+  if (error instanceof KmsError) {
+    const hint = error.hint === undefined ? '' : `; ${error.hint}`;
+    await write(io.stderr, `kms: ${visible(error.message + hint)}\n`);
+    return exitCodeOf(error.code);
+  }
+  const what = error instanceof Error ? error.message : String(error);
+  const trace = io.env.KMS_DEBUG && error instanceof Error ? `${error.stack}\n` : '';
+  const hint = isSystemError(error) ? '' : '; this is a defect of kms: KMS_DEBUG=1 shows where';
+  await write(io.stderr, `kms: ${visible(what)}${hint}\n${trace}`);
+  return exitCodes.failed;
+}
+
+function isSystemError(error: unknown): error is Error & { code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
+}

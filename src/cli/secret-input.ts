@@ -1,0 +1,36 @@
+// A secret from stdin: asked for without echo on a terminal, else the first line of what comes.
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { KmsError } from '../errors.ts';
+import type { Cli } from './cli.ts';
+import { write } from './io.ts';
+
+const most = 16_384;
+
+/** The secret, without white space around it. `what` names it in the prompt. */
+export async function readSecret(cli: Cli, what: string): Promise<string> {
+  const { stdin, stderr } = cli.io;
+  if (stdin.isTTY && stderr.isTTY) return ask(cli, what);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > most) throw new KmsError('usage', `expected the ${what} on stdin, got more than ${most} bytes`);
+  }
+  return Buffer.concat(chunks).toString('utf8').split('\n', 1)[0]?.trim() ?? '';
+}
+
+async function ask(cli: Cli, what: string): Promise<string> {
+  const { stdin, stderr, signal } = cli.io;
+  await write(stderr, `${what}: `);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true });
+  try {
+    return (await terminal.question('', { signal })).trim();
+  } finally {
+    terminal.close();
+    await write(stderr, '\n');
+  }
+}

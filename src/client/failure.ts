@@ -1,0 +1,83 @@
+// What went wrong with a call, as the one error class of the product: the server's own message where it answered, else why it
+// could not be asked.
+import { type ErrorCode, type ErrorDetails, KmsError } from '../errors.ts';
+
+const codes: Readonly<Record<number, ErrorCode>> = {
+  400: 'invalid',
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not-found',
+  405: 'method-not-allowed',
+  413: 'too-large',
+  422: 'asset-invalid',
+  429: 'rate-limited',
+  503: 'unavailable',
+};
+
+/** The error that an answer other than 200 stands for. `body` is the whole answer, `fields` its `errors`. */
+export function errorOfAnswer(response: Response, answer: unknown, base: string): KmsError {
+  const { status } = response;
+  if (status === 0 || (status >= 300 && status < 400)) {
+    return new KmsError(
+      'unavailable',
+      `${base} redirects to ${response.headers.get('location') ?? 'another address'}`,
+      {
+        hint: 'use the address that the appliance itself has',
+      },
+    );
+  }
+  if (!isRecord(answer)) {
+    if (status >= 500) return new KmsError('unavailable', `${base} answered with status ${status} and no message`);
+    return notJson(base);
+  }
+  const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
+  const sealed = status === 503 && /\bsealed\b/i.test(message);
+  const details: ErrorDetails = {
+    body: answer,
+    ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
+    ...retryAfter(response),
+  };
+  return new KmsError(sealed ? 'sealed' : (codes[status] ?? 'internal'), message, details);
+}
+
+export function notJson(base: string): KmsError {
+  return new KmsError('unavailable', `expected JSON from ${base}, got something else`, {
+    hint: 'is it the address of a kms appliance?',
+  });
+}
+
+/** The error for a request that got no answer. One that its caller gave up stays the `AbortError` that it is. */
+export function errorOfFailure(cause: unknown, base: string, signal?: AbortSignal): unknown {
+  if (cause instanceof KmsError || signal?.aborted) return cause;
+  return new KmsError('unavailable', `cannot reach ${base}: ${reason(cause)}`, { cause });
+}
+
+/** The innermost code or message: `fetch` hides it under "fetch failed". */
+function reason(cause: unknown): string {
+  let inner = cause;
+  for (let depth = 0; depth < 5 && inner instanceof Error && inner.cause instanceof Error; depth++) inner = inner.cause;
+  if (!(inner instanceof Error)) return 'no answer';
+  if ('code' in inner && typeof inner.code === 'string' && inner.message === '') return inner.code;
+  return inner.message || inner.name;
+}
+
+/** The answers that carry a state or an asset's verdict in place of a message. */
+function otherMessage(answer: Readonly<Record<string, unknown>>, status: number): string {
+  if (answer.state === 'malformed-password') return 'the password does not meet the rules';
+  if (typeof answer.state === 'string') return `the token is ${answer.state}`;
+  if (isRecord(answer.asset) && typeof answer.asset.message === 'string') return answer.asset.message;
+  return `refused with status ${status}`;
+}
+
+function retryAfter(response: Response): { retryAfter?: number } {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? { retryAfter: seconds } : {};
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
+}
