@@ -1,0 +1,293 @@
+// Keyrings from creation to erasure, their keys and their configuration.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createAccount } from '../../src/core/accounts.ts';
+import { updateApiKeyById } from '../../src/core/api-key-update.ts';
+import { createApiKey, deleteApiKey } from '../../src/core/api-keys.ts';
+import { createAsymKeyring, getAsymKey, rotateAsymKeyring } from '../../src/core/asym.ts';
+import { authenticate } from '../../src/core/credential.ts';
+import { getConfig, putConfig } from '../../src/core/keyring-config.ts';
+import { deleteKeyring, purgeExpired, restorableFor, restoreKeyring } from '../../src/core/keyring-deletion.ts';
+import { getKey, listKeys, rotateKeyring } from '../../src/core/keyring-keys.ts';
+import { createKeyring, getKeyring, listKeyrings } from '../../src/core/keyrings.ts';
+import { fromBase64, toBase64 } from '../../src/crypto/encoding.ts';
+import { unwrapRingKey } from '../../src/crypto/ring-key.ts';
+import { generateX25519, parsePrivateKey, pkcs8ToPem, publicKeyToSpki, spkiToPem } from '../../src/crypto/x25519.ts';
+import { refusal, seededRandom, testTenant } from '../support/context.ts';
+
+const page = { limit: 100 };
+
+test('a new ring answers itself, its key and the private key that opens it', async () => {
+  const tenant = await testTenant();
+  const { ring, key, privateKey } = await tenant.call(createKeyring, {
+    name: 'Payroll.EU',
+    algo: 'aes256',
+    props: { team: 'hr' },
+    keyProps: { level: 3 },
+  });
+  assert.deepEqual(Object.keys(ring).sort(), [
+    'activeAlgorithm',
+    'activeKey',
+    'createdAt',
+    'displayName',
+    'id',
+    'name',
+    'props',
+    'publicKey',
+    'updatedAt',
+  ]);
+  assert.match(ring.id, /^ring_[0-9a-hjkmnp-tv-z]{26}$/);
+  assert.equal(ring.name, 'payroll.eu');
+  assert.equal(ring.displayName, 'Payroll.EU');
+  assert.equal(ring.activeKey, key.id);
+  assert.equal(ring.activeAlgorithm, 'aes256');
+  assert.equal(ring.createdAt, '2026-01-02T03:04:05.678Z');
+  assert.equal(ring.updatedAt, ring.createdAt);
+  assert.deepEqual(ring.props, { team: 'hr' });
+  assert.deepEqual(Object.keys(key).sort(), ['id', 'keyData', 'props', 'type']);
+  assert.equal(key.type, 'aes256');
+  assert.deepEqual(key.props, { level: 3 });
+  assert.deepEqual(Object.keys(key.keyData).sort(), ['encrypted', 'iv']);
+  assert.equal(key.keyData.encrypted.key.encoding, 'base64');
+  assert.equal(fromBase64(key.keyData.iv)?.length, 12);
+  const opener = parsePrivateKey(privateKey ?? '');
+  assert.ok(opener);
+  assert.equal(unwrapRingKey('ks', opener, key.id, key.keyData.encrypted.key.value)?.length, 32);
+  assert.equal(unwrapRingKey('asym', opener, key.id, key.keyData.encrypted.key.value), undefined);
+});
+
+test('a given public key is used in any of its forms, and no private key is answered', async () => {
+  const tenant = await testTenant();
+  const pair = generateX25519(seededRandom(7));
+  const spki = publicKeyToSpki(pair.publicKey);
+  const forms = { spki: toBase64(spki), pem: spkiToPem(spki), raw: toBase64(pair.publicKey) };
+  for (const [name, publicKey] of Object.entries(forms)) {
+    const made = await tenant.call(createKeyring, { name, publicKey });
+    assert.equal('privateKey' in made, false);
+    assert.equal(made.ring.publicKey, toBase64(spki));
+    assert.ok(unwrapRingKey('ks', pair.privateKey, made.key.id, made.key.keyData.encrypted.key.value));
+  }
+});
+
+test('what is no X25519 public key is refused by name', async () => {
+  const tenant = await testTenant();
+  const wrong = ['', 'x', toBase64(new Uint8Array(32)), toBase64(Uint8Array.of(1, ...new Uint8Array(31)))];
+  wrong.push(
+    toBase64(new Uint8Array(31).fill(9)),
+    toBase64(new Uint8Array(65).fill(4)),
+    pkcs8ToPem(new Uint8Array(48)),
+  );
+  for (const publicKey of wrong) {
+    const error = await refusal('invalid', tenant.call(createKeyring, { name: 'r', publicKey }));
+    assert.ok(error.fields?.publicKey, publicKey);
+  }
+  assert.deepEqual((await tenant.call(listKeyrings, { page })).items, []);
+});
+
+test('ring names follow the rule', async () => {
+  const tenant = await testTenant();
+  for (const name of ['', '.a', '-a', '_a', 'a b', 'a/b', 'a*', '*', 'ä', 'a\n', 'a\0', 'x'.repeat(129)]) {
+    const error = await refusal('invalid', tenant.call(createKeyring, { name }));
+    assert.ok(error.fields?.name, name);
+  }
+  for (const name of ['a', '0', 'A.b_C-d', 'x'.repeat(128)]) await tenant.call(createKeyring, { name });
+});
+
+test('a name is taken without regard to case, in its own service alone', async () => {
+  const tenant = await testTenant();
+  await tenant.call(createKeyring, { name: 'Payroll' });
+  await refusal('conflict', tenant.call(createKeyring, { name: 'PAYROLL' }));
+  await tenant.call(createAsymKeyring, { name: 'payroll' });
+  await refusal('conflict', tenant.call(createAsymKeyring, { name: 'payRoll' }));
+  assert.equal((await tenant.call(getKeyring, { ring: { name: 'pAyroll' } })).ring.displayName, 'Payroll');
+});
+
+test('rings are found by name or id, and unknown otherwise', async () => {
+  const tenant = await testTenant();
+  const { ring } = await tenant.call(createKeyring, { name: 'a' });
+  const asym = await tenant.call(createAsymKeyring, { name: 'b' });
+  assert.deepEqual(await tenant.call(getKeyring, { ring: { name: 'A' } }), { ring });
+  assert.deepEqual(await tenant.call(getKeyring, { ring: { id: ring.id } }), { ring });
+  for (const ref of [{ name: 'b' }, { id: asym.ring.id }, { id: 'a' }, { name: ring.id }, { name: '' }, { id: '' }]) {
+    await refusal('not-found', tenant.call(getKeyring, { ring: ref }));
+  }
+});
+
+test('lists are pages, oldest first', async () => {
+  const tenant = await testTenant();
+  for (const name of ['c', 'a', 'b']) await tenant.call(createKeyring, { name });
+  const first = await tenant.call(listKeyrings, { page: { limit: 2 } });
+  assert.deepEqual(
+    first.items.map((ring) => ring.name),
+    ['c', 'a'],
+  );
+  assert.ok(first.next !== undefined);
+  await tenant.call(deleteKeyring, { name: 'c' });
+  const second = await tenant.call(listKeyrings, { page: { limit: 2, after: first.next } });
+  assert.deepEqual(
+    second.items.map((ring) => ring.name),
+    ['b'],
+  );
+  assert.equal('next' in second, false);
+  const exact = await tenant.call(listKeyrings, { page: { limit: 2 } });
+  assert.equal('next' in exact, false);
+});
+
+test('rotation keeps the old key and gives the new one the configured props', async () => {
+  const tenant = await testTenant();
+  const { key: first, ring } = await tenant.call(createKeyring, { name: 'a', keyProps: { n: 1 } });
+  tenant.advance(1000);
+  await tenant.call(putConfig, { ringname: 'a', config: { key: { props: { n: 2 } } } });
+  const { key: second } = await tenant.call(rotateKeyring, { ringname: 'A' });
+  assert.notEqual(second.id, first.id);
+  assert.deepEqual(second.props, { n: 2 });
+  const now = (await tenant.call(getKeyring, { ring: { name: 'a' } })).ring;
+  assert.equal(now.activeKey, second.id);
+  assert.equal(now.updatedAt, '2026-01-02T03:04:06.678Z');
+  assert.equal(now.createdAt, ring.createdAt);
+  assert.deepEqual((await tenant.call(listKeys, { ring: { id: ring.id }, page })).items, [
+    { id: first.id, type: 'aes256', props: { n: 1 } },
+    { id: second.id, type: 'aes256', props: { n: 2 } },
+  ]);
+  assert.deepEqual(await tenant.call(getKey, { ring: { name: 'a' }, keyId: first.id }), first);
+  await refusal('not-found', tenant.call(rotateKeyring, { ringname: 'b' }));
+});
+
+test('a key of another ring is none of this one', async () => {
+  const tenant = await testTenant();
+  const { key } = await tenant.call(createKeyring, { name: 'a' });
+  await tenant.call(createKeyring, { name: 'b' });
+  await refusal('not-found', tenant.call(getKey, { ring: { name: 'b' }, keyId: key.id }));
+  await refusal('not-found', tenant.call(getKey, { ring: { name: 'a' }, keyId: 'key_x' }));
+  await refusal('not-found', tenant.call(getAsymKey, { ring: { name: 'a' }, keyId: key.id }));
+});
+
+test('the configuration answers whole and changes by what it names', async () => {
+  const tenant = await testTenant();
+  await tenant.call(createKeyring, { name: 'a', props: { x: 1, y: { z: 2 } }, keyProps: { k: 1 } });
+  const config = {
+    props: { x: 1, y: { z: 2 } },
+    key: { props: { k: 1 } },
+    algos: { aes256: { maxEncryptCount: 2 ** 32 } },
+  };
+  assert.deepEqual(await tenant.call(getConfig, { ringname: 'a' }), { config });
+  const put = (change: object) => tenant.call(putConfig, { ringname: 'A', config: change });
+  assert.deepEqual(await put({}), { config });
+  assert.deepEqual((await put({ props: { y: {} } })).config, { ...config, props: { y: {} } });
+  assert.deepEqual((await put({ key: {} })).config.key, config.key);
+  assert.deepEqual((await put({ algos: { aes256: { maxEncryptCount: 5 } } })).config, {
+    ...config,
+    props: { y: {} },
+    algos: { aes256: { maxEncryptCount: 5 } },
+  });
+  assert.deepEqual((await tenant.call(getKeyring, { ring: { name: 'a' } })).ring.props, { y: {} });
+  for (const maxEncryptCount of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+    await refusal('invalid', put({ algos: { aes256: { maxEncryptCount } } }));
+  }
+  await refusal('not-found', tenant.call(putConfig, { ringname: 'b', config: {} }));
+  await refusal('not-found', tenant.call(getConfig, { ringname: 'b' }));
+});
+
+test('props keep keys with names that objects have', async () => {
+  const tenant = await testTenant();
+  const props = JSON.parse('{"__proto__":{"a":1},"constructor":2,"toString":null}');
+  await tenant.call(createKeyring, { name: 'a', props });
+  const { ring } = await tenant.call(getKeyring, { ring: { name: 'a' } });
+  assert.equal(JSON.stringify(ring.props), JSON.stringify(props));
+});
+
+test('a deleted ring is gone, its name free, and it comes back under its id', async () => {
+  const tenant = await testTenant();
+  const { ring } = await tenant.call(createKeyring, { name: 'A', props: { p: 1 } });
+  assert.deepEqual(await tenant.call(deleteKeyring, { name: 'a' }), { name: 'a', id: ring.id });
+  await refusal('not-found', tenant.call(deleteKeyring, { name: 'a' }));
+  await refusal('not-found', tenant.call(getKeyring, { ring: { id: ring.id } }));
+  await tenant.call(createKeyring, { name: 'a' });
+  await refusal('conflict', tenant.call(restoreKeyring, { id: ring.id }));
+  await tenant.call(deleteKeyring, { name: 'a' });
+  assert.deepEqual(await tenant.call(restoreKeyring, { id: ring.id }), { ring });
+  assert.deepEqual(await tenant.call(getKeyring, { ring: { name: 'a' } }), { ring });
+  await refusal('not-found', tenant.call(restoreKeyring, { id: ring.id }));
+  await refusal('not-found', tenant.call(restoreKeyring, { id: 'ring_x' }));
+});
+
+test('30 days later it is erased', async () => {
+  const tenant = await testTenant();
+  const { ring, key } = await tenant.call(createKeyring, { name: 'a' });
+  await tenant.call(deleteKeyring, { name: 'a' });
+  tenant.advance(restorableFor - 1);
+  assert.equal(await tenant.run(purgeExpired), 0);
+  tenant.advance(1);
+  await refusal('not-found', tenant.call(restoreKeyring, { id: ring.id }));
+  assert.equal(await tenant.run(purgeExpired), 1);
+  assert.equal(await tenant.run(({ tx }) => tx.rings.byId('ks', ring.id)), undefined);
+  assert.equal(await tenant.run(({ tx }) => tx.ringKeys.byId(ring.id, key.id)), undefined);
+});
+
+test('a ring that another active key names is not deleted', async () => {
+  const tenant = await testTenant();
+  const account = await tenant.call(createAccount, { uid: 'u' });
+  const make = (...flags: string[]) =>
+    tenant.call(createApiKey, {
+      account: { id: account.id },
+      flags: Object.fromEntries(flags.map((flag) => [flag, true])),
+    });
+  await tenant.call(createKeyring, { name: 'pay.roll' });
+  for (const flag of ['*', 'keyring.*', 'keyring.*.*', 'keyring.*.read', 'keyring.pay.read', 'asym.pay.roll.read']) {
+    await make(flag);
+  }
+  const user = await make('Keyring.Pay.Roll.encrypt');
+  const own = await make('keyring.pay.roll.*');
+  const credential = await tenant.run(({ tx }) => authenticate(tx, own.key));
+  assert.ok(credential);
+  await refusal('conflict', tenant.call(deleteKeyring, { name: 'Pay.Roll' }));
+  await refusal('conflict', tenant.call(deleteKeyring, { name: 'pay.roll' }, credential.caller));
+  await tenant.call(updateApiKeyById, { apikeyid: user.keyid, op: 'merge', active: false });
+  await refusal('conflict', tenant.call(deleteKeyring, { name: 'pay.roll' }));
+  await tenant.call(deleteKeyring, { name: 'pay.roll' }, credential.caller);
+  await tenant.call(createKeyring, { name: 'pay.roll' });
+  await tenant.call(deleteApiKey, { key: own.key });
+  await tenant.call(deleteKeyring, { name: 'pay.roll' });
+});
+
+test('limits hold for rings and for keys in a ring, deleted rings aside', async () => {
+  const tenant = await testTenant({ limits: { keyrings: 2, keysPerRing: 2 } });
+  const { ring } = await tenant.call(createKeyring, { name: 'a' });
+  await tenant.call(createAsymKeyring, { name: 'a' });
+  await refusal('quota', tenant.call(createKeyring, { name: 'b' }));
+  await tenant.call(deleteKeyring, { name: 'a' });
+  await tenant.call(createKeyring, { name: 'b' });
+  await refusal('quota', tenant.call(restoreKeyring, { id: ring.id }));
+  await tenant.call(rotateKeyring, { ringname: 'b' });
+  await refusal('quota', tenant.call(rotateKeyring, { ringname: 'b' }));
+  assert.equal((await tenant.call(listKeys, { ring: { name: 'b' }, page })).items.length, 2);
+});
+
+test('the asym service answers its own shapes', async () => {
+  const tenant = await testTenant();
+  const { ring, key, privateKey } = await tenant.call(createAsymKeyring, {
+    name: 'A',
+    props: { x: 1 },
+    keyProps: { k: 1 },
+  });
+  assert.deepEqual(Object.keys(ring).sort(), [
+    'activeAlgorithm',
+    'activeKey',
+    'createdAt',
+    'displayName',
+    'id',
+    'name',
+    'publicKey',
+    'updatedAt',
+  ]);
+  assert.deepEqual(Object.keys(key).sort(), ['id', 'keyData', 'props', 'type']);
+  assert.equal(key.type, 'AES256');
+  assert.deepEqual(Object.keys(key.keyData), ['key']);
+  const opener = parsePrivateKey(privateKey);
+  assert.ok(opener && unwrapRingKey('asym', opener, key.id, key.keyData.key));
+  const rotated = await tenant.call(rotateAsymKeyring, { ringname: 'a' });
+  assert.deepEqual(rotated.key.props, { k: 1 });
+  assert.deepEqual(await tenant.call(getAsymKey, { ring: { id: ring.id }, keyId: key.id }), key);
+  assert.deepEqual(await tenant.call(getAsymKey, { ring: { name: 'A' }, keyId: rotated.key.id }), rotated.key);
+  await refusal('not-found', tenant.call(rotateAsymKeyring, { ringname: 'b' }));
+});

@@ -1,0 +1,93 @@
+// A whole tenant for tests of the core: a store in memory, tenant keys, a clock that stands until it is moved, and
+// randomness from a seed. Operations are called as the HTTP side calls them, each in a transaction of its own.
+import assert from 'node:assert/strict';
+import type { Caller, Context, Limits, World } from '../../src/core/context.ts';
+import { localCaller } from '../../src/core/credential.ts';
+import { parseFlags } from '../../src/core/flags.ts';
+import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
+import { type ErrorCode, KmsError } from '../../src/errors.ts';
+import { tenantKeys } from '../../src/seal/tenant-keys.ts';
+import { tenantMigrations } from '../../src/store/migrations.ts';
+import type { Store } from '../../src/store/port.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { createMemoryStore } from './memory-store.ts';
+
+/** Where the clock stands at first. */
+export const startTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+
+export type Operation<I, O> = (ctx: Context, input: I) => Promise<O>;
+
+export interface TestTenant {
+  readonly store: Store;
+  readonly world: World;
+  /** Runs an operation in its own transaction, as the local administrator unless a caller is given. */
+  call<I, O>(operation: Operation<I, O>, input: I, caller?: Caller): Promise<O>;
+  /** The same for what is no operation. */
+  run<R>(fn: (ctx: Context) => Promise<R>, caller?: Caller): Promise<R>;
+  /** Moves the clock on. */
+  advance(milliseconds: number): void;
+}
+
+export interface TestTenantOptions {
+  readonly limits?: Limits;
+  /** Another number, other random bytes. */
+  readonly seed?: number;
+  /** The tenant keys by epoch, for tests of several. */
+  readonly epochs?: readonly number[];
+}
+
+export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTenantOptions = {}): Promise<TestTenant> {
+  const store = await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables });
+  const clock = { now: startTime };
+  const world = testWorld(clock, seed);
+  const keys = tenantKeys(new Map(epochs.map((epoch) => [epoch, new Uint8Array(32).fill(seed * 16 + epoch)])));
+  const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
+  const run: TestTenant['run'] = (fn, caller = localCaller) =>
+    store.transaction((tx) => tx.savepoint(() => fn({ tx, caller, tenant, world })));
+  return {
+    store,
+    world,
+    run,
+    call: (operation, input, caller) => run((ctx) => operation(ctx, input), caller),
+    advance(milliseconds) {
+      clock.now += milliseconds;
+    },
+  };
+}
+
+export function testWorld(clock: { now: number }, seed: number): World {
+  const now = () => clock.now;
+  const random = seededRandom(seed);
+  const nextUlid = ulidGenerator({ now, random });
+  return { now, random, newId: (prefix) => `${prefix}_${formatUlid(nextUlid())}` };
+}
+
+/** A caller that holds these flags. */
+export function callerWith(...flags: string[]): Caller {
+  const raw = Object.fromEntries(flags.map((flag) => [flag, true]));
+  return { kind: 'apikey', id: 'apik_00000000000000000000000000', flags: parseFlags(raw) };
+}
+
+/** Whether a call fails with that code; answers the error for a closer look. */
+export async function refusal(code: ErrorCode, call: Promise<unknown>): Promise<KmsError> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof KmsError)) throw error;
+    assert.equal(error.code, code, error.message);
+    return error;
+  }
+  return assert.fail(`expected a refusal with ${code}`);
+}
+
+/** Bytes that look random and are the same for the same seed (mulberry32). */
+export function seededRandom(seed: number): (length: number) => Uint8Array {
+  let state = seed >>> 0;
+  const byte = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) & 0xff;
+  };
+  return (length) => Uint8Array.from({ length }, byte);
+}
