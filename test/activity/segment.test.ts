@@ -103,7 +103,14 @@ describe('a segment file', () => {
     for (const changed of [...cuts, Buffer.concat([whole, Buffer.from([0])])]) {
       files.contents.set(first, changed);
       await assert.rejects(readAll(options), corrupt(first));
+    }
+    // A search notices what it needs: the last pages are those of the greatest terms, the first block is at the front.
+    for (const changed of cuts.slice(0, -1)) {
+      files.contents.set(first, changed);
       await assert.rejects(openActivityLog(options).search({}, { limit: 10_000 }), corrupt(first));
+    }
+    for (const changed of cuts.slice(0, 6)) {
+      files.contents.set(first, changed);
       await assert.rejects(openActivityLog(options).find(testId(3)), corrupt(first));
     }
   });
@@ -152,7 +159,7 @@ describe('a segment file', () => {
 
   it('that cannot be read for another reason says that reason', async () => {
     const { files, options } = await rolled();
-    files.size = async () => {
+    files.readAt = async () => {
       throw Object.assign(new Error('i/o error'), { code: 'EIO' });
     };
     await assert.rejects(openActivityLog(options).find(testId(3)), { code: 'EIO' });

@@ -14,8 +14,9 @@ import type { ActivityKeys } from './segment-format.ts';
 import { decodeHash, endOfSegments, segmentOf } from './segment-list.ts';
 import { SegmentReader, segmentPath } from './segment-read.ts';
 import type { SegmentSummary } from './segment-root.ts';
-import { findInSegment, mayMatch, searchSegment } from './segment-search.ts';
+import { findInSegment } from './segment-search.ts';
 import { makeSegment } from './segment-write.ts';
+import { searchSegments } from './segments-search.ts';
 import { ActivityTail } from './tail.ts';
 
 export type { ActivityKeys } from './segment-format.ts';
@@ -141,15 +142,12 @@ export class ActivityLog {
     await this.#indexed();
     // From here to the first await nothing changes: tail and segments fit together.
     const segments = this.#segments;
-    const before = page.after ?? Number.MAX_SAFE_INTEGER;
+    const beforeSeq = page.after ?? Number.MAX_SAFE_INTEGER;
     const enough = page.limit + 1;
     const found: ActivityRecord[] = [];
-    this.#tail.search(prepared, before, enough, found);
-    for (let at = segments.length - 1; at >= 0 && found.length < enough; at--) {
-      const summary = segments[at];
-      if (summary && mayMatch(summary, prepared, before)) {
-        await searchSegment(this.#reader, summary, prepared, before, enough, found);
-      }
+    this.#tail.search(prepared, beforeSeq, enough, found);
+    if (found.length < enough) {
+      await searchSegments(this.#reader, segments, prepared, { beforeSeq, limit: enough }, found);
     }
     const items = found.slice(0, page.limit);
     const last = items.at(-1);

@@ -88,12 +88,10 @@ export class SegmentReader {
     if (known) return known;
     const { files } = this.#source;
     const path = this.path(summary);
-    const size = await this.#io(path, () => files.size(path));
-    if (size !== summary.bytes) throw corruptSegment(path, `has ${size} bytes, expected ${summary.bytes}`);
-    let start = await this.#io(path, () => files.readAt(path, 0, Math.min(firstRead, size)));
+    let start = await this.#io(path, () => files.readAt(path, 0, Math.min(firstRead, summary.bytes)));
     const header = this.#header(summary, start);
     const rootEnd = headerLength + header.rootLength;
-    if (rootEnd > size) throw corruptSegment(path, 'is cut short');
+    if (rootEnd > summary.bytes) throw corruptSegment(path, 'is cut short');
     if (rootEnd > start.length) start = await this.#io(path, () => files.readAt(path, 0, rootEnd));
     const opened = this.#root(summary, header, start);
     cache.set(summary.file, opened, 256 + opened.root.records.length * 160 + opened.root.pageTerms.length * 24);

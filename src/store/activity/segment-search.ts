@@ -1,5 +1,4 @@
 // Searches one segment: its summary may rule it out, its postings give candidates, its blocks have the records.
-import { setImmediate } from 'node:timers/promises';
 import type { ActivityRecord } from '../port.ts';
 import { readBloom } from './bloom.ts';
 import type { PreparedFilter, TermGroup } from './filter.ts';
@@ -8,9 +7,6 @@ import { parseActivityLine } from './record.ts';
 import type { OpenSegment, SegmentReader } from './segment-read.ts';
 import { idMark, type SegmentSummary } from './segment-root.ts';
 import { validTerm } from './terms.ts';
-
-/** So many blocks are searched before others get their turn on the event loop. */
-const blocksATurn = 16;
 
 function mayHold(summary: SegmentSummary, group: TermGroup): boolean {
   if (group.kind === 'valid') {
@@ -62,27 +58,41 @@ async function candidates(
   return positions;
 }
 
-/** Adds up to `limit` matching records before `beforeSeq` to `found`, newest first. */
-export async function searchSegment(
+/** A segment with the candidates in it. */
+export interface SegmentPlan {
+  readonly segment: OpenSegment;
+  /** Ascending positions; undefined = all. */
+  readonly positions: readonly number[] | undefined;
+}
+
+/** Opens a segment and looks up its candidates, without reading a record. */
+export async function planSegment(
   reader: SegmentReader,
   summary: SegmentSummary,
   prepared: PreparedFilter,
-  beforeSeq: number,
-  limit: number,
+): Promise<SegmentPlan> {
+  const segment = await reader.open(summary);
+  return { segment, positions: await candidates(reader, segment, prepared) };
+}
+
+/** Adds matching records before `beforeSeq` to `found`, newest first, until it has `limit`. Awaits `turn` after each block. */
+export async function searchSegment(
+  reader: SegmentReader,
+  { segment, positions }: SegmentPlan,
+  prepared: PreparedFilter,
+  { beforeSeq, limit, turn }: { beforeSeq: number; limit: number; turn: () => Promise<void> },
   found: ActivityRecord[],
 ): Promise<void> {
-  const segment = await reader.open(summary);
-  const { starts, root } = segment;
-  const positions = await candidates(reader, segment, prepared);
+  const { starts, root, summary } = segment;
   const before = Math.min(beforeSeq, summary.lastSeq + 1) - summary.firstSeq;
   // `at` walks down the candidates; where all are candidates, position and index are the same.
-  let at = positions ? lastAtMost(positions, before - 1) : before - 1;
+  const indexBefore = (position: number): number => (positions ? lastAtMost(positions, position - 1) : position - 1);
   const positionAt = (index: number): number => (positions ? (positions[index] ?? -1) : index);
-  for (let searched = 1; at >= 0; searched++) {
+  for (let at = indexBefore(before); at >= 0; ) {
     const index = lastAtMost(starts, positionAt(at));
     const start = starts[index] ?? 0;
     if ((root.from[index] ?? 0) > prepared.end || (root.to[index] ?? 0) < prepared.start) {
-      at = positions ? lastAtMost(positions, start - 1) : start - 1;
+      at = indexBefore(start);
       continue;
     }
     const { lines } = await reader.block(segment, index);
@@ -90,7 +100,7 @@ export async function searchSegment(
       const record = parseActivityLine(lines[positionAt(at) - start] ?? '');
       if (record && prepared.matches(record) && found.push(record) >= limit) return;
     }
-    if (searched % blocksATurn === 0) await setImmediate();
+    await turn();
   }
 }
 
