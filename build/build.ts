@@ -8,7 +8,6 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -16,6 +15,7 @@ import { join } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
+import { dropLibatomic } from './without-libatomic.ts';
 
 const say = (line: string): void => void process.stderr.write(`kms: ${line}\n`);
 
@@ -36,22 +36,23 @@ function isCurrent(digest: string): boolean {
   return existsSync(paths.executable) && existsSync(paths.stamp) && readFileSync(paths.stamp, 'utf8') === digest;
 }
 
-/** A copy of this Node without its symbol table where `strip` is there to take it out and the rest still runs, else this Node itself. */
+/** A copy of this Node that is smaller and asks less of the system, where that can be done and the copy still runs; else this Node itself. */
 function runtime(): string {
-  const stripped = join(paths.work, `node-${process.version}-${process.arch}`);
-  if (existsSync(stripped)) return stripped;
-  const fresh = `${stripped}.new`;
-  copyFileSync(process.execPath, fresh);
-  chmodSync(fresh, 0o755);
-  const runs =
-    spawnSync('strip', ['--strip-all', fresh], { stdio: 'ignore' }).status === 0 &&
-    spawnSync(fresh, ['--version'], { encoding: 'utf8' }).stdout?.trim() === process.version;
-  if (!runs) {
-    rmSync(fresh, { force: true });
-    return process.execPath;
+  const copy = join(paths.work, `node-${process.version}-${process.arch}`);
+  if (existsSync(copy)) return copy;
+  const draft = `${copy}.${process.pid}`;
+  copyFileSync(process.execPath, draft);
+  chmodSync(draft, 0o755);
+  spawnSync('strip', ['--strip-all', draft], { stdio: 'ignore' });
+  const bytes = readFileSync(draft);
+  if (dropLibatomic(bytes)) writeFileSync(draft, bytes);
+  else say('note: dist/kms may need libatomic.so.1 (Debian: libatomic1) where it runs');
+  if (spawnSync(draft, ['--version'], { encoding: 'utf8' }).stdout?.trim() !== process.version) {
+    say('note: the runtime could be made neither smaller nor less demanding; it is used as it is');
+    copyFileSync(process.execPath, draft);
   }
-  renameSync(fresh, stripped);
-  return stripped;
+  renameSync(draft, copy);
+  return copy;
 }
 
 function makeExecutable(bundles: Bundles, executable: string): void {
