@@ -11,22 +11,15 @@ import { judgePassword } from './password-rules.ts';
 import { openSession } from './sessions.ts';
 import { checkFree, checkUserNames } from './user-fields.ts';
 import { grantableFlags, mustNotBeStronger } from './user-grants.ts';
-import { inviteMail, type Mail } from './user-mails.ts';
 import { type User, userOf } from './user-wire.ts';
 import { addUser, type NewUserFields } from './users.ts';
 
 export type InviteFields = Omit<NewUserFields, 'displayName'>;
 
-export interface Invitation {
-  readonly loginUrl: string;
-  /** To be sent where mail is set up. */
-  readonly mail: Mail;
-}
-
 export async function inviteUser(
   ctx: Context,
   input: { readonly fields: InviteFields; readonly links: LinkSettings },
-): Promise<Invitation> {
+): Promise<{ loginUrl: string }> {
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = await tx.users.byUsername(fields.username);
@@ -34,8 +27,7 @@ export async function inviteUser(
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
-  const loginUrl = linkTo('invite', token, links);
-  return { loginUrl, mail: inviteMail(user, loginUrl, expiresAt) };
+  return { loginUrl: linkTo('invite', token, links) };
 }
 
 /** What the invite says replaces what the one before said. */

@@ -1,0 +1,53 @@
+// Users for tests of the core: made, invited and logged in in a line each. Password hashes are cheap ones, so that a test of
+// rules does not wait for argon2.
+import { defaultLifetimes, type LinkSettings } from '../../src/core/access-settings.ts';
+import type { Caller, PublicContext } from '../../src/core/context.ts';
+import { flagsOfText } from '../../src/core/flags.ts';
+import { inviteUser } from '../../src/core/invites.ts';
+import { authenticateToken, openSession } from '../../src/core/sessions.ts';
+import type { User } from '../../src/core/user-wire.ts';
+import { createUser, type NewUserFields } from '../../src/core/users.ts';
+import type { TestTenant } from './context.ts';
+
+export const links: LinkSettings = { lifetimes: defaultLifetimes, baseUrl: 'https://kms.example.org' };
+export const lifetimes = defaultLifetimes;
+
+export function fieldsOf(username: string, more: Partial<NewUserFields> = {}): NewUserFields {
+  return { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace', ...more };
+}
+
+export async function addedUser(
+  tenant: TestTenant,
+  username: string,
+  flags: Record<string, boolean> = {},
+): Promise<User> {
+  const fields = fieldsOf(username, { flags });
+  const { user } = await tenant.call(createUser, { fields, password: 'x', passwordHash: `hash of ${username}` });
+  return user;
+}
+
+export async function inviteToken(tenant: TestTenant, username: string): Promise<string> {
+  const { loginUrl } = await tenant.call(inviteUser, { fields: fieldsOf(username), links });
+  return tokenIn(loginUrl);
+}
+
+export function tokenIn(url: string): string {
+  return new URL(url).searchParams.get('token') ?? '';
+}
+
+/** An access token for the user, without asking for a password. */
+export function tokenFor(tenant: TestTenant, userId: string): Promise<string> {
+  return tenant.run((ctx: PublicContext) => openSession(ctx, userId, lifetimes));
+}
+
+/** The caller that an access token stands for. */
+export async function callerOf(tenant: TestTenant, token: string): Promise<Caller> {
+  const verdict = await tenant.store.peek((tables) => authenticateToken(tables, token, tenant.world.now()));
+  if (verdict?.kind !== 'active') throw new Error(`the token is ${verdict?.kind ?? 'unknown'}`);
+  const { userId, session, flagsText } = verdict;
+  return { kind: 'user', id: userId, userId, session, flags: flagsOfText(flagsText) };
+}
+
+export async function selfOf(tenant: TestTenant, user: User): Promise<Caller> {
+  return callerOf(tenant, await tokenFor(tenant, user.id));
+}
