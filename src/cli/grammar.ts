@@ -90,6 +90,8 @@ export class GrammarCommand extends Command {
   override error(message: string): never {
     const what = message
       .replace(/^error: /, '')
+      // What was typed in the wrong place may be a secret.
+      .replace(/( but got \d+): .*$/s, '$1')
       .replace(
         /\n\(Did you mean (one of )?(.+)\?\)$/,
         (_, several, names) => `; did you mean ${several ?? ''}${names}?`,

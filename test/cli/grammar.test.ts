@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Command } from 'commander';
+import { program } from '../../src/cli/program.ts';
+import { version } from '../../src/version.ts';
+import { desk } from './kms.ts';
+
+test('tells its version', async () => {
+  await using d = await desk();
+  assert.deepEqual(pick(await d.kms('--version')), [0, `${version}\n`, '']);
+});
+
+test('every command has help with an example, and its code can be loaded', async () => {
+  await using d = await desk();
+  const stream = process.stdout;
+  const io = {
+    args: [],
+    env: {},
+    cwd: '/',
+    home: '/',
+    stdin: process.stdin,
+    stdout: stream,
+    stderr: stream,
+    signal: AbortSignal.abort(),
+  };
+  const root = program({ io, help: { out: [], err: [] }, exitCode: 0 });
+  const leaves: string[][] = [];
+  const walk = (command: Command, path: string[]): void => {
+    if (command.commands.length === 0) leaves.push(path);
+    for (const child of command.commands) walk(child, [...path, child.name()]);
+  };
+  walk(root, []);
+  assert.ok(leaves.length >= 33, String(leaves.length));
+  for (const path of leaves) {
+    const { code, stdout, stderr } = await d.kms([...path, '--help']);
+    assert.deepEqual([code, stderr], [0, ''], path.join(' '));
+    assert.match(stdout, new RegExp(`\\$ .*kms ${path.join(' ')}`), path.join(' '));
+    const module: unknown = await import(`../../src/cli/commands/${path.join('/')}.ts`);
+    assert.equal(typeof (module as { run: unknown }).run, 'function', path.join(' '));
+  }
+});
+
+const wrong: readonly (readonly [line: string, stderr: string])[] = [
+  ['keyrng list', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
+  ['keyring creat x', "kms: unknown command 'creat'; did you mean create?; see `kms keyring --help`\n"],
+  ['keyring list --jsn', "kms: unknown option '--jsn'; did you mean --json?; see `kms keyring list --help`\n"],
+  ['keyring create', "kms: missing required argument 'NAME'; see `kms keyring create --help`\n"],
+  [
+    'keyring show a b',
+    "kms: too many arguments for 'show'. Expected 1 argument but got 2; see `kms keyring show --help`\n",
+  ],
+  ['keyring list --limit', "kms: option '--limit <N>' argument missing; see `kms keyring list --help`\n"],
+  ['keyring list --data', "kms: option '--data <DIR>' argument missing; see `kms --help`\n"],
+  ['apikey create', 'kms: --account is missing; see `kms apikey create --help`\n'],
+  ['encrypt', 'kms: --ring is missing; see `kms encrypt --help`\n'],
+  [
+    'keyring config r --max-encrypt-count -1',
+    'kms: --max-encrypt-count: expected a whole number, got "-1"; see `kms keyring config --help`\n',
+  ],
+  [
+    'keyring config r --max-encrypt-count 1e3',
+    'kms: --max-encrypt-count: expected a whole number, got "1e3"; see `kms keyring config --help`\n',
+  ],
+  [
+    'keyring create r --props [1]',
+    'kms: --props: expected a JSON object such as \'{"team": "blue"}\'; see `kms keyring create --help`\n',
+  ],
+  [
+    'keyring create r --props {',
+    'kms: --props: expected a JSON object such as \'{"team": "blue"}\'; see `kms keyring create --help`\n',
+  ],
+  ['apikey update k', 'kms: nothing to change; give --flag, --props, --active or --account\n'],
+  [
+    'apikey update k --op add --flag x',
+    'kms: --op: expected merge, replace or delete, got "add"; see `kms apikey update --help`\n',
+  ],
+  [
+    'apikey update k --active yes',
+    'kms: --active: expected true or false, got "yes"; see `kms apikey update --help`\n',
+  ],
+  ['apikey list --account a --ring r', 'kms: --account and --ring exclude each other\n'],
+  ['keyring list --server kms.example', 'kms: --server: expected an address such as https://kms.example\n'],
+  ['keyring list --server ftp://kms.example', 'kms: --server: expected an address such as https://kms.example\n'],
+  ['keyring list --api-key-file k', 'kms: --api-key-file goes with --server; see `kms keyring list --help`\n'],
+  [
+    'keyring list --server https://kms.example --tenant t',
+    "kms: --tenant is for the local appliance; over the network the host name decides; use the tenant's own address with --server\n",
+  ],
+  [
+    'activity search --start yesterday',
+    'kms: --start: expected milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z, got "yesterday"\n',
+  ],
+  [
+    'keyring delete r',
+    'kms: this deletes the keyring r: what it encrypted cannot be decrypted until it is restored, and after 30 days never, and there is no terminal to ask at; add --yes to do it\n',
+  ],
+  [
+    'asset delete a',
+    'kms: this deletes the asset a for good: headers that carry it will no longer verify, and there is no terminal to ask at; add --yes to do it\n',
+  ],
+  [
+    'account delete a',
+    'kms: this deletes the account a and its API keys for good, and there is no terminal to ask at; add --yes to do it\n',
+  ],
+];
+
+for (const [line, stderr] of wrong) {
+  test(`wrong usage is exit code 2 and one line: ${line}`, async () => {
+    await using d = await desk();
+    const warned = await d.kms(line);
+    assert.deepEqual([warned.code, warned.stdout, warned.stderr.replace(/^kms: warning:.*\n/, '')], [2, '', stderr]);
+  });
+}
+
+for (const line of ['', 'keyring', 'apikey']) {
+  test(`without a command it shows what there is and is exit code 2: "${line}"`, async () => {
+    await using d = await desk();
+    const { code, stdout, stderr } = await d.kms(line === '' ? [] : line);
+    assert.deepEqual([code, stdout], [2, '']);
+    assert.match(stderr, /^Usage: kms/);
+  });
+}
+
+test('nothing to talk to is exit code 3, wherever the data directory was named', async () => {
+  await using d = await desk();
+  const expected = (dir: string) => [
+    3,
+    '',
+    `kms: nothing to talk to: the data directory ${dir} does not exist; make one with \`kms init\`, name another with --data DIR, or a server with --server URL\n`,
+  ];
+  assert.deepEqual(pick(await d.kms('keyring list')), expected(d.path('kms-data')));
+  assert.deepEqual(pick(await d.kms('keyring list --data there')), expected(d.path('there')));
+  assert.deepEqual(pick(await d.kms('--data there keyring list')), expected(d.path('there')));
+  assert.deepEqual(pick(await d.kms('keyring list', { env: { KMS_DATA: '/env' } })), expected('/env'));
+  assert.deepEqual(pick(await d.kms('keyring list --data /typed', { env: { KMS_DATA: '/env' } })), expected('/typed'));
+});
+
+test('a server that does not answer is exit code 3', async () => {
+  await using d = await desk();
+  const { code, stdout, stderr } = await d.kms('keyring list --server http://127.0.0.1:9', {
+    env: { KMS_API_KEY: 'kms_x' },
+  });
+  assert.deepEqual([code, stdout], [3, '']);
+  assert.match(stderr, /^kms: cannot reach http:\/\/127\.0\.0\.1:9: .+\n$/);
+});
+
+function pick({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }): unknown[] {
+  return [code, stdout, stderr];
+}

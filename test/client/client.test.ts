@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { loginEndpoints } from '../../src/api/endpoints/login.ts';
+import { userEndpoints } from '../../src/api/endpoints/users.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { createClient } from '../../src/client/client.ts';
+import { items } from '../../src/client/pages.ts';
+import { type Route, routes } from '../../src/client/routes.ts';
+import { KmsError } from '../../src/errors.ts';
+
+test('the routes are those of the declarations, query parameters too', () => {
+  const declared = new Map<string, Endpoint>(
+    [...endpoints, ...loginEndpoints, ...userEndpoints].map((each) => [each.id, each]),
+  );
+  assert.deepEqual(Object.keys(routes).sort(), [...declared.keys()].sort());
+  for (const [id, [method, path, ...query]] of Object.entries<Route>(routes)) {
+    const endpoint = declared.get(id);
+    assert.deepEqual([method, path], [endpoint?.method, endpoint?.path], id);
+    assert.deepEqual([...query].sort(), Object.keys(endpoint?.query?.shape ?? {}).sort(), id);
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const all = [...names, ...query, ...Object.keys(endpoint?.body?.shape ?? {})];
+    assert.equal(new Set(all).size, all.length, `${id}: no two inputs of one name`);
+  }
+});
+
+test('there are the 49 endpoints of the interface and the restoring of a keyring', () => {
+  assert.equal(Object.keys(routes).length, 50);
+});
+
+interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+function recorder(answer: () => Response): { seen: Seen[]; fetch: (request: Request) => Promise<Response> } {
+  const seen: Seen[] = [];
+  const fetch = async (request: Request): Promise<Response> => {
+    const { method, url } = request;
+    seen.push({ method, url, body: await request.text(), headers: Object.fromEntries(request.headers) });
+    return answer();
+  };
+  return { seen, fetch };
+}
+
+test('puts each input where it belongs', async () => {
+  const { seen, fetch } = recorder(() => Response.json({}));
+  const client = createClient({ baseUrl: 'https://kms.example/', apiKey: 'kms_secret', fetch });
+  await client.getKeyring({ ringname: 'a/b?c#d é', id: true });
+  await client.createApiKey({ accountId: 'x', uid: true, flags: { '*': true } });
+  await client.searchActivity({ limit: 5, valid: false });
+  await client.deleteKeyring({ name: 'r' });
+  await client.logout();
+  assert.deepEqual(
+    seen.map(({ method, url, body }) => [method, url, body]),
+    [
+      ['GET', 'https://kms.example/ks/keyrings/a%2Fb%3Fc%23d%20%C3%A9?id=true', ''],
+      ['POST', 'https://kms.example/auth/apikey?uid=true', '{"accountId":"x","flags":{"*":true}}'],
+      ['POST', 'https://kms.example/auth/search/activity?limit=5', '{"valid":false}'],
+      ['DELETE', 'https://kms.example/ks/keyrings/r', ''],
+      ['POST', 'https://kms.example/auth/basic/logout', '{}'],
+    ],
+  );
+  for (const { headers, body } of seen) {
+    assert.equal(headers.authorization, 'Bearer kms_secret');
+    assert.equal(headers['content-type'], body === '' ? undefined : 'application/json');
+  }
+});
+
+for (const name of ['', '.', '..']) {
+  test(`a path value that would make another URL is refused: "${name}"`, async () => {
+    const { seen, fetch } = recorder(() => Response.json({}));
+    const client = createClient({ baseUrl: 'https://kms.example', fetch });
+    await assert.rejects(client.getAsset({ id: name }), { name: 'KmsError', code: 'invalid' });
+    assert.equal(seen.length, 0);
+  });
+}
+
+const failures: readonly (readonly [status: number, body: unknown, code: string, message: string])[] = [
+  [400, { message: 'name: is missing', errors: { name: 'is missing' } }, 'invalid', 'name: is missing'],
+  [400, { state: 'malformed-password', results: {} }, 'invalid', 'the password does not meet the rules'],
+  [400, {}, 'invalid', 'refused with status 400'],
+  [401, { message: 'unknown credential' }, 'unauthenticated', 'unknown credential'],
+  [401, { state: 'expired' }, 'unauthenticated', 'the token is expired'],
+  [403, { message: 'the flag x is missing' }, 'forbidden', 'the flag x is missing'],
+  [404, { message: 'no such ring' }, 'not-found', 'no such ring'],
+  [413, { message: 'too large' }, 'too-large', 'too large'],
+  [422, { asset: { message: 'it was altered', valid: false } }, 'asset-invalid', 'it was altered'],
+  [500, { message: 'internal error' }, 'internal', 'internal error'],
+  [502, 'Bad Gateway', 'unavailable', 'https://kms.example answered with status 502 and no message'],
+  [503, { message: 'the appliance is sealed' }, 'sealed', 'the appliance is sealed'],
+  [503, { message: 'the store cannot write' }, 'unavailable', 'the store cannot write'],
+  [404, '<html>', 'unavailable', 'expected JSON from https://kms.example, got something else'],
+  [200, '<html>', 'unavailable', 'expected JSON from https://kms.example, got something else'],
+];
+
+for (const [status, body, code, message] of failures) {
+  test(`status ${status} with ${JSON.stringify(body)} is ${code}`, async () => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const { fetch } = recorder(() => new Response(text, { status }));
+    const client = createClient({ baseUrl: 'https://kms.example', fetch });
+    await assert.rejects(client.listKeyrings(), (error) => {
+      assert.ok(error instanceof KmsError);
+      assert.deepEqual([error.code, error.message], [code, message]);
+      return true;
+    });
+  });
+}
+
+test('what cannot be reached is unavailable, what is given up stays an abort', async () => {
+  const refused = async (): Promise<Response> => {
+    throw new TypeError('fetch failed', {
+      cause: Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
+    });
+  };
+  const client = createClient({ baseUrl: 'https://kms.example', fetch: refused });
+  await assert.rejects(client.listKeyrings(), {
+    code: 'unavailable',
+    message: 'cannot reach https://kms.example: connect ECONNREFUSED',
+  });
+  const signal = AbortSignal.abort();
+  const slow = createClient({ baseUrl: 'https://kms.example', fetch: (request) => fetch(request) });
+  await assert.rejects(slow.listKeyrings({}, { signal }), { name: 'AbortError' });
+});
+
+test('iterates over all pages', async () => {
+  const pages = [
+    { data: [1, 2], pagination: { limit: 2, count: 2, hasMore: true, nextCursor: 'c' } },
+    { data: [3], pagination: { limit: 2, count: 1, hasMore: false } },
+  ];
+  const { seen, fetch } = recorder(() => Response.json(pages[seen.length - 1]));
+  const client = createClient({ baseUrl: 'https://kms.example', fetch });
+  const found: unknown[] = [];
+  for await (const asset of items(client.searchAssets, { limit: 2, data: { a: 1 } })) found.push(asset);
+  assert.deepEqual(found, [1, 2, 3]);
+  assert.deepEqual(
+    seen.map(({ url, body }) => [url, body]),
+    [
+      ['https://kms.example/assets/search?limit=2', '{"data":{"a":1}}'],
+      ['https://kms.example/assets/search?cursor=c&limit=2', '{"data":{"a":1}}'],
+    ],
+  );
+});
