@@ -69,7 +69,7 @@ export class ActivityLog {
   #segments: readonly SegmentSummary[];
 
   constructor(options: ActivityLogOptions) {
-    const { segments, tail, head, cacheBytes = 32 * 1024 * 1024 } = options;
+    const { segments, tail, head, cacheBytes = 16 * 1024 * 1024 } = options;
     this.#options = options;
     this.#segmentRecords = options.segmentRecords ?? 8192;
     this.#segmentText = options.segmentText ?? 16 * 1024 * 1024;

@@ -10,6 +10,8 @@ import { hkdfSha256 } from '../../crypto/hkdf.ts';
 export const headerLength = 52;
 const nonceLength = 24;
 const tagLength = 16;
+/** A little more than the ordinary block. */
+const inflateChunk = 32 * 1024;
 const magic = utf8('KMS-ACTV');
 const formatVersion = 1;
 const partKinds = { root: 1, block: 2, page: 3 } as const;
@@ -59,7 +61,7 @@ export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
   if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
   return {
     epoch: view.getUint16(10),
-    uid: bytes.slice(12, 28),
+    uid: new Uint8Array(bytes.subarray(12, 28)),
     firstSeq: Number(view.getBigUint64(28)),
     records: view.getUint32(36),
     blocks: view.getUint32(40),
@@ -99,7 +101,7 @@ export function partSealer(
   };
 }
 
-/** The part, or undefined when any byte of it or of the header is another. */
+/** The compressed part, or undefined when any byte of it or of the header is another. */
 export function openPart(
   key: Uint8Array,
   header: Uint8Array,
@@ -109,6 +111,10 @@ export function openPart(
 ): Uint8Array | undefined {
   const nonce = sealed.subarray(0, nonceLength);
   if (nonce.length < nonceLength) return undefined;
-  const part = openXChaCha(key, nonce, sealed.subarray(nonceLength), associated(header, kind, index));
-  return part && zstdDecompressSync(part);
+  return openXChaCha(key, nonce, sealed.subarray(nonceLength), associated(header, kind, index));
+}
+
+/** The part; its buffer may be larger than it is. */
+export function inflatePart(compressed: Uint8Array): Uint8Array {
+  return zstdDecompressSync(compressed, { chunkSize: inflateChunk });
 }
