@@ -1,0 +1,31 @@
+// One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints JSON of `Measured`.
+import autocannon from 'autocannon';
+
+export interface Load {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly seconds: number;
+}
+
+export interface Measured {
+  readonly perSecond: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Answers other than 2xx, and failures of the connection. */
+  readonly failed: number;
+}
+
+if (process.argv[2] !== undefined) {
+  const { seconds, ...request }: Load = JSON.parse(process.argv[2]);
+  const result = await autocannon({ ...request, connections: 64, duration: seconds });
+  const measured: Measured = {
+    perSecond: result.requests.total / result.duration,
+    p50: result.latency.p50,
+    p99: result.latency.p99,
+    failed: result.non2xx + result.errors,
+  };
+  console.log(JSON.stringify(measured));
+}

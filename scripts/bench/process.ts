@@ -1,0 +1,44 @@
+// Processes of the bench: started on a core of their own where `taskset` exists, and known by the line they print when ready.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+
+const pinning = spawnSync('taskset', ['--version']).status === 0;
+
+export interface Started {
+  readonly child: ChildProcess;
+  /** What the ready line captured. */
+  readonly match: string;
+  stop(): Promise<void>;
+}
+
+/** Starts a program on one core and waits for a line that matches. */
+export async function start(core: number, command: string, args: readonly string[], ready: RegExp): Promise<Started> {
+  const pinned = pinning ? ['taskset', '-c', String(core), command, ...args] : [command, ...args];
+  const child = spawn(pinned[0] ?? command, pinned.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let seen = '';
+  const match = await new Promise<string>((resolve, reject) => {
+    const look = (chunk: Buffer): void => {
+      seen = (seen + chunk).slice(-10_000);
+      const found = ready.exec(seen);
+      if (found) resolve(found[1] ?? found[0]);
+    };
+    child.stdout.on('data', look);
+    child.stderr.on('data', look);
+    child.once('exit', (code) => reject(new Error(`${command} ended with ${code}: ${seen}`)));
+  });
+  return {
+    child,
+    match,
+    async stop() {
+      if (child.exitCode !== null) return;
+      const gone = once(child, 'exit');
+      child.kill('SIGTERM');
+      await gone;
+    },
+  };
+}
+
+/** The resident memory of a process in MB. */
+export function residentMegabytes(pid: number | undefined): number {
+  return Number(spawnSync('ps', ['-o', 'rss=', '-p', String(pid)]).stdout) / 1024;
+}

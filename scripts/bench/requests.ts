@@ -1,0 +1,129 @@
+// Requests per second of the executable beside a bare route on the same runtime, in alternation, so that both meet the same noise.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { goal, median, row, short } from './figures.ts';
+import type { Load, Measured } from './load.ts';
+import { residentMegabytes, start } from './process.ts';
+
+const node = process.execPath;
+const here = import.meta.dirname;
+const kms = join(here, '../../dist/kms');
+
+/** @param seconds of each measurement. @param rounds in which each operation is measured once, beside its bare twin. */
+export async function measureRequests(seconds: number, rounds: number): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
+  const data = join(home, 'data');
+  const before = performance.now();
+  const empty = await start(0, kms, ['--data', data, 'serve', '--listen', '127.0.0.1:0'], /listening on (\S+)/);
+  const startMilliseconds = performance.now() - before;
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  const idle = residentMegabytes(empty.child.pid);
+  await empty.stop();
+  rmSync(data, { recursive: true });
+  rmSync(`${data}.master.key`);
+
+  const root = JSON.parse(run(['--data', data, 'init', '--json'])).apiKey.key;
+  const server = await start(0, kms, ['--data', data, 'serve', '--listen', '127.0.0.1:0'], /listening on (\S+)/);
+  const headers = { authorization: `Bearer ${root}`, 'content-type': 'application/json' };
+  const ask = async (path: string, body?: object) => {
+    const method = body ? 'POST' : 'GET';
+    const response = await fetch(server.match + path, {
+      method,
+      headers,
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  };
+  await ask('/ks/keyrings', { name: 'bench' });
+  const issued = await ask('/ks/encrypt', { ringname: 'bench' });
+  const asset = { data: { file: 'report.pdf', owner: 'bench' } };
+  const withAsset = await ask('/ks/encrypt', { ringname: 'bench', asset });
+  const operations: readonly { name: string; path: string; bare: string; body?: object; answer: object }[] = [
+    { name: 'encrypt', path: '/ks/encrypt', bare: '/encrypt', body: { ringname: 'bench' }, answer: issued },
+    {
+      name: 'decrypt',
+      path: '/ks/decrypt',
+      bare: '/decrypt',
+      body: { header: issued.header },
+      answer: await ask('/ks/decrypt', { header: issued.header }),
+    },
+    {
+      name: 'hash',
+      path: `/ks/hash/${issued.hash}`,
+      bare: `/hash/${issued.hash}`,
+      answer: await ask(`/ks/hash/${issued.hash}`),
+    },
+    {
+      name: 'encrypt with asset',
+      path: '/ks/encrypt',
+      bare: '/asset',
+      body: { ringname: 'bench', asset },
+      answer: withAsset,
+    },
+    {
+      name: 'decrypt with asset',
+      path: '/ks/decrypt',
+      bare: '/opened',
+      body: { header: withAsset.header },
+      answer: await ask('/ks/decrypt', { header: withAsset.header }),
+    },
+  ];
+  const answers = Object.fromEntries(operations.map(({ bare, answer }) => [`/${bare.split('/')[1]}`, answer]));
+  const bare = await start(0, node, [join(here, 'bare-route.ts'), JSON.stringify(answers)], /listening on (\S+)/);
+
+  const results = new Map<string, { kms: Measured[]; bare: Measured[] }>();
+  for (let round = 0; round <= rounds; round++) {
+    for (const { name, path, bare: twin, body } of operations) {
+      const request = {
+        method: body ? ('POST' as const) : ('GET' as const),
+        headers,
+        ...(body ? { body: JSON.stringify(body) } : {}),
+        seconds: round === 0 ? 1 : seconds,
+      };
+      const measured = {
+        bare: await load({ ...request, url: bare.match + twin }),
+        kms: await load({ ...request, url: server.match + path }),
+      };
+      if (round === 0) continue; // the warm-up
+      const so = results.get(name) ?? { kms: [], bare: [] };
+      so.kms.push(measured.kms);
+      so.bare.push(measured.bare);
+      results.set(name, so);
+    }
+  }
+
+  console.log(`\nRequests: 64 connections, ${rounds} rounds of ${seconds} s; median of the rounds`);
+  row('', 'kms req/s', 'p50 ms', 'p99 ms', 'bare req/s', 'p50 ms', 'p99 ms', 'ratio');
+  const ratios = new Map<string, number>();
+  for (const [name, { kms: ours, bare: theirs }] of results) {
+    const failed = [...ours, ...theirs].reduce((sum, each) => sum + each.failed, 0);
+    if (failed > 0) throw new Error(`${name}: ${failed} requests failed`);
+    const of = (from: Measured[], field: 'perSecond' | 'p50' | 'p99') => median(from.map((each) => each[field]));
+    const ratio = median(ours.map((each, at) => each.perSecond / (theirs[at]?.perSecond ?? Number.NaN)));
+    ratios.set(name, ratio);
+    const cells = (from: Measured[]) => [short(of(from, 'perSecond')), of(from, 'p50'), of(from, 'p99')];
+    row(name, ...cells(ours), ...cells(theirs), ratio.toFixed(3));
+  }
+  goal('encrypt, durable, of the bare route', ratios.get('encrypt') ?? 0, 0.3, 'at least');
+  console.log('\nThe process');
+  goal('start on an empty directory', startMilliseconds / 1000, 0.5, 'at most', ' s');
+  goal('idle memory', idle, 150, 'at most', ' MB');
+  console.log(`  memory after the load: ${short(residentMegabytes(server.child.pid))} MB`);
+  console.log(`  size of the executable: ${short(readFileSync(kms).length / 1e6)} MB`);
+  await server.stop();
+  await bare.stop();
+  rmSync(home, { recursive: true });
+}
+
+function run(args: readonly string[]): string {
+  return execFileSync(kms, args, { encoding: 'utf8' });
+}
+
+async function load(request: Load): Promise<Measured> {
+  const tool = await start(1, node, [join(here, 'load.ts'), JSON.stringify(request)], /^(\{.*\})$/m);
+  await tool.stop();
+  return JSON.parse(tool.match);
+}

@@ -1,0 +1,18 @@
+// `npm run bench [requests|commits|files …]`: the figures of the README, as ratios inside one run. Needs `dist/kms`.
+import { existsSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { measureCommits } from './commit-cost.ts';
+import { measureFiles } from './file-throughput.ts';
+import { measureRequests } from './requests.ts';
+
+const chosen = process.argv.slice(2);
+const wanted = (name: string): boolean => chosen.length === 0 || chosen.includes(name);
+if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
+  console.error('the bench runs the executable: make it first with ./scripts/build');
+  process.exit(1);
+}
+console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
+if (wanted('requests')) await measureRequests(4, 3);
+if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
+if (wanted('files')) await measureFiles(2048, 3);
