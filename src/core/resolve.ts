@@ -31,12 +31,15 @@ export async function resolveHash({ tx, tenant }: Context, hash: string): Promis
   return { ring, key };
 }
 
-/** Throws `not-found` for what is no header, or one whose ring is gone; `valid` tells whether it was altered. */
+/**
+ * Throws `not-found` for what is no header of this tenant, or one whose ring is gone; `valid` tells whether it was altered.
+ * A header whose hash does not open is another tenant's as much as an altered one: the two cannot be told apart.
+ */
 export async function headerInfo({ tx, tenant }: Context, input: { readonly header: string }): Promise<HeaderInfo> {
   const decoded = readHeader(tenant.keys, input.header);
-  if (!decoded) throw new KmsError('not-found', 'this is not a header of this service');
-  const reference = readHash(tenant.keys, decoded.hash);
-  if (reference) await findRing(tx, 'ks', { id: reference.ringId });
-  const valid = reference !== undefined && decoded.intact && (decoded.asset?.intact ?? true);
+  const reference = decoded && readHash(tenant.keys, decoded.hash);
+  if (!reference) throw new KmsError('not-found', 'this is not a header of this service');
+  await findRing(tx, 'ks', { id: reference.ringId });
+  const valid = decoded.intact && (decoded.asset?.intact ?? true);
   return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: decoded.hash };
 }

@@ -1,0 +1,308 @@
+// Encrypt, hash, header and decrypt: the way there and back, what rotates on the way, and what is refused.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deleteAsset, getAsset } from '../../src/core/assets.ts';
+import { createAsymKeyring } from '../../src/core/asym.ts';
+import { decrypt } from '../../src/core/decrypt.ts';
+import { encrypt } from '../../src/core/encrypt.ts';
+import { putConfig } from '../../src/core/keyring-config.ts';
+import { deleteKeyring, restoreKeyring } from '../../src/core/keyring-deletion.ts';
+import { listKeys } from '../../src/core/keyring-keys.ts';
+import { createKeyring } from '../../src/core/keyrings.ts';
+import { hashInfo, headerInfo } from '../../src/core/resolve.ts';
+import { fromBase64Url, toBase64Url } from '../../src/crypto/encoding.ts';
+import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
+
+async function withRing(options: Parameters<typeof testTenant>[0] = {}) {
+  const tenant = await testTenant(options);
+  const made = await tenant.call(createKeyring, { name: 'Payroll', props: { r: 1 }, keyProps: { k: 1 } });
+  return { tenant, ...made };
+}
+
+const keysOf = async (tenant: TestTenant) =>
+  (await tenant.call(listKeys, { ring: { name: 'payroll' }, page: { limit: 100 } })).items.length;
+
+/** The base64url text with one bit of its bytes changed. */
+function flip(text: string, byte: number): string {
+  const bytes = fromBase64Url(text);
+  assert.ok(bytes);
+  bytes[byte] = (bytes[byte] ?? 0) ^ 1;
+  return toBase64Url(bytes);
+}
+
+test('encrypt hands out the active key, decrypt finds it by hash, header or both', async () => {
+  const { tenant, ring, key } = await withRing();
+  const answer = await tenant.call(encrypt, { ringname: 'PAYROLL' });
+  assert.deepEqual(Object.keys(answer).sort(), ['hash', 'header', 'key', 'ringId']);
+  assert.deepEqual(answer.key, key);
+  assert.equal(answer.ringId, ring.id);
+  const { hash, header } = answer;
+  assert.ok(hash.length <= 128 && /^[\w-]+$/.test(hash));
+  assert.ok(header.length <= 1024 && /^[\w-]+$/.test(header));
+  const expected = { ringId: ring.id, ringname: 'payroll', key };
+  for (const input of [{ hash }, { header }, { hash, header }])
+    assert.deepEqual(await tenant.call(decrypt, input), expected);
+  assert.deepEqual(await tenant.call(hashInfo, { hash }), { ringId: ring.id, keyId: key.id });
+  assert.deepEqual(await tenant.call(headerInfo, { header }), { valid: true, version: 1, hasSignedAsset: false, hash });
+});
+
+test('every encrypt has a hash of its own', async () => {
+  const { tenant } = await withRing();
+  const hashes = new Set<string>();
+  for (let i = 0; i < 50; i++) hashes.add((await tenant.call(encrypt, { ringname: 'payroll' })).hash);
+  assert.equal(hashes.size, 50);
+});
+
+test('encrypt and decrypt know no unknown ring', async () => {
+  const { tenant } = await withRing();
+  await tenant.call(createAsymKeyring, { name: 'asym' });
+  for (const ringname of ['nobody', 'asym', '', '*', "' OR 1=1"]) {
+    await refusal('not-found', tenant.call(encrypt, { ringname }));
+  }
+});
+
+test('a key serves maxEncryptCount encrypts, the next one rotates', async () => {
+  const { tenant, key } = await withRing();
+  await tenant.call(putConfig, {
+    ringname: 'payroll',
+    config: { algos: { aes256: { maxEncryptCount: 2 } }, key: { props: { k: 2 } } },
+  });
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push((await tenant.call(encrypt, { ringname: 'payroll' })).key.id);
+  assert.equal(ids[0], key.id);
+  assert.deepEqual(
+    ids.map((id) => [...new Set(ids)].indexOf(id)),
+    [0, 0, 1, 1, 2],
+  );
+  const last = await tenant.call(encrypt, { ringname: 'payroll' });
+  assert.deepEqual(last.key.props, { k: 2 });
+  assert.equal((await tenant.call(decrypt, { hash: last.hash })).key.id, last.key.id);
+  await tenant.call(putConfig, { ringname: 'payroll', config: { algos: { aes256: { maxEncryptCount: 1 } } } });
+  assert.notEqual((await tenant.call(encrypt, { ringname: 'payroll' })).key.id, last.key.id);
+});
+
+test('a rotation that there is no room for fails the encrypt and leaves nothing', async () => {
+  const { tenant } = await withRing({ limits: { keysPerRing: 1 } });
+  await tenant.call(putConfig, { ringname: 'payroll', config: { algos: { aes256: { maxEncryptCount: 1 } } } });
+  await tenant.call(encrypt, { ringname: 'payroll' });
+  await refusal('quota', tenant.call(encrypt, { ringname: 'payroll', asset: {} }));
+  assert.equal(await keysOf(tenant), 1);
+  assert.equal(await tenant.run(({ tx }) => tx.assets.count()), 0);
+});
+
+test('an encrypt that fails on its asset neither counts nor rotates', async () => {
+  const { tenant } = await withRing();
+  await tenant.call(putConfig, { ringname: 'payroll', config: { algos: { aes256: { maxEncryptCount: 1 } } } });
+  await tenant.call(encrypt, { ringname: 'payroll' });
+  await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { parents: ['nobody'] } }));
+  assert.equal(await keysOf(tenant), 1);
+});
+
+test('what is no hash or header is refused, each where its rule says', async () => {
+  const { tenant } = await withRing();
+  const { hash, header } = await tenant.call(encrypt, { ringname: 'payroll' });
+  const other = await tenant.call(encrypt, { ringname: 'payroll' });
+  for (const wrong of [
+    '',
+    'x',
+    hash.slice(1),
+    `${hash}A`,
+    hash.toUpperCase(),
+    header,
+    flip(hash, 0),
+    flip(hash, 2),
+    flip(hash, 74),
+  ]) {
+    await refusal('invalid', tenant.call(hashInfo, { hash: wrong }));
+    await refusal('invalid', tenant.call(decrypt, { hash: wrong }));
+  }
+  for (const wrong of ['', 'x', header.slice(4), `${header}AAAA`, hash, flip(header, 0), flip(header, 1)]) {
+    await refusal('not-found', tenant.call(headerInfo, { header: wrong }));
+    await refusal('invalid', tenant.call(decrypt, { header: wrong }));
+  }
+  await refusal('invalid', tenant.call(decrypt, {}));
+  await refusal('invalid', tenant.call(decrypt, { hash: other.hash, header }));
+  await refusal('invalid', tenant.call(decrypt, { hash: 'x', header }));
+});
+
+test('a hash with any byte changed is no hash, a header with any byte changed is not valid', async () => {
+  const { tenant } = await withRing();
+  const { hash, header } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { a: 1 } } });
+  for (let i = 0; i < 75; i++) await refusal('invalid', tenant.call(hashInfo, { hash: flip(hash, i) }));
+  const length = fromBase64Url(header)?.length ?? 0;
+  for (let i = 0; i < length; i++) {
+    const altered = flip(header, i);
+    const info = await tenant.call(headerInfo, { header: altered }).catch((error) => error.code);
+    assert.equal(i < 77 ? info : info.valid, i < 77 ? 'not-found' : false, `byte ${i}`);
+    const error = await tenant.call(decrypt, { header: altered }).catch((error) => error);
+    assert.equal(error.code, i < 93 ? 'invalid' : 'asset-invalid', `byte ${i}`);
+  }
+});
+
+test("another tenant's hash and header are not ours", async () => {
+  const { tenant } = await withRing();
+  const { tenant: stranger } = await withRing({ seed: 2 });
+  const { hash, header } = await stranger.call(encrypt, { ringname: 'payroll' });
+  await refusal('invalid', tenant.call(hashInfo, { hash }));
+  await refusal('not-found', tenant.call(headerInfo, { header }));
+  await refusal('invalid', tenant.call(decrypt, { header }));
+});
+
+test('a deleted ring takes hash and header along, a restored one brings them back', async () => {
+  const { tenant, ring } = await withRing();
+  const { hash, header } = await tenant.call(encrypt, { ringname: 'payroll' });
+  await tenant.call(deleteKeyring, { name: 'payroll' });
+  await refusal('not-found', tenant.call(encrypt, { ringname: 'payroll' }));
+  await refusal('not-found', tenant.call(hashInfo, { hash }));
+  await refusal('not-found', tenant.call(headerInfo, { header }));
+  await refusal('not-found', tenant.call(decrypt, { hash }));
+  await refusal('not-found', tenant.call(decrypt, { header }));
+  await tenant.call(restoreKeyring, { id: ring.id });
+  assert.equal((await tenant.call(decrypt, { header })).ringId, ring.id);
+});
+
+test('an asset is made, signed into the header, and verified', async () => {
+  const { tenant, ring, key } = await withRing();
+  const data = { file: 'a.txt', deep: { list: [1, { b: null }] } };
+  const parent = (await tenant.call(encrypt, { ringname: 'payroll', asset: {} })).asset;
+  assert.deepEqual([parent?.data, parent?.parents], [{}, []]);
+  const parents = [parent?.id ?? ''];
+  const { asset, hash, header } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data, parents } });
+  assert.deepEqual(Object.keys(asset ?? {}).sort(), ['createdAt', 'data', 'id', 'parents']);
+  assert.deepEqual([asset?.data, asset?.parents, asset?.createdAt], [data, parents, '2026-01-02T03:04:05.678Z']);
+  assert.deepEqual(await tenant.call(getAsset, { id: asset?.id ?? '' }), asset);
+  assert.ok(header.length <= 1024);
+  assert.deepEqual(await tenant.call(headerInfo, { header }), { valid: true, version: 1, hasSignedAsset: true, hash });
+  const answer = await tenant.call(decrypt, { header, hash });
+  assert.deepEqual(
+    { ...answer, asset: { ...answer.asset, message: '' } },
+    {
+      ringId: ring.id,
+      ringname: 'payroll',
+      key,
+      asset: { valid: true, id: asset?.id, data, message: '' },
+    },
+  );
+  assert.ok(answer.asset?.message);
+  assert.equal('asset' in (await tenant.call(decrypt, { hash })), false);
+});
+
+test('older headers verify against the version that they signed', async () => {
+  const { tenant } = await withRing();
+  const one = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { v: 1 } } });
+  const id = one.asset?.id ?? '';
+  const parent = (await tenant.call(encrypt, { ringname: 'payroll', asset: {} })).asset?.id ?? '';
+  tenant.advance(5000);
+  const two = await tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: id, data: { v: 2 } } });
+  const three = await tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: id, parents: [parent, parent] } });
+  const four = await tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: id } });
+  assert.deepEqual(two.asset, { ...one.asset, data: { v: 2 } });
+  assert.deepEqual(three.asset, { ...one.asset, data: { v: 2 }, parents: [parent] });
+  assert.deepEqual(four.asset, three.asset);
+  for (const [{ header }, data] of [
+    [one, { v: 1 }],
+    [two, { v: 2 }],
+    [three, { v: 2 }],
+    [four, { v: 2 }],
+  ] as const) {
+    const { asset } = await tenant.call(decrypt, { header });
+    assert.deepEqual([asset?.valid, asset?.id, asset?.data], [true, id, data]);
+  }
+});
+
+test('a deleted asset answers 422 with the whole body', async () => {
+  const { tenant, ring, key } = await withRing();
+  const { asset, header, hash } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { a: 1 } } });
+  const id = asset?.id ?? '';
+  assert.deepEqual(await tenant.call(deleteAsset, { id }), asset);
+  const error = await refusal('asset-invalid', tenant.call(decrypt, { header }));
+  assert.deepEqual(error.body, {
+    ringId: ring.id,
+    ringname: 'payroll',
+    key,
+    asset: { valid: false, id, message: error.message, data: {} },
+  });
+  assert.equal((await tenant.call(headerInfo, { header })).valid, true);
+  assert.equal((await tenant.call(decrypt, { hash })).ringId, ring.id);
+});
+
+test('an asset part from another header does not pass', async () => {
+  const { tenant } = await withRing();
+  const one = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { secret: 1 } } });
+  const two = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { public: 1 } } });
+  const [a, b] = [fromBase64Url(one.header), fromBase64Url(two.header)];
+  assert.ok(a && b);
+  const mixed = toBase64Url(Uint8Array.of(...b.subarray(0, 93), ...a.subarray(93)));
+  const error = await refusal('asset-invalid', tenant.call(decrypt, { header: mixed }));
+  assert.doesNotMatch(JSON.stringify(error.body), /secret/);
+  // A header that has lost its asset part is no header at all.
+  await refusal('invalid', tenant.call(decrypt, { header: toBase64Url(a.subarray(0, 93)) }));
+});
+
+test('assets belong to their ring, parents must be there, and no asset is its own ancestor', async () => {
+  const { tenant } = await withRing();
+  await tenant.call(createKeyring, { name: 'other' });
+  const make = async (input: object, ringname = 'payroll') =>
+    (await tenant.call(encrypt, { ringname, asset: input })).asset?.id ?? '';
+  const a = await make({});
+  const b = await make({ parents: [a] });
+  const c = await make({ parents: [b] }, 'other');
+  const gone = await make({});
+  await tenant.call(deleteAsset, { id: gone });
+  for (const assetId of [gone, 'asset_x', '']) {
+    await refusal('not-found', tenant.call(encrypt, { ringname: 'payroll', asset: { assetId } }));
+  }
+  await refusal('not-found', tenant.call(encrypt, { ringname: 'other', asset: { assetId: a } }));
+  for (const parents of [[gone], ['asset_x'], [''], [a, gone]]) {
+    const error = await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { parents } }));
+    assert.ok(error.fields?.['asset.parents']);
+  }
+  for (const parents of [[a], [b], [c]]) {
+    await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: a, parents } }));
+  }
+  assert.equal(await make({ assetId: b, parents: [] }), b);
+  assert.equal(await make({ assetId: a, parents: [b] }), a);
+  await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: b, parents: [c, a] } }));
+});
+
+test('data that JSON can say but nobody can sign is refused', async () => {
+  const { tenant } = await withRing();
+  for (const data of [JSON.parse('{"a":"\\ud800"}'), JSON.parse('{"\\udc00":1}'), JSON.parse('{"a":1e999}')]) {
+    await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { data } }));
+  }
+  const data = JSON.parse('{"__proto__":{"x":1},"constructor":"c","nul":"a\\u0000b","n":-0.0,"big":1e21,"ä":"😀"}');
+  const { header } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data } });
+  const { asset } = await tenant.call(decrypt, { header });
+  assert.equal(JSON.stringify(asset?.data), JSON.stringify(data));
+});
+
+test('the limit of assets counts those that there are', async () => {
+  const { tenant } = await withRing({ limits: { assets: 1 } });
+  const { asset } = await tenant.call(encrypt, { ringname: 'payroll', asset: {} });
+  await refusal('quota', tenant.call(encrypt, { ringname: 'payroll', asset: {} }));
+  await tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: asset?.id ?? '' } });
+  await tenant.call(encrypt, { ringname: 'payroll' });
+  await tenant.call(deleteAsset, { id: asset?.id ?? '' });
+  await tenant.call(encrypt, { ringname: 'payroll', asset: {} });
+});
+
+test('hashes, headers and signatures of an earlier key epoch are still good', async () => {
+  const { tenant } = await withRing({ epochs: [1] });
+  const { header, hash } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { a: 1 } } });
+  const later = (await testTenant({ epochs: [1, 2] })).run(async (ctx) => ctx.tenant);
+  const moved = await later;
+  const answer = await tenant.run((ctx) => decrypt({ ...ctx, tenant: moved }, { header, hash }));
+  assert.equal(answer.asset?.valid, true);
+  const fresh = await tenant.run((ctx) => encrypt({ ...ctx, tenant: moved }, { ringname: 'payroll', asset: {} }));
+  await refusal('invalid', tenant.call(decrypt, { hash: fresh.hash }));
+  assert.equal((await tenant.run((ctx) => decrypt({ ...ctx, tenant: moved }, fresh))).asset?.valid, true);
+});
+
+test('an asset keeps who made it', async () => {
+  const { tenant } = await withRing();
+  const maker = { ...callerWith('*'), id: 'apik_maker', accountId: 'acct_maker' };
+  const { asset } = await tenant.call(encrypt, { ringname: 'payroll', asset: {} }, maker);
+  await tenant.call(encrypt, { ringname: 'payroll', asset: { assetId: asset?.id ?? '' } });
+  const row = await tenant.run(({ tx }) => tx.assets.byId(asset?.id ?? ''));
+  assert.deepEqual([row?.apikeyId, row?.accountId, row?.version], ['apik_maker', 'acct_maker', 2]);
+});
