@@ -14,10 +14,14 @@ import { ahead } from './ahead.ts';
 import { type Block, type ByteSource, byteReader, inBlocks } from './byte-source.ts';
 import { fileFault } from './file-faults.ts';
 
-/** A block is 1 MiB; three under way keep the platform's crypto threads busy while the neighbours are read and written. */
-const chunksPerBlock = 64;
-const blocksUnderWay = 3;
+/** Four blocks of 256 KiB under way keep the platform's crypto threads busy; more of them only cost memory. */
+const chunksPerBlock = 16;
+const blocksUnderWay = 4;
 const sealedChunkLength = chunkLength + tagLength;
+
+/** Bytes per piece at which a source is encrypted without copying its pieces first. */
+export const plainBlockLength = chunksPerBlock * chunkLength;
+const sealedBlockLength = chunksPerBlock * sealedChunkLength;
 
 export interface EncryptOptions {
   /** 32 bytes. */
@@ -38,7 +42,7 @@ export async function* encryptStream(
   yield concatBytes(salt, keys.commitment);
   const reader = byteReader(source);
   yield* ahead(
-    inBlocks(reader, chunksPerBlock * chunkLength),
+    inBlocks(reader, plainBlockLength),
     blocksUnderWay,
     (block, index) => sealBlock(cipher, keys.baseNonce, block, index * chunksPerBlock),
     () => reader.return(),
@@ -77,7 +81,7 @@ export async function* decryptStream(
     throw error;
   }
   yield* ahead(
-    inBlocks(reader, chunksPerBlock * sealedChunkLength),
+    inBlocks(reader, sealedBlockLength),
     blocksUnderWay,
     (block, index) => openBlock(cipher, baseNonce, block, index * chunksPerBlock),
     () => reader.return(),
@@ -93,11 +97,13 @@ async function sealBlock(
 ): Promise<Uint8Array> {
   const chunks = Math.floor(bytes.length / chunkLength) + (last ? 1 : 0);
   const output = new Uint8Array(bytes.length + chunks * tagLength);
-  const sealChunk = async (_: unknown, i: number): Promise<void> => {
+  const work: Promise<void>[] = [];
+  for (let i = 0; i < chunks; i++) {
     const plaintext = bytes.subarray(i * chunkLength, (i + 1) * chunkLength);
-    output.set(await cipher.seal(chunkNonce(baseNonce, firstChunk + i), plaintext), i * sealedChunkLength);
-  };
-  await Promise.all(Array.from({ length: chunks }, sealChunk));
+    const sealed = cipher.seal(chunkNonce(baseNonce, firstChunk + i), plaintext);
+    work.push(sealed.then((chunk) => output.set(new Uint8Array(chunk), i * sealedChunkLength)));
+  }
+  await Promise.all(work);
   return output;
 }
 
@@ -112,12 +118,14 @@ async function openBlock(
   if (last && bytes.length % sealedChunkLength < tagLength) throw fileFault('cut');
   const chunks = Math.ceil(bytes.length / sealedChunkLength);
   const output = new Uint8Array(bytes.length - chunks * tagLength);
-  const openChunk = async (_: unknown, i: number): Promise<void> => {
+  const work: Promise<void>[] = [];
+  for (let i = 0; i < chunks; i++) {
     const sealed = bytes.subarray(i * sealedChunkLength, (i + 1) * sealedChunkLength);
-    output.set(await cipher.open(chunkNonce(baseNonce, firstChunk + i), sealed), i * chunkLength);
-  };
+    const opened = cipher.open(chunkNonce(baseNonce, firstChunk + i), sealed);
+    work.push(opened.then((chunk) => output.set(new Uint8Array(chunk), i * chunkLength)));
+  }
   try {
-    await Promise.all(Array.from({ length: chunks }, openChunk));
+    await Promise.all(work);
   } catch (cause) {
     throw fileFault('altered', cause);
   }
