@@ -1,0 +1,47 @@
+// A checkpoint: what a start does, up to the end of the closed log files, written out as a new snapshot. It runs beside
+// the serving thread, on the files alone, and removes nothing.
+import type { SegmentSummary } from './activity/activity-log.ts';
+import type { LogContext } from './log-writer.ts';
+import { type RecoverOptions, recover } from './recover.ts';
+import { writeSnapshot } from './snapshot.ts';
+
+export interface CheckpointJob {
+  readonly dir: string;
+  /** The last log file to cover; it must be closed. */
+  readonly through: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly segmentRecords?: number;
+}
+
+export interface CheckpointResult {
+  readonly snapshotBytes: number;
+  /** All segments of the activity log. */
+  readonly segments: readonly SegmentSummary[];
+}
+
+export type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<LogContext, 'random'>;
+
+/** Resolves when the snapshot and the segments that it names are durable. */
+export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
+  const { state, activity, uid, log } = await recover({ ...world, ...job });
+  try {
+    const segments = await activity.roll();
+    const { sequence, chain } = log.place;
+    const content = {
+      schema: state.schemaVersion,
+      savedAt: job.at,
+      activity: { segments, head: activity.head },
+    };
+    const snapshotBytes = await writeSnapshot(
+      { ...world, dir: job.dir },
+      { uid, generation: job.through, sequence, chain },
+      content,
+      activity.tailLines(),
+      state.image(),
+    );
+    return { snapshotBytes, segments };
+  } finally {
+    state.close();
+  }
+}

@@ -1,0 +1,171 @@
+// Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves on to a
+// new log file when a checkpoint wants the old one closed.
+import { KmsError } from '../errors.ts';
+import { logName } from './file-names.ts';
+import { Group, Numbering } from './group.ts';
+import { logHeaderLength } from './log-format.ts';
+import { createLog, type LogContext, type LogWriter } from './log-writer.ts';
+import type { ClosedLog } from './recover.ts';
+import type { BrokenLog } from './repair.ts';
+import type { Written } from './session.ts';
+
+export interface CommitLogEvents {
+  /** After each group. */
+  onDurable(): void;
+  /** Once, at the failure itself; `takenBack` resolves when everybody who waited was told. */
+  onFailure(cause: unknown, takenBack: Promise<void>): void;
+}
+
+export class CommitLog {
+  readonly #context: LogContext;
+  readonly #uid: Uint8Array;
+  readonly #events: CommitLogEvents;
+  #writer: LogWriter;
+  #closed: readonly ClosedLog[];
+  #numbering = new Numbering();
+  #filling = new Group(this.#numbering);
+  #syncing: Group | undefined;
+  #running: Promise<void> | undefined;
+  #rotation: PromiseWithResolvers<number> | undefined;
+  #failure: KmsError | undefined;
+
+  constructor(
+    context: LogContext,
+    uid: Uint8Array,
+    writer: LogWriter,
+    closed: readonly ClosedLog[],
+    events: CommitLogEvents,
+  ) {
+    this.#context = context;
+    this.#uid = uid;
+    this.#writer = writer;
+    this.#closed = closed;
+    this.#events = events;
+  }
+
+  get writer(): LogWriter {
+    return this.#writer;
+  }
+
+  /** Bytes of the log files since the snapshot. */
+  get bytes(): number {
+    return this.#closed.reduce((sum, log) => sum + log.bytes, this.#writer.place.offset);
+  }
+
+  /** Where it broke; undefined while it works. */
+  get broken(): BrokenLog | undefined {
+    if (!this.#failure) return undefined;
+    const { generation, place, syncFailed } = this.#writer;
+    return { generation, place, syncFailed };
+  }
+
+  /** Adds a transaction to the next group; resolves when that is durable. */
+  add(written: Written): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    const group = this.#filling;
+    group.add(written);
+    this.#start();
+    return group.done;
+  }
+
+  /** Resolves when everything added so far is durable; undefined when it is. */
+  durable(): Promise<void> | undefined {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return this.#filling.count > 0 ? this.#filling.done : this.#syncing?.done;
+  }
+
+  /** Closes the log file behind everything added so far, unless nothing is in it; answers the last closed one's number. */
+  rotate(): Promise<number> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    const { place, generation } = this.#writer;
+    if (place.offset === logHeaderLength && this.durable() === undefined) return Promise.resolve(generation - 1);
+    if (!this.#rotation) {
+      this.#rotation = Promise.withResolvers<number>();
+      this.#start();
+    }
+    return this.#rotation.promise;
+  }
+
+  /** A snapshot stands for the log files up to `generation` now. */
+  forget(generation: number): void {
+    this.#closed = this.#closed.filter((log) => log.generation > generation);
+  }
+
+  /** Waits for what is under way, then lets go of the file. */
+  async close(): Promise<void> {
+    while (this.#running) await this.#running;
+    if (!this.#failure) await this.#writer.close();
+  }
+
+  #start(): void {
+    // A turn of the event loop, so that all that came in with one read of the sockets goes into one group.
+    this.#running ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#run());
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#failure && (this.#filling.count > 0 || this.#rotation)) {
+      const rotation = this.#rotation;
+      const group = this.#filling;
+      // What fills from here on goes into the next file when this one is to be closed.
+      if (rotation) this.#numbering = new Numbering();
+      this.#filling = new Group(this.#numbering);
+      if (group.count > 0 && !(await this.#write(group))) break;
+      if (rotation) await this.#rotate(rotation);
+    }
+    this.#running = undefined;
+  }
+
+  async #write(group: Group): Promise<boolean> {
+    this.#syncing = group;
+    try {
+      await this.#writer.append(group.payload(), group.count);
+    } catch (cause) {
+      await this.#fail(cause);
+      return false;
+    }
+    this.#syncing = undefined;
+    group.resolve();
+    this.#events.onDurable();
+    return true;
+  }
+
+  async #rotate(rotation: PromiseWithResolvers<number>): Promise<void> {
+    const { generation, place } = this.#writer;
+    const { sequence, chain } = place;
+    let next: LogWriter;
+    try {
+      next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain });
+    } catch (cause) {
+      // The old file may go on only where it is certain that no new one follows it.
+      const name = logName(this.#context.dir, generation + 1);
+      const gone = await this.#context.files.exists(name).then(
+        (exists) => !exists,
+        () => false,
+      );
+      if (!gone) return this.#fail(cause);
+      this.#rotation = undefined;
+      rotation.reject(cause);
+      return;
+    }
+    await this.#writer.close();
+    this.#closed = [...this.#closed, { generation, bytes: place.offset }];
+    this.#writer = next;
+    this.#rotation = undefined;
+    rotation.resolve(generation);
+  }
+
+  async #fail(cause: unknown): Promise<void> {
+    const failure = new KmsError('internal', 'the request could not be made durable and was taken back', {
+      hint: 'try again; the log of the server says what failed',
+      cause,
+    });
+    this.#failure = failure;
+    const told = Promise.withResolvers<void>();
+    this.#events.onFailure(cause, told.promise);
+    await this.#writer.takeBack();
+    this.#syncing?.reject(failure);
+    this.#filling.reject(failure);
+    this.#rotation?.reject(failure);
+    told.resolve();
+  }
+}

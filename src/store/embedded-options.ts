@@ -1,0 +1,75 @@
+// What an embedded store is opened with: its world (files, keys, clock, randomness) and its limits.
+import { systemRandom } from '../crypto/random.ts';
+import type { CheckpointJob, CheckpointResult } from './checkpoint.ts';
+import { writeCheckpoint } from './checkpoint.ts';
+import type { Files } from './files.ts';
+import type { LogContext } from './log-writer.ts';
+import type { Migration } from './migrations.ts';
+import type { StoreNotice } from './notice.ts';
+import type { Sql } from './sql.ts';
+import type { StoreKeys } from './store-keys.ts';
+
+export interface EmbeddedOptions<T extends object> {
+  readonly files: Files;
+  /** The store's directory, by its name in `files`. */
+  readonly dir: string;
+  readonly keys: StoreKeys;
+  /** The content of sql.js's sql-wasm.wasm. */
+  readonly wasm: Uint8Array | ArrayBuffer;
+  readonly migrations: readonly Migration[];
+  tables(sql: Sql): T;
+  /** Which store must be in the directory; absent = any that the keys open. */
+  readonly uid?: Uint8Array;
+  /** Runs a checkpoint and answers what it made; by default on this thread. */
+  readonly runCheckpoint?: (job: CheckpointJob) => Promise<CheckpointResult>;
+  readonly onNotice?: (notice: StoreNotice) => void;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  readonly random?: (length: number) => Uint8Array;
+  /** Runs something later; by default a timer that keeps no process alive. */
+  readonly later?: (milliseconds: number, run: () => void) => void;
+  readonly limits?: Partial<StoreLimits>;
+}
+
+export interface StoreLimits {
+  /** A checkpoint comes when the logs have outgrown this and the snapshot. */
+  readonly checkpointBytes: number;
+  /** Milliseconds between tries to recover, and between tries of a checkpoint that fails. */
+  readonly recoveryRetry: number;
+  readonly checkpointRetry: number;
+  /** Records in a segment of the activity log. */
+  readonly segmentRecords: number;
+  /** Memory for activity segments that were read. */
+  readonly activityCacheBytes: number;
+}
+
+const defaultLimits: StoreLimits = {
+  checkpointBytes: 8 * 1024 * 1024,
+  recoveryRetry: 1000,
+  checkpointRetry: 60_000,
+  segmentRecords: 16_384,
+  activityCacheBytes: 32 * 1024 * 1024,
+};
+
+/** The options with every default put in. */
+export type EmbeddedWorld<T extends object> = Required<Omit<EmbeddedOptions<T>, 'uid' | 'limits'>> & {
+  readonly uid: Uint8Array | undefined;
+  readonly limits: StoreLimits;
+  readonly context: LogContext;
+};
+
+export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
+  const { files, dir, keys, wasm, random = systemRandom } = options;
+  return {
+    onNotice: () => {},
+    now: Date.now,
+    later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
+    runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),
+    ...options,
+    tables: (sql) => options.tables(sql),
+    uid: options.uid,
+    random,
+    limits: { ...defaultLimits, ...options.limits },
+    context: { files, dir, keys, random },
+  };
+}

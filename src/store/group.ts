@@ -1,0 +1,109 @@
+// The transactions that become durable together, as the text of one log record, and its reading at recovery.
+//
+// The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …]}`, then one line for each record of
+// the activity log. Statement texts are numbered through a log file; `from` is the number of the first one given here.
+import { fromUtf8, utf8 } from '../crypto/encoding.ts';
+import { KmsError } from '../errors.ts';
+import { corrupt } from './file-header.ts';
+import type { Written } from './session.ts';
+import type { SqlValue } from './sql.ts';
+import type { State } from './state.ts';
+
+/** Counts the statement texts given in a log file. A new file has a new one. */
+export class Numbering {
+  count = 0;
+}
+
+export class Group {
+  readonly done: Promise<void>;
+  /** Transactions in it. */
+  count = 0;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  readonly #numbering: Numbering;
+  readonly #from: number;
+  #texts = '';
+  #transactions = '';
+  #lines = '';
+
+  constructor(numbering: Numbering) {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.done = promise;
+    this.resolve = resolve;
+    this.reject = reject;
+    // Nobody may be waiting when it fails.
+    promise.catch(() => {});
+    this.#numbering = numbering;
+    this.#from = numbering.count;
+  }
+
+  add(written: Written): void {
+    const { statements, params, lines } = written;
+    let text = this.count === 0 ? '[' : ',[';
+    for (let i = 0; i < statements.length; i++) {
+      const statement = statements[i];
+      const values = params[i];
+      if (!statement || !values) continue;
+      if (statement.logged !== this.#numbering) {
+        statement.logged = this.#numbering;
+        statement.place = this.#numbering.count++;
+        this.#texts += `${this.#texts === '' ? '' : ','}${JSON.stringify(statement.text)}`;
+      }
+      text += i === 0 ? '[' : ',[';
+      text += statement.place;
+      text += values.length === 0 ? ']' : `,${JSON.stringify(values).slice(1)}`;
+    }
+    let more = '';
+    for (let i = 0; i < lines.length; i++) more += `${lines[i]}\n`;
+    this.#transactions += `${text}]`;
+    this.#lines += more;
+    this.count++;
+  }
+
+  payload(): Uint8Array {
+    return utf8(`{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]}\n${this.#lines}`);
+  }
+}
+
+interface Payload {
+  readonly from: number;
+  readonly sql: string[];
+  readonly tx: [number, ...SqlValue[]][][];
+}
+
+/** Runs the groups of one log file again. */
+export class GroupReplayer {
+  readonly #state: State;
+  readonly #record: (line: string) => void;
+  #texts: string[] = [];
+
+  constructor(state: State, record: (line: string) => void) {
+    this.#state = state;
+    this.#record = record;
+  }
+
+  /** Answers how many transactions the payload held. */
+  apply(payload: Uint8Array, name: string, offset: number): number {
+    const text = fromUtf8(payload);
+    if (text === undefined) throw corrupt(name, offset, 'a record is not UTF-8');
+    try {
+      const [first = '', ...lines] = text.split('\n');
+      // Cast: the record was sealed by `Group.payload`.
+      const { from, sql, tx } = JSON.parse(first) as Payload;
+      this.#texts.length = from;
+      this.#texts.push(...sql);
+      this.#state.control('BEGIN');
+      for (const statements of tx) {
+        for (const [number, ...params] of statements) {
+          this.#state.run(this.#state.statement(this.#texts[number] ?? ''), params);
+        }
+      }
+      this.#state.control('COMMIT');
+      for (const line of lines) if (line !== '') this.#record(line);
+      return tx.length;
+    } catch (cause) {
+      const what = cause instanceof KmsError ? cause.message : 'no such format';
+      throw corrupt(name, offset, `a record verifies but cannot be run again: ${what}`);
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// The bytes of a log file: a header that its own seal authenticates, then one sealed record per group of transactions.
+// Each record is bound by associated data to its store, file, offset and sequence and to the seal before it.
+//
+//   file   = header 64 | nonce 24 | tag 16 | record*
+//   record = length u32 | check 8 | nonce 24 | ciphertext | tag 16      (length counts from the nonce on)
+import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
+import { concatBytes, equalBytes } from '../crypto/bytes.ts';
+import { utf8 } from '../crypto/encoding.ts';
+import { hmacSha256 } from '../crypto/hash.ts';
+import { hkdfSha256 } from '../crypto/hkdf.ts';
+import { encodeFileHeader, type FileHeader, headerLength, nonceLength, tagLength } from './file-header.ts';
+
+/** Where the records start. */
+export const logHeaderLength = headerLength + nonceLength + tagLength;
+/** Length and check, before a record's nonce. */
+export const prefixLength = 12;
+export const recordOverhead = prefixLength + nonceLength + tagLength;
+/** What a disk writes whole or not at all. */
+export const sectorLength = 512;
+
+const checkLength = 8;
+const padding = 0x0a;
+const headerLabel = utf8('kms/log/header/v1');
+const recordLabel = utf8('kms/log/record/v1');
+const empty = new Uint8Array(0);
+
+/** Where a record stands. */
+export interface RecordPlace {
+  readonly offset: number;
+  /** Transactions before it. */
+  readonly sequence: number;
+  /** The tag before it. */
+  readonly chain: Uint8Array;
+}
+
+/** The header of a new file. The last 16 bytes are the chain's value for the first record. */
+export function sealLogHeader(key: Uint8Array, nonce: Uint8Array, header: FileHeader): Uint8Array {
+  const clear = encodeFileHeader('log', header);
+  return concatBytes(clear, nonce, sealXChaCha(key, nonce, empty, concatBytes(headerLabel, clear)));
+}
+
+/** Whether the first `logHeaderLength` bytes are a header that was made with `key`. */
+export function logHeaderVerifies(key: Uint8Array, bytes: Uint8Array): boolean {
+  const nonce = bytes.subarray(headerLength, headerLength + nonceLength);
+  const tag = bytes.subarray(headerLength + nonceLength, logHeaderLength);
+  const associated = concatBytes(headerLabel, bytes.subarray(0, headerLength));
+  return openXChaCha(key, nonce, tag, associated) !== undefined;
+}
+
+/** Seals and opens the records of one file. */
+export class RecordSealer {
+  readonly #key: Uint8Array;
+  readonly #mac: (message: Uint8Array) => Uint8Array;
+  readonly #checked: Uint8Array;
+  readonly #associated: Uint8Array;
+
+  constructor(key: Uint8Array, uid: Uint8Array, generation: number) {
+    this.#key = key;
+    this.#mac = hmacSha256(hkdfSha256(key, 'kms/log/v1/check', 32));
+    const file = new Uint8Array(24);
+    file.set(uid);
+    new DataView(file.buffer).setBigUint64(16, BigInt(generation));
+    this.#checked = concatBytes(file, new Uint8Array(12));
+    this.#associated = concatBytes(recordLabel, file, new Uint8Array(8 + 8 + tagLength));
+  }
+
+  /** The whole record for `payload` at `place`, made up with line feeds where that is needed (see `paddedLength`). */
+  seal(payload: Uint8Array, place: RecordPlace, nonce: Uint8Array): Uint8Array {
+    const plain = new Uint8Array(paddedLength(place.offset, payload.length)).fill(padding, payload.length);
+    plain.set(payload);
+    const sealed = sealXChaCha(this.#key, nonce, plain, this.#bind(place));
+    const record = new Uint8Array(prefixLength + nonceLength + sealed.length);
+    const length = nonceLength + sealed.length;
+    new DataView(record.buffer).setUint32(0, length);
+    record.set(this.#check(place.offset, length), 4);
+    record.set(nonce, prefixLength);
+    record.set(sealed, prefixLength + nonceLength);
+    return record;
+  }
+
+  /** The length that the record at `offset` of the file says it has, or undefined when its check does not verify. */
+  lengthAt(file: Uint8Array, offset: number): number | undefined {
+    const view = new DataView(file.buffer, file.byteOffset + offset, prefixLength);
+    const length = view.getUint32(0);
+    const check = file.subarray(offset + 4, offset + prefixLength);
+    return equalBytes(check, this.#check(offset, length)) ? length : undefined;
+  }
+
+  /** The payload of a record of known length. */
+  open(file: Uint8Array, length: number, place: RecordPlace): Uint8Array | undefined {
+    const start = place.offset + prefixLength;
+    const nonce = file.subarray(start, start + nonceLength);
+    return openXChaCha(this.#key, nonce, file.subarray(start + nonceLength, start + length), this.#bind(place));
+  }
+
+  #check(offset: number, length: number): Uint8Array {
+    const view = new DataView(this.#checked.buffer);
+    view.setBigUint64(24, BigInt(offset));
+    view.setUint32(32, length);
+    return this.#mac(this.#checked).subarray(0, checkLength);
+  }
+
+  #bind(place: RecordPlace): Uint8Array {
+    const start = recordLabel.length + 24;
+    const view = new DataView(this.#associated.buffer);
+    view.setBigUint64(start, BigInt(place.offset));
+    view.setBigUint64(start + 8, BigInt(place.sequence));
+    this.#associated.set(place.chain, start + 16);
+    return this.#associated;
+  }
+}
+
+/**
+ * The plaintext length with which a record never has fewer than 8 bytes in any sector: it ends at a sector's end, or 8 to 504
+ * bytes into one. A sector that a crash lost then shows as a run of zeros that no damage to a single byte can make.
+ */
+function paddedLength(offset: number, length: number): number {
+  const into = (offset + recordOverhead + length) % sectorLength;
+  if (into === 0) return length;
+  if (into < 8) return length + 8 - into;
+  return into > sectorLength - 8 ? length + sectorLength - into : length;
+}

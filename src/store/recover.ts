@@ -1,0 +1,135 @@
+// From the files on disk to the database in memory: the newest snapshot, then every record of the logs after it, in order.
+// A start, a checkpoint and the return from a failed write all do just this.
+import { equalBytes } from '../crypto/bytes.ts';
+import { KmsError } from '../errors.ts';
+import { type ActivityLog, openActivityLog } from './activity/activity-log.ts';
+import { corrupt, type FileHeader } from './file-header.ts';
+import { listStoreFiles, logName, snapshotName } from './file-names.ts';
+import type { Files } from './files.ts';
+import { GroupReplayer } from './group.ts';
+import type { RecordPlace } from './log-format.ts';
+import { readLog } from './log-reader.ts';
+import { refuseNewer } from './migrate.ts';
+import type { Migration } from './migrations.ts';
+import { readSnapshot } from './snapshot.ts';
+import { openState, type State } from './state.ts';
+import type { StoreKeys } from './store-keys.ts';
+
+export interface RecoverOptions {
+  readonly files: Files;
+  readonly dir: string;
+  readonly keys: StoreKeys;
+  readonly wasm: Uint8Array | ArrayBuffer;
+  /** Which store must be in the directory; absent = any that the keys open. */
+  readonly uid?: Uint8Array;
+  /** To refuse a newer schema before anything is run on it. */
+  readonly migrations?: readonly Migration[];
+  /** Records in an activity segment. */
+  readonly segmentRecords?: number;
+  /** Memory for activity segments that were read. */
+  readonly activityCacheBytes?: number;
+  /** The last log file to read, which must be closed; absent = all there are. */
+  readonly through?: number;
+}
+
+export interface ClosedLog {
+  readonly generation: number;
+  readonly bytes: number;
+}
+
+export interface Recovered {
+  readonly state: State;
+  readonly activity: ActivityLog;
+  readonly uid: Uint8Array;
+  readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
+  /** The last log file. */
+  readonly log: { readonly header: FileHeader; readonly place: RecordPlace; readonly torn: number };
+  /** The logs since the snapshot but the last. */
+  readonly closed: readonly ClosedLog[];
+  /** Files that the snapshot stands for; a crash came before their removal. */
+  readonly superseded: readonly string[];
+}
+
+/** Throws `corrupt` for anything that does not verify, `not-found` where no store is. Changes nothing on disk. */
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { files, dir, keys, wasm } = options;
+  const { snapshots, logs } = await listStoreFiles(files, dir);
+  const generation = snapshots.at(-1);
+  if (generation === undefined) throw noSnapshot(dir, logs);
+  const snapshot = await readSnapshot(files, dir, generation, keys);
+  const { header, manifest } = snapshot;
+  if (options.uid && !equalBytes(options.uid, header.uid)) {
+    throw corrupt(snapshotName(dir, generation), 16, 'the file belongs to another store');
+  }
+  if (options.migrations) refuseNewer(manifest.schema, options.migrations, dir);
+  const state = await openState(wasm, snapshot.image.length > 0 ? snapshot.image : undefined);
+  try {
+    const activity = openActivityLog({
+      ...options,
+      ...manifest.activity,
+      uid: header.uid,
+      tail: snapshot.tail,
+      ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
+    });
+    const replayed = await replay(options, header, logs, new GroupTarget(state, activity));
+    return {
+      state,
+      activity,
+      uid: header.uid,
+      snapshot: { generation, bytes: snapshot.size, savedAt: manifest.savedAt },
+      ...replayed,
+      superseded: [
+        ...snapshots.filter((number) => number < generation).map((number) => snapshotName(dir, number)),
+        ...logs.filter((number) => number <= generation).map((number) => logName(dir, number)),
+      ],
+    };
+  } catch (error) {
+    state.close();
+    throw error;
+  }
+}
+
+async function replay(
+  options: RecoverOptions,
+  header: FileHeader,
+  logs: readonly number[],
+  target: GroupTarget,
+): Promise<Pick<Recovered, 'log' | 'closed'>> {
+  const { files, dir, keys } = options;
+  const first = header.generation + 1;
+  const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
+  let { sequence, chain } = header;
+  const closed: ClosedLog[] = [];
+  for (let generation = first; ; generation++) {
+    const name = logName(dir, generation);
+    if (!logs.includes(generation)) throw corrupt(name, 0, 'the file is missing');
+    const bytes = await files.read(name);
+    const start = { uid: header.uid, generation, sequence, chain };
+    const open = generation === last && options.through === undefined;
+    const apply = target.replayer();
+    const end = readLog(name, bytes, keys, start, open, (payload, name, offset) => apply.apply(payload, name, offset));
+    if (generation === last) return { log: { header: end.header, place: end, torn: end.torn }, closed };
+    closed.push({ generation, bytes: bytes.length });
+    ({ sequence, chain } = end);
+  }
+}
+
+/** What the groups of each log file are run on. */
+class GroupTarget {
+  readonly #state: State;
+  readonly #activity: ActivityLog;
+
+  constructor(state: State, activity: ActivityLog) {
+    this.#state = state;
+    this.#activity = activity;
+  }
+
+  replayer(): GroupReplayer {
+    return new GroupReplayer(this.#state, (line) => this.#activity.replay(line));
+  }
+}
+
+function noSnapshot(dir: string, logs: readonly number[]): KmsError {
+  if (logs.length > 0) return corrupt(dir, 0, 'there are log files but no snapshot');
+  return new KmsError('not-found', `no store in ${dir}`);
+}

@@ -1,0 +1,154 @@
+// A snapshot file: the whole database, and the newest part of the activity log, in sealed chunks.
+//
+//   file  = header 64 | chunk*
+//   chunk = nonce 24 | ciphertext of at most 256 KiB | tag 16; all but the last are full
+//   text  = manifest length u32 | manifest (JSON) | activity lines, each ended by a line feed | SQLite image
+//
+// The associated data of a chunk are the header, its number and whether it is the last, so that none can be changed, moved,
+// left out or added.
+import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
+import { concatBytes } from '../crypto/bytes.ts';
+import { fromUtf8, utf8 } from '../crypto/encoding.ts';
+import type { ChainHead, SegmentSummary } from './activity/activity-log.ts';
+import {
+  corrupt,
+  decodeFileHeader,
+  encodeFileHeader,
+  type FileHeader,
+  headerLength,
+  keyOf,
+  nonceLength,
+  tagLength,
+} from './file-header.ts';
+import { snapshotName } from './file-names.ts';
+import type { Files } from './files.ts';
+import type { LogContext } from './log-writer.ts';
+import type { StoreKeys } from './store-keys.ts';
+
+const chunkLength = 256 * 1024;
+const sealedLength = nonceLength + chunkLength + tagLength;
+const label = utf8('kms/snapshot/chunk/v1');
+
+export interface SnapshotManifest {
+  readonly version: 1;
+  /** Migrations done. */
+  readonly schema: number;
+  /** Epoch milliseconds. */
+  readonly savedAt: number;
+  readonly activity: { readonly segments: readonly SegmentSummary[]; readonly head: ChainHead };
+  readonly tailBytes: number;
+  readonly imageBytes: number;
+}
+
+export interface SnapshotContent {
+  readonly manifest: SnapshotManifest;
+  readonly tail: readonly string[];
+  /** Empty for a database without a table. */
+  readonly image: Uint8Array;
+}
+
+/** Writes a snapshot, durable before this resolves; answers its size. */
+export async function writeSnapshot(
+  context: LogContext,
+  header: Omit<FileHeader, 'epoch'>,
+  content: Omit<SnapshotManifest, 'version' | 'tailBytes' | 'imageBytes'>,
+  tail: readonly string[],
+  image: Uint8Array,
+): Promise<number> {
+  const { files, dir, keys } = context;
+  const lines = utf8(tail.length === 0 ? '' : `${tail.join('\n')}\n`);
+  const manifest: SnapshotManifest = { version: 1, ...content, tailBytes: lines.length, imageBytes: image.length };
+  const json = utf8(JSON.stringify(manifest));
+  const lead = new Uint8Array(4);
+  new DataView(lead.buffer).setUint32(0, json.length);
+  const clear = encodeFileHeader('snapshot', { ...header, epoch: keys.epoch });
+  const key = keys.key('snapshot', keys.epoch);
+  let size = 0;
+  async function* sealed(): AsyncGenerator<Uint8Array> {
+    size = clear.length;
+    yield clear;
+    let index = 0;
+    for (const { bytes, last } of chunks([lead, json, lines, image])) {
+      const nonce = context.random(nonceLength);
+      const chunk = concatBytes(nonce, sealXChaCha(key, nonce, bytes, associated(clear, index++, last)));
+      size += chunk.length;
+      yield chunk;
+    }
+  }
+  await files.replace(snapshotName(dir, header.generation), sealed());
+  return size;
+}
+
+/** Cuts the parts, as if they were one, into full chunks and a last one of at least a byte. */
+function* chunks(parts: readonly Uint8Array[]): Generator<{ bytes: Uint8Array; last: boolean }> {
+  let rest = parts.reduce((sum, part) => sum + part.length, 0);
+  let chunk = new Uint8Array(Math.min(chunkLength, rest));
+  let filled = 0;
+  for (const part of parts) {
+    for (let from = 0; from < part.length; ) {
+      const piece = part.subarray(from, from + chunk.length - filled);
+      chunk.set(piece, filled);
+      filled += piece.length;
+      from += piece.length;
+      if (filled < chunk.length) continue;
+      rest -= filled;
+      yield { bytes: chunk, last: rest === 0 };
+      chunk = new Uint8Array(Math.min(chunkLength, rest));
+      filled = 0;
+    }
+  }
+}
+
+/** Reads and proves a whole snapshot. */
+export async function readSnapshot(
+  files: Files,
+  dir: string,
+  generation: number,
+  keys: StoreKeys,
+): Promise<SnapshotContent & { header: FileHeader; size: number }> {
+  const name = snapshotName(dir, generation);
+  const size = await files.size(name);
+  const clear = await files.readAt(name, 0, headerLength);
+  const header = decodeFileHeader('snapshot', name, clear);
+  if (header.generation !== generation)
+    throw corrupt(name, 32, `the file is number ${header.generation}, not ${generation}`);
+  const key = keyOf(keys, 'snapshot', header.epoch, name);
+  const count = Math.ceil((size - headerLength) / sealedLength);
+  if (count === 0) throw corrupt(name, size, 'the file ends after its header');
+  const text = new Uint8Array(Math.max(0, size - headerLength - count * (nonceLength + tagLength)));
+  for (let index = 0; index < count; index++) {
+    const offset = headerLength + index * sealedLength;
+    const chunk = await files.readAt(name, offset, Math.min(sealedLength, size - offset));
+    const plain = openChunk(key, chunk, associated(clear, index, index === count - 1));
+    if (!plain) throw corrupt(name, offset, `chunk ${index} does not verify`);
+    text.set(plain, index * chunkLength);
+  }
+  return { ...parse(name, text), header, size };
+}
+
+function openChunk(key: Uint8Array, chunk: Uint8Array, bound: Uint8Array): Uint8Array | undefined {
+  if (chunk.length <= nonceLength + tagLength) return undefined;
+  return openXChaCha(key, chunk.subarray(0, nonceLength), chunk.subarray(nonceLength), bound);
+}
+
+function parse(name: string, text: Uint8Array): SnapshotContent {
+  const length = text.length < 4 ? 0 : new DataView(text.buffer).getUint32(0);
+  const json = fromUtf8(text.subarray(4, 4 + length));
+  if (!json) throw corrupt(name, headerLength, 'no manifest');
+  // Cast: the text was sealed by `writeSnapshot`.
+  const manifest = JSON.parse(json) as SnapshotManifest;
+  const tailStart = 4 + length;
+  const imageStart = tailStart + manifest.tailBytes;
+  const lines = fromUtf8(text.subarray(tailStart, imageStart));
+  if (manifest.version !== 1 || lines === undefined || imageStart + manifest.imageBytes !== text.length) {
+    throw corrupt(name, headerLength, 'the manifest does not fit the content');
+  }
+  return { manifest, tail: lines === '' ? [] : lines.slice(0, -1).split('\n'), image: text.subarray(imageStart) };
+}
+
+function associated(clear: Uint8Array, index: number, last: boolean): Uint8Array {
+  const place = new Uint8Array(5);
+  new DataView(place.buffer).setUint32(0, index);
+  place[4] = last ? 1 : 0;
+  return concatBytes(label, clear, place);
+}

@@ -1,0 +1,150 @@
+// A whole appliance for tests: the real app over stores in memory, one tenant or several, a root key for each, a log that
+// is kept, and a short way to call an endpoint.
+import { bootstrap } from '../../src/core/bootstrap.ts';
+import type { Limits, World } from '../../src/core/context.ts';
+import { type App, createApp } from '../../src/http/app.ts';
+import type { AppDeps, LocalRoute, Readiness, RequestEnv, TenantHandle } from '../../src/http/deps.ts';
+import { tenantDirectory } from '../../src/http/tenants.ts';
+import { tenantKeys } from '../../src/seal/tenant-keys.ts';
+import { tenantMigrations } from '../../src/store/migrations.ts';
+import type { ActivityRecord } from '../../src/store/port.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { startTime, testWorld } from './context.ts';
+import { createMemoryStore } from './memory-store.ts';
+
+export interface ApplianceOptions {
+  /** One tenant `default` that answers every host, when absent. */
+  readonly tenants?: readonly { readonly name: string; readonly hosts: readonly string[]; readonly limits?: Limits }[];
+  readonly bodyLimit?: number;
+  readonly localRoutes?: readonly LocalRoute[];
+  readonly ready?: () => Readiness;
+  readonly sealed?: () => boolean;
+}
+
+/** An API key, and what made it. */
+export interface TestKey {
+  readonly key: string;
+  readonly keyid: string;
+}
+
+export interface TestTenantSeat {
+  readonly handle: TenantHandle;
+  readonly root: TestKey;
+  readonly accountId: string;
+}
+
+export interface CallOptions {
+  /** Absent: the root key of the first tenant. `null`: no Authorization header. */
+  readonly key?: string | null;
+  readonly host?: string;
+  readonly env?: RequestEnv;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is, in place of the JSON of `body`. */
+  readonly raw?: string | Uint8Array<ArrayBuffer>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+export type AnyJson = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: AnyJson;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+export interface Appliance {
+  readonly app: App;
+  readonly world: World;
+  readonly tenants: readonly TestTenantSeat[];
+  readonly root: TestKey;
+  readonly accountId: string;
+  /** Everything that was logged, one JSON text a line. */
+  readonly log: string[];
+  call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
+  /** A new API key with these flags. */
+  keyWith(...flags: string[]): Promise<TestKey>;
+  /** The first tenant's records, newest first. */
+  activity(): Promise<ActivityRecord[]>;
+  advance(milliseconds: number): void;
+}
+
+export async function testAppliance(options: ApplianceOptions = {}): Promise<Appliance> {
+  const clock = { now: startTime };
+  const world = testWorld(clock, 7);
+  const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
+  const tenants = await Promise.all(
+    wanted.map(async ({ name, hosts, limits = {} }, index) => {
+      const store = await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables });
+      const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
+      const handle: TenantHandle = { tenant: { id: world.newId('tenant'), name, limits, keys }, store };
+      const { account, apiKey } = await store.transaction((tx) => bootstrap({ tx, world }));
+      return { handle, hosts, root: apiKey, accountId: account.id };
+    }),
+  );
+  const [first] = tenants;
+  if (!first) throw new Error('an appliance has a tenant');
+  const log: string[] = [];
+  const line = (fields: object, message: string) => {
+    log.push(JSON.stringify({ message, ...fields }, (_, value) => (value instanceof Error ? value.stack : value)));
+  };
+  const deps: AppDeps = {
+    tenants: tenantDirectory(tenants),
+    world,
+    baseUrl: 'http://kms.test',
+    logger: { info: line, warn: line, error: line },
+    ready: options.ready ?? (() => ({ ok: true })),
+    ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
+    ...(options.sealed && { sealed: options.sealed }),
+    ...(options.localRoutes && { localRoutes: options.localRoutes }),
+  };
+  const app = createApp(deps);
+
+  const call: Appliance['call'] = async (
+    method,
+    path,
+    body,
+    { key = first.root.key, host, env, headers, raw } = {},
+  ) => {
+    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const response = await app.fetch(
+      new Request(`http://kms.test${path}`, {
+        method,
+        headers: {
+          ...(key !== null && { Authorization: `Bearer ${key}` }),
+          ...(host !== undefined && { Host: host }),
+          ...(sent !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(sent !== undefined && { body: sent }),
+      }),
+      env ?? {},
+    );
+    const text = await response.text();
+    return {
+      status: response.status,
+      body: text === '' ? undefined : JSON.parse(text),
+      text,
+      headers: response.headers,
+    };
+  };
+
+  return {
+    app,
+    world,
+    tenants,
+    root: first.root,
+    accountId: first.accountId,
+    log,
+    call,
+    async keyWith(...flags) {
+      const granted = Object.fromEntries(flags.map((flag) => [flag, true]));
+      const { body } = await call('POST', '/auth/apikey', { accountId: first.accountId, flags: granted });
+      return { key: body.key, keyid: body.keyid };
+    },
+    activity: async () => (await first.handle.store.searchActivity({}, { limit: 100_000 })).items,
+    advance(milliseconds) {
+      clock.now += milliseconds;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+// Opens an embedded store for a test, on whatever files, with the tables of the contract suite.
+import { createEmbedded } from '../../src/store/create-embedded.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import type { EmbeddedOptions } from '../../src/store/embedded-options.ts';
+import type { Files } from '../../src/store/files.ts';
+import type { Store } from '../../src/store/port.ts';
+import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';
+import { type Prng, prng } from './prng.ts';
+import { SimFiles } from './sim-files.ts';
+import { testStoreKeys } from './store-keys.ts';
+import { sqlWasm } from './wasm.ts';
+
+export const testDir = 'tenants/a';
+
+type More = Partial<EmbeddedOptions<NoteTables>>;
+
+export function testOptions(files: Files, generator: Prng, more: More = {}): EmbeddedOptions<NoteTables> {
+  return {
+    files,
+    dir: testDir,
+    keys: testStoreKeys(),
+    wasm: sqlWasm,
+    migrations: contractMigrations,
+    tables: noteTables,
+    random: (length) => generator.bytes(length),
+    now: () => 1000,
+    later: () => {},
+    ...more,
+  };
+}
+
+export async function createTestStore(files: Files, generator: Prng, more: More = {}): Promise<void> {
+  const { dir, keys } = testOptions(files, generator, more);
+  await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: 1000 });
+}
+
+/** A new store on a simulated disk without faults, and what it takes to open it again. */
+export async function simStore(more: More = {}, seed = 1) {
+  const generator = prng(seed);
+  const files = new SimFiles({ prng: generator });
+  await createTestStore(files, generator, more);
+  const open = (): Promise<Store<NoteTables>> => openEmbedded(testOptions(files, generator, more));
+  return { files, open, store: await open(), generator };
+}

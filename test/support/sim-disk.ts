@@ -1,0 +1,123 @@
+// A disk that keeps what was synced apart from what was not. At a crash it decides, by a seeded generator, which sectors of
+// unsynced writes and which unsynced names survive; a failed fsync forgets sectors that it still shows, as systems do.
+import type { Prng } from './prng.ts';
+
+export const sectorLength = 512;
+
+export class Inode {
+  /** What a reader sees. */
+  data: Uint8Array = new Uint8Array(0);
+  /** What is on the disk for certain. */
+  durable: Uint8Array = new Uint8Array(0);
+  /** Sectors that a failed fsync gave up: shown, not written, and not written by a later fsync either. */
+  readonly #forgotten = new Set<number>();
+
+  append(bytes: Uint8Array): void {
+    const start = this.data.length;
+    const grown = new Uint8Array(start + bytes.length);
+    grown.set(this.data);
+    grown.set(bytes, start);
+    this.data = grown;
+    this.#touch(start, grown.length);
+  }
+
+  truncate(size: number): void {
+    const cut = new Uint8Array(size);
+    cut.set(this.data.subarray(0, size));
+    this.#touch(Math.min(size, this.data.length), Math.max(size, this.data.length));
+    this.data = cut;
+  }
+
+  sync(): void {
+    this.durable = this.#mix(this.data.length, (sector) => !this.#forgotten.has(sector));
+  }
+
+  /** Writes some sectors and forgets the others. */
+  failedSync(prng: Prng): void {
+    const written = this.#mix(this.data.length, (sector) => {
+      if (this.#forgotten.has(sector)) return false;
+      const kept = prng.chance(0.5);
+      if (!kept) this.#forgotten.add(sector);
+      return kept;
+    });
+    // The size is written with the last of the data, or not.
+    this.durable = prng.chance(0.5) ? written : written.slice(0, this.durable.length);
+  }
+
+  /** What a crash leaves. */
+  afterCrash(prng: Prng): Inode {
+    const sizes = [this.durable.length, this.data.length];
+    const span = this.data.length - this.durable.length;
+    if (span > 0) sizes.push(this.durable.length + prng.int(span));
+    const all = prng.pick(['none', 'all', 'some', 'some']);
+    const survivor = new Inode();
+    survivor.data = this.#mix(prng.pick(sizes), (sector) => {
+      if (this.#forgotten.has(sector)) return false;
+      return all === 'some' ? prng.chance(0.5) : all === 'all';
+    });
+    survivor.durable = survivor.data;
+    return survivor;
+  }
+
+  #touch(start: number, end: number): void {
+    for (let sector = Math.floor(start / sectorLength); sector * sectorLength < end; sector++) {
+      this.#forgotten.delete(sector);
+    }
+  }
+
+  /** Sector by sector the newer or the durable content, zeros where neither has any. */
+  #mix(size: number, newer: (sector: number) => boolean): Uint8Array {
+    const mixed = new Uint8Array(size);
+    for (let at = 0; at < size; at += sectorLength) {
+      const end = Math.min(size, at + sectorLength);
+      const old = this.durable.subarray(at, end);
+      const fresh = this.data.subarray(at, end);
+      const same = old.length === fresh.length && old.every((byte, i) => byte === fresh[i]);
+      mixed.set(same || newer(at / sectorLength) ? fresh : old, at);
+    }
+    return mixed;
+  }
+}
+
+type Names = Map<string, Inode>;
+
+export class SimDisk {
+  readonly names: Names;
+  #durable: Names;
+  #pending: ((names: Names) => void)[] = [];
+
+  constructor(names: Names = new Map()) {
+    this.names = names;
+    this.#durable = new Map(names);
+  }
+
+  /** A change of names, not on the disk before `syncNames`. */
+  change(apply: (names: Names) => void): void {
+    apply(this.names);
+    this.#pending.push(apply);
+  }
+
+  syncNames(): void {
+    this.#durable = new Map(this.names);
+    this.#pending = [];
+  }
+
+  get used(): number {
+    let sum = 0;
+    for (const inode of this.names.values()) sum += inode.data.length;
+    return sum;
+  }
+
+  /** The disk as the next start finds it. */
+  afterCrash(prng: Prng): SimDisk {
+    const names = new Map(this.#durable);
+    for (const apply of this.#pending) if (prng.chance(0.5)) apply(names);
+    const survivors = new Map<Inode, Inode>();
+    for (const [name, inode] of names) {
+      const survivor = survivors.get(inode) ?? inode.afterCrash(prng);
+      survivors.set(inode, survivor);
+      names.set(name, survivor);
+    }
+    return new SimDisk(names);
+  }
+}

@@ -1,0 +1,179 @@
+// The file port on a simulated disk. Every step can be the one at which the machine crashes or the disk fails, and takes a
+// seeded number of turns of the event loop.
+import type { AppendFile, Files } from '../../src/store/files.ts';
+import type { Prng } from './prng.ts';
+import { Inode, SimDisk } from './sim-disk.ts';
+
+export type Step = 'append' | 'sync' | 'truncate' | 'create' | 'rename' | 'remove' | 'syncDir' | 'read';
+
+export interface SimFilesOptions {
+  readonly disk?: SimDisk;
+  readonly prng: Prng;
+  /** The number of the step at which the machine crashes. */
+  readonly crashAt?: number;
+  /** The code of the error with which a step fails. */
+  readonly failure?: (step: Step, number: number) => string | undefined;
+  /** Bytes on the whole disk. */
+  readonly capacity?: number;
+}
+
+export class SimFiles implements Files {
+  readonly disk: SimDisk;
+  readonly #prng: Prng;
+  readonly #options: SimFilesOptions;
+  capacity: number;
+  failure: ((step: Step, number: number) => string | undefined) | undefined;
+  crashed = false;
+  steps = 0;
+  readonly counts: Partial<Record<Step, number>> = {};
+
+  constructor(options: SimFilesOptions) {
+    this.#options = options;
+    this.#prng = options.prng;
+    this.disk = options.disk ?? new SimDisk();
+    this.capacity = options.capacity ?? Number.POSITIVE_INFINITY;
+    this.failure = options.failure;
+  }
+
+  /** The same disk after a loss of power now. */
+  restart(options: Omit<SimFilesOptions, 'disk'>): SimFiles {
+    this.crashed = true;
+    return new SimFiles({ ...options, disk: this.disk.afterCrash(this.#prng) });
+  }
+
+  /** Does the step, or fails before, or does a part and crashes. `partly` is what a failure in the middle leaves. */
+  async #step<R>(step: Step, run: () => R, partly?: () => void): Promise<R> {
+    for (let turns = this.#prng.int(step === 'sync' ? 4 : 2); turns > 0; turns--) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (this.crashed) throw new Error('the machine crashed');
+    this.steps++;
+    this.counts[step] = (this.counts[step] ?? 0) + 1;
+    if (this.steps === this.#options.crashAt) {
+      if (this.#prng.chance(0.5)) run();
+      else partly?.();
+      this.crashed = true;
+      throw new Error('the machine crashed');
+    }
+    const code = this.failure?.(step, this.steps);
+    if (code) {
+      partly?.();
+      throw Object.assign(new Error(`${code}: simulated`), { code });
+    }
+    return run();
+  }
+
+  #inode(name: string): Inode {
+    const inode = this.disk.names.get(name);
+    if (!inode) throw Object.assign(new Error(`ENOENT: ${name}`), { code: 'ENOENT' });
+    return inode;
+  }
+
+  list(dir: string): Promise<string[]> {
+    return this.#step('read', () =>
+      [...this.disk.names.keys()]
+        .filter((name) => name.startsWith(`${dir}/`) && !name.slice(dir.length + 1).includes('/'))
+        .map((name) => name.slice(dir.length + 1))
+        .sort(),
+    );
+  }
+
+  exists(name: string): Promise<boolean> {
+    return this.#step('read', () => this.disk.names.has(name));
+  }
+
+  size(name: string): Promise<number> {
+    return this.#step('read', () => this.#inode(name).data.length);
+  }
+
+  read(name: string): Promise<Uint8Array> {
+    return this.#step('read', () => this.#inode(name).data.slice());
+  }
+
+  readAt(name: string, offset: number, length: number): Promise<Uint8Array> {
+    return this.#step('read', () => this.#inode(name).data.slice(offset, offset + length));
+  }
+
+  async openAppend(name: string, create: boolean): Promise<AppendFile> {
+    if (create) {
+      await this.#step('create', () => {
+        if (this.disk.names.has(name)) throw Object.assign(new Error(`EEXIST: ${name}`), { code: 'EEXIST' });
+        const inode = new Inode();
+        this.disk.change((names) => names.set(name, inode));
+      });
+    }
+    const inode = await this.#step('read', () => this.#inode(name));
+    return {
+      get size() {
+        return inode.data.length;
+      },
+      append: (bytes) => this.#append(inode, bytes),
+      sync: () => this.#sync(inode),
+      truncate: (size) => this.#step('truncate', () => inode.truncate(size)),
+      close: async () => {},
+    };
+  }
+
+  async #append(inode: Inode, bytes: Uint8Array): Promise<void> {
+    const part = () => inode.append(bytes.subarray(0, this.#prng.int(bytes.length + 1)));
+    await this.#step(
+      'append',
+      () => {
+        const free = this.capacity - this.disk.used;
+        inode.append(bytes.subarray(0, Math.max(0, free)));
+        if (free < bytes.length) throw Object.assign(new Error('ENOSPC: simulated'), { code: 'ENOSPC' });
+      },
+      part,
+    );
+  }
+
+  #sync(inode: Inode): Promise<void> {
+    return this.#step(
+      'sync',
+      () => inode.sync(),
+      () => inode.failedSync(this.#prng),
+    );
+  }
+
+  async replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    const temporary = `${name}.tmp`;
+    const inode = new Inode();
+    try {
+      await this.#step('create', () => this.disk.change((names) => names.set(temporary, inode)));
+      if (bytes instanceof Uint8Array) await this.#append(inode, bytes);
+      else for await (const piece of bytes) await this.#append(inode, piece);
+      await this.#sync(inode);
+      await this.#step('rename', () =>
+        this.disk.change((names) => {
+          names.set(name, inode);
+          names.delete(temporary);
+        }),
+      );
+    } catch (error) {
+      if (!this.crashed) this.disk.change((names) => names.delete(temporary));
+      throw error;
+    }
+    await this.syncDir(name.slice(0, name.lastIndexOf('/')));
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#step('remove', () => {
+      this.#inode(name);
+      this.disk.change((names) => names.delete(name));
+    });
+  }
+
+  async makeDir(_dir: string): Promise<void> {}
+
+  async removeDir(dir: string): Promise<void> {
+    await this.#step('remove', () => {
+      for (const name of this.disk.names.keys()) {
+        if (name.startsWith(`${dir}/`)) this.disk.change((names) => names.delete(name));
+      }
+    });
+  }
+
+  syncDir(_dir: string): Promise<void> {
+    return this.#step('syncDir', () => this.disk.syncNames());
+  }
+}

@@ -1,0 +1,18 @@
+// Keys for a store of the tests: different for each label and epoch, and the same in each run.
+import { createHash } from 'node:crypto';
+import { KmsError } from '../../src/errors.ts';
+import type { StoreKeys } from '../../src/store/store-keys.ts';
+
+export function testStoreKeys(secret = 'test', epoch = 1): StoreKeys {
+  const known = new Map<string, Uint8Array>();
+  return {
+    epoch,
+    key(label, wanted = epoch) {
+      if (wanted < 1 || wanted > epoch) throw new KmsError('not-found', `no key of epoch ${wanted}`);
+      const name = `${secret} ${wanted} ${label}`;
+      const key = known.get(name) ?? new Uint8Array(createHash('sha256').update(name).digest());
+      known.set(name, key);
+      return key;
+    },
+  };
+}
