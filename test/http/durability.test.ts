@@ -1,0 +1,100 @@
+// An answer stands for something durable: when the transaction fails, so does the request, and what broke is told to the log
+// alone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KmsError } from '../../src/errors.ts';
+import { createApp } from '../../src/http/app.ts';
+import type { AppDeps } from '../../src/http/deps.ts';
+import { tenantDirectory } from '../../src/http/tenants.ts';
+import type { Store } from '../../src/store/port.ts';
+import { testAppliance } from '../support/appliance.ts';
+
+async function withStore(change: (store: Store) => Partial<Store>) {
+  const a = await testAppliance();
+  const [seat] = a.tenants;
+  assert.ok(seat);
+  const store = { ...seat.handle.store, ...change(seat.handle.store) };
+  const log: string[] = [];
+  const line = (fields: object) => {
+    log.push(JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value)));
+  };
+  const deps: AppDeps = {
+    tenants: tenantDirectory([{ handle: { tenant: seat.handle.tenant, store }, hosts: ['*'] }]),
+    world: a.world,
+    baseUrl: '',
+    logger: { info: line, warn: line, error: line },
+    ready: () => ({ ok: true }),
+  };
+  const app = createApp(deps);
+  const ask = async (method: string, path: string) => {
+    const headers = { Authorization: `Bearer ${a.root.key}` };
+    const response = await app.fetch(new Request(`http://kms.test${path}`, { method, headers }), {});
+    return { status: response.status, body: await response.json(), id: response.headers.get('x-request-id') };
+  };
+  return { ask, log, a };
+}
+
+test('a transaction that does not become durable is 500, whatever the operation answered', async () => {
+  const { ask, log } = await withStore((store) => ({
+    transaction: async (fn) => {
+      await store.transaction(fn);
+      throw new Error('fsync failed on /secret/place');
+    },
+  }));
+  for (const [method, path] of [
+    ['GET', '/ks/keyrings'],
+    ['GET', '/ks/keyrings/none'],
+    ['PUT', '/ks/encrypt'],
+  ] as const) {
+    const { status, body, id } = await ask(method, path);
+    assert.equal(status, 500);
+    assert.deepEqual(body, { message: 'internal error' });
+    assert.ok(log.some((line) => line.includes('fsync failed') && id !== null && line.includes(id)));
+  }
+});
+
+test('a store that cannot write is 503 with its reason', async () => {
+  const unavailable = async () => {
+    throw new KmsError('unavailable', 'the store is recovering from a failed write');
+  };
+  const { ask } = await withStore(() => ({ transaction: unavailable, peek: unavailable }));
+  for (const path of ['/ks/keyrings', '/auth/activity/act_x']) {
+    const { status, body } = await ask('GET', path);
+    assert.equal(status, 503);
+    assert.deepEqual(body, { message: 'the store is recovering from a failed write' });
+  }
+});
+
+test('a defect in an operation is 500, recorded, and takes nothing with it', async () => {
+  const { ask, log, a } = await withStore((store) => ({
+    transaction: (fn) =>
+      store.transaction((tx) =>
+        fn({
+          ...tx,
+          accounts: {
+            ...tx.accounts,
+            list: async () => {
+              throw new TypeError('a defect');
+            },
+          },
+        }),
+      ),
+  }));
+  const { status, body } = await ask('GET', '/auth/accounts');
+  assert.equal(status, 500);
+  assert.deepEqual(body, { message: 'internal error' });
+  assert.ok(log.some((line) => line.includes('a defect')));
+  const [last] = await a.activity();
+  assert.deepEqual([last?.action, last?.validAction, last?.status], ['account.read', true, 500]);
+});
+
+test('what an operation throws after it wrote is taken back', async () => {
+  const a = await testAppliance({ tenants: [{ name: 'small', hosts: ['*'], limits: { keyrings: 1 } }] });
+  assert.equal((await a.call('POST', '/ks/keyrings', { name: 'a' })).status, 200);
+  const { status, body } = await a.call('POST', '/ks/keyrings', { name: 'b' });
+  assert.equal(status, 403);
+  assert.deepEqual(Object.keys(body), ['message']);
+  const [last] = await a.activity();
+  assert.deepEqual([last?.action, last?.validAction, last?.status, last?.ringname], ['keyring.create', true, 403, 'b']);
+  assert.equal((await a.call('GET', '/ks/keyrings')).body.data.length, 1);
+});

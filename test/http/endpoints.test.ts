@@ -1,0 +1,68 @@
+// The declarations themselves: complete, without doubles, and each with a flag that exists.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { z } from 'zod';
+import { type Endpoint, endpoint } from '../../src/api/endpoint.ts';
+import { loginEndpoints } from '../../src/api/endpoints/login.ts';
+import { userEndpoints } from '../../src/api/endpoints/users.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { flagTable, isKnownFlag } from '../../src/api/flag-table.ts';
+import { isKnownFlag as coreKnows, knownFlags } from '../../src/core/flag-table.ts';
+import { flagName } from '../../src/core/flags.ts';
+import { routes } from '../../src/http/routes.ts';
+
+const declared: readonly Endpoint[] = [
+  ...new Set<Endpoint>([...endpoints, ...userEndpoints, ...loginEndpoints].map((each) => endpoint(each))),
+];
+
+test('every endpoint has a route and every route an endpoint', () => {
+  assert.deepEqual(Object.keys(routes).sort(), endpoints.map(({ id }) => id).sort());
+});
+
+test('the 49 endpoints of the interface are declared, and one more', () => {
+  assert.equal(declared.length, 50);
+  assert.equal(new Set(declared.map(({ id }) => id)).size, 50);
+  assert.equal(new Set(declared.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)).size, 50);
+});
+
+test('path parameters, page parameters and bodies fit method and path', () => {
+  for (const { id, path, method, params, query, body, paginated } of declared) {
+    const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    assert.deepEqual(Object.keys(params?.shape ?? {}), names, id);
+    const pages = ['cursor', 'limit'].every((name) => Object.hasOwn(query?.shape ?? {}, name));
+    assert.equal(pages, paginated === true, id);
+    if (method === 'GET' || method === 'DELETE') assert.equal(body, undefined, id);
+  }
+});
+
+test('every action is a flag of the table, and the two tables agree', () => {
+  assert.deepEqual(flagTable.map(({ flag }) => flag).sort(), [...knownFlags].sort());
+  const used = new Set<string>();
+  for (const { id, access } of declared) {
+    if (access.kind !== 'flag') continue;
+    const flag = flagName(access.action);
+    assert.ok(knownFlags.includes(flag), `${id}: ${flag}`);
+    assert.equal(flag.includes('<ringname>'), access.ring !== undefined, id);
+    used.add(flag);
+  }
+  const unused = knownFlags.filter((flag) => !used.has(flag));
+  assert.deepEqual(unused.sort(), ['*', 'system.backup', 'system.metrics']);
+  const names = ['*', 'keyring.*', 'keyring.*.*', 'keyring.a.b.read', 'keyring.a.*', 'keyring.*.read', 'asym.x.rotate'];
+  const foreign = ['', 'x', 'x.y', 'keyring', 'keyring.a', 'keyring.a.fly', 'asym.x.encrypt', 'asset.x', 'user.*.read'];
+  for (const name of [...names, ...foreign]) assert.equal(isKnownFlag(name), coreKnows(name), name);
+});
+
+test('every schema can be described as JSON Schema', () => {
+  for (const { id, params, query, body, answer, errors } of declared) {
+    const extra = Object.values(errors ?? {}).map(({ schema }) => schema);
+    for (const schema of [params, query, body, answer, ...extra]) {
+      if (!schema) continue;
+      const described = z.toJSONSchema(schema, { io: schema === answer ? 'output' : 'input', unrepresentable: 'any' });
+      assert.doesNotMatch(
+        JSON.stringify(described),
+        /"(?!properties")\w+":\{\}/,
+        `${id} leaves a field without a type`,
+      );
+    }
+  }
+});

@@ -1,0 +1,191 @@
+// A request that succeeds, for every endpoint: what the table-driven tests start from. A new endpoint does not compile until
+// it has one.
+
+import type { Access, Endpoint } from '../../src/api/endpoint.ts';
+import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
+import type { AnyJson, Appliance } from '../support/appliance.ts';
+
+export interface Sample {
+  /** Path parameters by name; they are percent-encoded on the way. */
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Readonly<Record<string, unknown>>;
+  /** The ring that the flag names, in lower case. */
+  readonly ring?: string;
+}
+
+/** Makes what the request needs, new each time, then the request. */
+export type MakeSample = (appliance: Appliance) => Promise<Sample>;
+
+let count = 0;
+export const freshName = (): string => `ring-${++count}`;
+
+async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
+  const { status, body } = await answer;
+  if (status !== 200) throw new Error(`expected 200, got ${status} ${JSON.stringify(body)}`);
+  return body;
+}
+
+export const makeRing = async (a: Appliance) => (await ok(a.call('POST', '/ks/keyrings', { name: freshName() }))).ring;
+const makeAsym = async (a: Appliance) => ok(a.call('POST', '/asym/keyrings', { name: freshName() }));
+const makeAccount = (a: Appliance) => ok(a.call('POST', '/auth/accounts', { uid: freshName() }));
+const encrypt = async (a: Appliance, asset?: object) => {
+  const ring = await makeRing(a);
+  return { ring, ...(await ok(a.call('POST', '/ks/encrypt', { ringname: ring.name, ...(asset && { asset }) }))) };
+};
+
+export const samples: Readonly<Record<EndpointId, MakeSample>> = {
+  createKeyring: async () => ({ body: { name: freshName(), algo: 'aes256', props: { a: 1 }, keyProps: {} } }),
+  listKeyrings: async () => ({ query: { limit: '5' } }),
+  getKeyring: async (a) => {
+    const { name } = await makeRing(a);
+    return { params: { ringname: name }, ring: name };
+  },
+  deleteKeyring: async (a) => {
+    const { name } = await makeRing(a);
+    return { params: { name }, ring: name };
+  },
+  restoreKeyring: async (a) => {
+    const { id, name } = await makeRing(a);
+    await ok(a.call('DELETE', `/ks/keyrings/${name}`));
+    return { params: { id }, ring: name };
+  },
+  listKeys: async (a) => {
+    const { id, name } = await makeRing(a);
+    return { params: { ringname: id }, query: { id: 'true' }, ring: name };
+  },
+  getKey: async (a) => {
+    const { name, activeKey } = await makeRing(a);
+    return { params: { ringname: name, keyId: activeKey }, ring: name };
+  },
+  rotateKeyring: async (a) => {
+    const { name } = await makeRing(a);
+    return { body: { ringname: name, algo: 'aes256' }, ring: name };
+  },
+  getConfig: async (a) => {
+    const { name } = await makeRing(a);
+    return { query: { ringname: name }, ring: name };
+  },
+  putConfig: async (a) => {
+    const { name } = await makeRing(a);
+    const config = { props: { b: 2 }, key: { props: {} }, algos: { aes256: { maxEncryptCount: 5 } } };
+    return { body: { ringname: name, config }, ring: name };
+  },
+  encrypt: async (a) => {
+    const { name } = await makeRing(a);
+    return { body: { ringname: name, asset: { parents: [], data: { file: 1 } } }, ring: name };
+  },
+  decrypt: async (a) => {
+    const { ring, hash, header } = await encrypt(a, { data: {} });
+    return { body: { hash, header }, ring: ring.name };
+  },
+  resolveHash: async (a) => {
+    const { ring, hash } = await encrypt(a);
+    return { params: { hash }, ring: ring.name };
+  },
+  inspectHeader: async (a) => {
+    const { ring, header } = await encrypt(a);
+    return { params: { header }, ring: ring.name };
+  },
+  getAsset: async (a) => ({ params: { id: (await encrypt(a, {})).asset.id } }),
+  deleteAsset: async (a) => ({ params: { id: (await encrypt(a, {})).asset.id } }),
+  searchAssets: async (a) => {
+    const { ring } = await encrypt(a, { data: { x: 1 } });
+    return {
+      body: {
+        apikeyId: a.root.keyid,
+        accountId: a.accountId,
+        keyringId: ring.id,
+        parents: [],
+        start: 0,
+        end: a.world.now(),
+        data: { x: 1 },
+      },
+    };
+  },
+  createAsymKeyring: async () => ({ body: { name: freshName(), algo: 'aes256', props: {}, keyProps: {} } }),
+  getAsymKey: async (a) => {
+    const { ring, key } = await makeAsym(a);
+    return { params: { ringname: ring.name, keyId: key.id }, ring: ring.name };
+  },
+  rotateAsymKeyring: async (a) => {
+    const { ring } = await makeAsym(a);
+    return { body: { ringname: ring.name, algo: 'aes256' }, ring: ring.name };
+  },
+  createAccount: async () => ({ body: { uid: freshName(), notes: 'n', props: {} } }),
+  listAccounts: async () => ({}),
+  getAccount: async (a) => ({ params: { id: (await makeAccount(a)).uid }, query: { uid: 'true' } }),
+  updateAccount: async (a) => ({
+    params: { id: (await makeAccount(a)).id },
+    body: { uid: freshName(), notes: '', props: {} },
+  }),
+  deleteAccount: async (a) => ({ params: { id: (await makeAccount(a)).id } }),
+  listAccountApiKeys: async (a) => ({ params: { accountId: a.accountId }, query: { limit: '3' } }),
+  validateApiKey: async (a) => ({
+    body: {
+      key: (await a.keyWith()).key,
+      activity: { action: 'own.thing', props: { n: 1 }, ringname: 'r', validAction: true, createdAt: 5 },
+    },
+  }),
+  listApiKeys: async () => ({}),
+  createApiKey: async (a) => ({ body: { accountId: a.accountId, flags: { mine: false }, props: {} } }),
+  updateApiKeyBySecret: async (a) => ({
+    body: {
+      key: (await a.keyWith()).key,
+      op: 'merge',
+      active: false,
+      references: { accountId: a.accountId },
+      flags: {},
+      props: { n: 1 },
+    },
+  }),
+  updateApiKey: async (a) => ({ body: { apikeyid: (await a.keyWith()).keyid, op: 'replace', props: {} } }),
+  getApiKey: async (a) => ({ params: { apikeyid: a.root.keyid } }),
+  deleteApiKey: async (a) => ({ params: { apikey: (await a.keyWith()).key } }),
+  getApiKeyProps: async (a) => ({ params: { apikeyid: a.root.keyid } }),
+  searchKeyringApiKeys: async (a) => ({
+    params: { keyringname: (await makeRing(a)).name },
+    query: { wildcard: 'true' },
+  }),
+  searchActivity: async (a) => ({
+    body: {
+      accountUid: 'admin',
+      accountId: a.accountId,
+      action: 'keyring.create',
+      ring: 'r',
+      start: 0,
+      end: a.world.now(),
+      keyid: a.root.keyid,
+      valid: true,
+      props: {},
+    },
+  }),
+  getActivity: async (a) => {
+    await a.call('GET', '/auth/apikey');
+    return { params: { id: (await a.activity())[0]?.id ?? '' } };
+  },
+};
+
+/** Path and query of a sample. */
+export function urlOf(endpoint: Endpoint, { params = {}, query = {} }: Sample): string {
+  const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params[name] ?? ''));
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
+}
+
+/** Every endpoint with its sample, typed as declarations are. */
+export const sampled: readonly {
+  readonly endpoint: Endpoint & { id: AnyEndpoint['id'] };
+  readonly make: MakeSample;
+}[] = endpoints.map((endpoint) => ({ endpoint, make: samples[endpoint.id] }));
+
+/** The flags each of which alone lets a request in: the exact one first, then each wildcard. */
+export function grantingFlags(access: Access, ring = ''): string[] {
+  if (access.kind !== 'flag') return [];
+  const [resource = '', operation = ''] = access.action.split('.');
+  if (!access.ring) return [access.action, `${resource}.*`, '*'];
+  const name = `${resource}.${ring}`;
+  const exact = `${name}.${operation}`;
+  const any = [`${resource}.*.${operation}`, `${name}.*`, `${resource}.*.*`, `${resource}.*`, '*'];
+  return [exact, exact.toUpperCase(), ...any];
+}

@@ -1,0 +1,131 @@
+// Which tenant answers: by Host, by name on the machine itself; and the administrator there.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hostName } from '../../src/http/tenants.ts';
+import { testAppliance } from '../support/appliance.ts';
+
+const two = () =>
+  testAppliance({
+    tenants: [
+      { name: 'one', hosts: ['One.test', 'uno.test'] },
+      { name: 'two', hosts: ['two.test'] },
+    ],
+  });
+
+test('a host name has no port and no case', () => {
+  const table = {
+    'A.b': 'a.b',
+    'a:80': 'a',
+    '[::1]:8080': '[::1]',
+    '[::1]': '[::1]',
+    '127.0.0.1:1': '127.0.0.1',
+    '': '',
+  };
+  for (const [host, name] of Object.entries(table)) assert.equal(hostName(host), name);
+});
+
+test('the Host decides, port and case aside; an unknown one is 404', async () => {
+  const a = await two();
+  const [one, second] = a.tenants;
+  const ask = (host: string, key = '') => a.call('GET', '/ks/keyrings', undefined, { host, key });
+  for (const host of ['one.test', 'ONE.TEST', 'one.test:8080', 'uno.test']) {
+    assert.equal((await ask(host, one?.root.key)).status, 200);
+    assert.equal((await ask(host, second?.root.key)).status, 401, "another tenant's key");
+  }
+  assert.equal((await ask('two.test', second?.root.key)).status, 200);
+  for (const host of ['three.test', 'one.test.evil', 'sub.one.test', '*']) {
+    const answer = await ask(host, one?.root.key);
+    assert.equal(answer.status, 404);
+    assert.deepEqual(Object.keys(answer.body), ['message']);
+  }
+});
+
+test('the tenant that lists * answers what no other lists', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'any', hosts: ['*'] },
+      { name: 'own', hosts: ['own.test'] },
+    ],
+  });
+  const [any, own] = a.tenants;
+  const ask = (host: string, key = '') => a.call('GET', '/ks/keyrings', undefined, { host, key });
+  assert.equal((await ask('whatever', any?.root.key)).status, 200);
+  assert.equal((await ask('own.test', any?.root.key)).status, 401);
+  assert.equal((await ask('own.test', own?.root.key)).status, 200);
+});
+
+test('hashes, headers and ids of another tenant mean nothing here', async () => {
+  const a = await two();
+  const [one, second] = a.tenants;
+  const mine = { host: 'one.test', key: one?.root.key ?? '' };
+  const theirs = { host: 'two.test', key: second?.root.key ?? '' };
+  for (const each of [mine, theirs]) await a.call('POST', '/ks/keyrings', { name: 'r' }, each);
+  const made = (await a.call('POST', '/ks/encrypt', { ringname: 'r', asset: {} }, mine)).body;
+  const status = async (method: string, path: string, body?: object) =>
+    (await a.call(method, path, body, theirs)).status;
+  assert.equal(await status('GET', `/ks/hash/${made.hash}`), 400);
+  assert.equal(await status('GET', `/ks/header/${made.header}`), 404);
+  assert.equal(await status('POST', '/ks/decrypt', { header: made.header }), 400);
+  assert.equal(await status('GET', `/assets/${made.asset.id}`), 404);
+  assert.equal(await status('GET', `/ks/keyrings/${made.ringId}?id=true`), 404);
+  assert.equal(await status('GET', `/auth/apikey/${one?.root.keyid}`), 404);
+});
+
+test('a local request without a credential is the administrator; with one it is that key', async () => {
+  const a = await testAppliance();
+  const local = { env: { local: true }, key: null, host: 'any.where' };
+  assert.equal((await a.call('POST', '/ks/keyrings', { name: 'x' }, local)).status, 200);
+  const [record] = await a.activity();
+  assert.deepEqual([record?.keyid, record?.action, record?.validAction], ['local', 'keyring.create', true]);
+  const { key } = await a.keyWith('keyring.list');
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { env: { local: true }, key })).status, 200);
+  assert.equal((await a.call('GET', '/auth/apikey', undefined, { env: { local: true }, key })).status, 403);
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { env: { local: true }, key: 'wrong' })).status, 401);
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { env: { local: false }, key: null })).status, 401);
+});
+
+test('a local request names its tenant where there are several', async () => {
+  const a = await two();
+  const ask = (headers: Record<string, string>) =>
+    a.call('GET', '/ks/keyrings', undefined, { env: { local: true }, key: null, headers });
+  assert.equal((await ask({ 'kms-tenant': 'two' })).status, 200);
+  assert.equal((await ask({ 'kms-tenant': 'TWO' })).status, 200);
+  for (const [headers, status] of [
+    [{}, 400],
+    [{ 'kms-tenant': 'three' }, 404],
+  ] as const) {
+    const answer = await ask(headers);
+    assert.equal(answer.status, status);
+    assert.match(answer.body.message, /one, two/);
+  }
+  const remote = { host: 'one.test', key: a.tenants[0]?.root.key ?? '', headers: { 'kms-tenant': 'two' } };
+  assert.equal(
+    (await a.call('GET', '/ks/keyrings', undefined, remote)).status,
+    200,
+    'from elsewhere the header means nothing',
+  );
+});
+
+test('local endpoints are unknown to everybody else', async () => {
+  const seen: unknown[] = [];
+  const a = await testAppliance({
+    localRoutes: [
+      { method: 'GET', path: '/system/status', handle: async () => ({ sealed: false }) },
+      {
+        method: 'POST',
+        path: '/system/tenants/{name}',
+        handle: async (input) => {
+          seen.push(input);
+          return {};
+        },
+      },
+    ],
+  });
+  const env = { local: true };
+  assert.deepEqual((await a.call('GET', '/system/status', undefined, { env, key: null })).body, { sealed: false });
+  assert.equal((await a.call('POST', '/system/tenants/x?y=1', { z: 2 }, { env, key: null })).status, 200);
+  assert.deepEqual(JSON.parse(JSON.stringify(seen)), [{ params: { name: 'x' }, query: { y: '1' }, body: { z: 2 } }]);
+  assert.equal((await a.call('POST', '/system/tenants/x', undefined, { env, key: null, raw: '[]' })).status, 400);
+  assert.equal((await a.call('PUT', '/system/status', undefined, { env, key: null })).status, 405);
+  for (const method of ['GET', 'PUT']) assert.equal((await a.call(method, '/system/status')).status, 404);
+});
