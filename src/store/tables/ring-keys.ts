@@ -2,7 +2,6 @@
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './json-column.ts';
 import { pageOf } from './page.ts';
-import type { RingService } from './rings.ts';
 
 export interface RingKey {
   readonly seq: number;
@@ -20,11 +19,6 @@ export interface RingKey {
 }
 
 export type NewRingKey = Omit<RingKey, 'seq' | 'encryptCount'>;
-
-/** An active key, and of its ring what an encrypt looks at. */
-export interface ActiveKey extends RingKey {
-  readonly maxEncryptCount: number;
-}
 
 interface RingKeyRow extends Row {
   seq: number;
@@ -60,17 +54,6 @@ export function ringKeyTable(sql: Sql) {
     async byId(ringId: string, id: string): Promise<RingKey | undefined> {
       const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ? AND ring_id = ?', id, ringId);
       return row && fromRow(row);
-    },
-
-    /** The active key of the ring of that lower-case name, unless deleted: one statement, for the encrypt path. */
-    async activeOf(service: RingService, ringName: string): Promise<ActiveKey | undefined> {
-      const row = await sql.get<RingKeyRow & { max_encrypt_count: number }>(
-        `SELECT k.*, r.max_encrypt_count FROM rings r JOIN ring_keys k ON k.id = r.active_key
-          WHERE r.service = ? AND r.name = ? AND r.deleted_at IS NULL`,
-        service,
-        ringName,
-      );
-      return row && { ...fromRow(row), maxEncryptCount: row.max_encrypt_count };
     },
 
     async countEncrypt(id: string): Promise<void> {
