@@ -9,6 +9,7 @@ import type { Page, PageRequest } from '../sql.ts';
 import { ByteCache } from './byte-cache.ts';
 import { prepareFilter } from './filter.ts';
 import { parseActivityLine } from './record.ts';
+import { searchSegments } from './search.ts';
 import { readSegmentChain } from './segment-chain.ts';
 import type { ActivityKeys } from './segment-format.ts';
 import { decodeHash, endOfSegments, segmentOf } from './segment-list.ts';
@@ -16,7 +17,6 @@ import { SegmentReader, segmentPath } from './segment-read.ts';
 import type { SegmentSummary } from './segment-root.ts';
 import { findInSegment } from './segment-search.ts';
 import { makeSegment } from './segment-write.ts';
-import { searchSegments } from './segments-search.ts';
 import { ActivityTail } from './tail.ts';
 
 export type { ActivityKeys } from './segment-format.ts';

@@ -2,6 +2,7 @@
 import type { ActivityRecord } from '../port.ts';
 import { readBloom } from './bloom.ts';
 import type { PreparedFilter, TermGroup } from './filter.ts';
+import { lookAhead } from './look-ahead.ts';
 import { findPositions, intersect, union } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import type { OpenSegment, SegmentReader } from './segment-read.ts';
@@ -75,29 +76,45 @@ export async function planSegment(
   return { segment, positions: await candidates(reader, segment, prepared) };
 }
 
+/** Candidates of one block: indexes into the plan's positions (or positions, where all are candidates), from high to low. */
+interface BlockPlan {
+  readonly index: number;
+  readonly high: number;
+  readonly low: number;
+}
+
+/** The blocks that must be read, newest first. */
+function* planBlocks(
+  { segment, positions }: SegmentPlan,
+  prepared: PreparedFilter,
+  before: number,
+): Generator<BlockPlan> {
+  const { starts, root } = segment;
+  const indexBefore = (position: number): number => (positions ? lastAtMost(positions, position - 1) : position - 1);
+  for (let high = indexBefore(before); high >= 0; ) {
+    const index = lastAtMost(starts, positions ? (positions[high] ?? 0) : high);
+    const low = indexBefore(starts[index] ?? 0) + 1;
+    const inTime = (root.from[index] ?? 0) <= prepared.end && (root.to[index] ?? 0) >= prepared.start;
+    if (inTime) yield { index, high, low };
+    high = low - 1;
+  }
+}
+
 /** Adds matching records before `beforeSeq` to `found`, newest first, until it has `limit`. Awaits `turn` after each block. */
 export async function searchSegment(
   reader: SegmentReader,
-  { segment, positions }: SegmentPlan,
+  plan: SegmentPlan,
   prepared: PreparedFilter,
   { beforeSeq, limit, turn }: { beforeSeq: number; limit: number; turn: () => Promise<void> },
   found: ActivityRecord[],
 ): Promise<void> {
-  const { starts, root, summary } = segment;
-  const before = Math.min(beforeSeq, summary.lastSeq + 1) - summary.firstSeq;
-  // `at` walks down the candidates; where all are candidates, position and index are the same.
-  const indexBefore = (position: number): number => (positions ? lastAtMost(positions, position - 1) : position - 1);
-  const positionAt = (index: number): number => (positions ? (positions[index] ?? -1) : index);
-  for (let at = indexBefore(before); at >= 0; ) {
-    const index = lastAtMost(starts, positionAt(at));
-    const start = starts[index] ?? 0;
-    if ((root.from[index] ?? 0) > prepared.end || (root.to[index] ?? 0) < prepared.start) {
-      at = indexBefore(start);
-      continue;
-    }
-    const { lines } = await reader.block(segment, index);
-    for (; at >= 0 && positionAt(at) >= start; at--) {
-      const record = parseActivityLine(lines[positionAt(at) - start] ?? '');
+  const { segment, positions } = plan;
+  const before = Math.min(beforeSeq, segment.summary.lastSeq + 1) - segment.summary.firstSeq;
+  const load = async (block: BlockPlan) => ({ ...block, lines: (await reader.block(segment, block.index)).lines });
+  for await (const { index, high, low, lines } of lookAhead(planBlocks(plan, prepared, before), load)) {
+    const start = segment.starts[index] ?? 0;
+    for (let at = high; at >= low; at--) {
+      const record = parseActivityLine(lines[(positions ? (positions[at] ?? 0) : at) - start] ?? '');
       if (record && prepared.matches(record) && found.push(record) >= limit) return;
     }
     await turn();
