@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { toHex } from '../crypto/encoding.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
-import { formatKeyFile, parseKeyFile, secretLength } from '../seal/key-file.ts';
+import { formatKeyFile, parseKeyFile } from '../seal/key-file.ts';
 import type { Slot } from '../seal/slot.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
 
@@ -36,11 +36,8 @@ export async function findKeyFile(places: readonly string[]): Promise<{ secret: 
   });
 }
 
-/** The secret in the key file, a new one when there is no file. A file that is there is used as it is or refused. */
-export async function makeKeyFile(place: string): Promise<Uint8Array> {
-  const known = await readKeyFile(place);
-  if (known) return known;
-  const secret = systemRandom(secretLength);
+/** Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file. */
+export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
   const draft = `${place}.${toHex(systemRandom(6))}.new`;
   try {
     await mkdir(dirname(place), { recursive: true, mode: 0o700 });
@@ -54,11 +51,10 @@ export async function makeKeyFile(place: string): Promise<Uint8Array> {
     await syncDirectory(dirname(place));
   } catch (error) {
     if (systemCode(error) === 'EEXIST') {
-      throw new KmsError('in-use', `${place}: another process made this key file just now`, { hint: 'try again' });
+      throw new KmsError('refused', `${place}: there is a file already; it was left as it is`, { hint: 'try again' });
     }
     throw fileTrouble(error, place);
   }
-  return secret;
 }
 
 /** Whether others than its owner may read the file. */
@@ -66,7 +62,8 @@ export async function isExposed(file: string): Promise<boolean> {
   return ((await stat(file)).mode & 0o077) !== 0;
 }
 
-async function readKeyFile(place: string): Promise<Uint8Array | undefined> {
+/** The secret in the key file; undefined where there is no file. */
+export async function readKeyFile(place: string): Promise<Uint8Array | undefined> {
   try {
     return parseKeyFile(await readFile(place, 'utf8'), place);
   } catch (error) {

@@ -53,7 +53,9 @@ export class Tenants implements TenantDirectory {
   }
 
   #index(): void {
-    this.#byHost = new Map(this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host.toLowerCase(), handle])));
+    this.#byHost = new Map(
+      this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host.toLowerCase(), handle])),
+    );
     this.#byName = new Map(this.all.map(({ record, handle }) => [record.name.toLowerCase(), handle]));
   }
 }

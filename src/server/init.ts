@@ -1,0 +1,139 @@
+// Makes an appliance: data directory, master key, the appliance's own store, the tenant `default` with its first account and API key.
+// The seal is written last: until then the directory counts as unfinished, and the next `init` starts over.
+import { chmod, mkdir, rm, rmdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { FullApiKey } from '../core/api-key-wire.ts';
+import { bootstrap } from '../core/bootstrap.ts';
+import { toHex, utf8 } from '../crypto/encoding.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import { secretLength } from '../seal/key-file.ts';
+import { createSeal, type Seal } from '../seal/seal.ts';
+import { takeLock } from '../store/lock.ts';
+import { nodeFiles } from '../store/node-files.ts';
+import { dataDirState, foreign, inDir, initMark, sealFile } from './data-dir.ts';
+import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
+import { sqlWasm } from './runtime.ts';
+import { createStore, openSystemStore, openTenantStore, type StoreWorld, systemDir } from './stores.ts';
+import { tenantDir } from './tenants.ts';
+import { fileTrouble } from './trouble.ts';
+import { systemWorld } from './world.ts';
+
+export interface InitOptions {
+  /** The data directory: missing, empty, or left unfinished by an earlier try. */
+  readonly data: string;
+  /** Used as it is where it exists. Default: beside the data directory. */
+  readonly keyFile?: string | undefined;
+  /** Hosts that the tenant answers; every host when there is none. */
+  readonly hosts?: readonly string[] | undefined;
+}
+
+export interface Initialised {
+  readonly tenant: { readonly id: string; readonly name: string; readonly hosts: readonly string[] };
+  readonly accountId: string;
+  /** Everything is allowed to it, and its secret is nowhere else. */
+  readonly apiKey: FullApiKey;
+  readonly data: string;
+  readonly keyFile: string;
+  /** Whether the key file was made, not found. */
+  readonly keyFileMade: boolean;
+}
+
+const firstTenant = 'default';
+
+export async function initAppliance(options: InitOptions): Promise<Initialised> {
+  const data = resolve(options.data);
+  await refuseUnlessNew(data);
+  const made = await makeDirectory(data);
+  try {
+    const lock = await takeLock(data);
+    try {
+      await refuseUnlessNew(data);
+      return await fill(data, options);
+    } finally {
+      await lock.release();
+    }
+  } catch (error) {
+    // Only an empty directory goes.
+    if (made) await rmdir(data).catch(() => {});
+    throw fileTrouble(error, data);
+  }
+}
+
+async function refuseUnlessNew(data: string): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'foreign') throw foreign(data);
+  if (state !== 'whole') return;
+  throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
+    hint: 'serve it with `kms serve`, or give another directory with --data',
+  });
+}
+
+async function makeDirectory(data: string): Promise<boolean> {
+  try {
+    const made = await mkdir(data, { recursive: true, mode: 0o700 });
+    // A volume may belong to somebody else, who set its mode; then `serve` warns.
+    await chmod(data, 0o700).catch(() => {});
+    return made !== undefined;
+  } catch (error) {
+    throw fileTrouble(error, data);
+  }
+}
+
+async function fill(data: string, { keyFile: given, hosts }: InitOptions): Promise<Initialised> {
+  const keyFile = given === undefined ? defaultKeyPlace(data) : resolve(given);
+  const known = await readKeyFile(keyFile);
+  const secret = known ?? systemRandom(secretLength);
+  const files = nodeFiles(data);
+  await files.replace(
+    initMark,
+    utf8('an initialisation is under way, or was cut off: the next `kms init` starts over\n'),
+  );
+  try {
+    await removeStores(data);
+    const dir = toHex(systemRandom(8));
+    const seal = createSeal(secret, systemRandom, slotParams(data, keyFile)).withStore(systemDir).withStore(dir);
+    const made = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts ?? []);
+    if (!known) await writeKeyFile(keyFile, secret);
+    await files.replace(sealFile, seal.toBytes());
+    await files.remove(initMark);
+    seal.wipe();
+    return { ...made, data, keyFile, keyFileMade: !known };
+  } catch (error) {
+    if ((await dataDirState(data)) === 'unfinished') {
+      await removeStores(data);
+      await files.remove(initMark);
+    }
+    throw error;
+  }
+}
+
+async function makeStores(
+  world: StoreWorld,
+  seal: Seal,
+  dir: string,
+  named: readonly string[],
+): Promise<Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>> {
+  const outside = systemWorld();
+  const now = outside.now();
+  const hosts = named.length > 0 ? [...new Set(named.map((host) => host.toLowerCase()))] : ['*'];
+  const tenant = { id: outside.newId('tenant'), name: firstTenant, hosts };
+
+  const keys = seal.keysFor(dir);
+  await createStore(world, tenantDir(dir), keys, now);
+  const store = await openTenantStore(world, tenantDir(dir), keys);
+  const first = await store.transaction((tx) => bootstrap({ tx, world: outside })).finally(() => store.close());
+
+  const systemKeys = seal.keysFor(systemDir);
+  await createStore(world, systemDir, systemKeys, now);
+  const system = await openSystemStore(world, systemKeys);
+  await system
+    .transaction(({ tenants }) => tenants.insert({ ...tenant, dir, limits: {}, createdAt: now, updatedAt: now }))
+    .finally(() => system.close());
+  return { tenant, accountId: first.account.id, apiKey: first.apiKey };
+}
+
+/** What an earlier try left. There is no seal, so that no key to it exists. */
+async function removeStores(data: string): Promise<void> {
+  for (const name of [systemDir, 'tenants']) await rm(inDir(data, name), { recursive: true, force: true });
+}

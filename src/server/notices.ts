@@ -1,0 +1,25 @@
+// What an appliance has to say apart from its answers, to whoever opened it.
+import type { Logger } from '../http/deps.ts';
+import type { StoreNotice } from '../store/notice.ts';
+
+export interface Notice {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly cause?: unknown;
+}
+
+const levels: Readonly<Record<StoreNotice['kind'], Notice['level']>> = {
+  'torn-tail': 'warn',
+  'write-failed': 'error',
+  recovered: 'info',
+  'recovery-failed': 'error',
+  checkpoint: 'info',
+  'checkpoint-failed': 'error',
+};
+
+export function onStoreNotice(onNotice: ((notice: Notice) => void) | undefined) {
+  return (dir: string, { kind, message, cause }: StoreNotice): void =>
+    onNotice?.({ level: levels[kind], message: `${dir}: ${message}`, ...(cause === undefined ? {} : { cause }) });
+}
+
+export const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };

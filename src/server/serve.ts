@@ -1,0 +1,177 @@
+// An appliance on the network and on the local socket. The port is taken first, so that a port in use is found before anything is made;
+// requests that come early wait until the appliance is open.
+import { chmod, rm } from 'node:fs/promises';
+import type { IncomingMessage, Server } from 'node:http';
+import { resolve } from 'node:path';
+import { KmsError } from '../errors.ts';
+import type { RequestEnv } from '../http/deps.ts';
+import { type Appliance, openAppliance } from './appliance.ts';
+import { dataDirState, inDir, socketFile } from './data-dir.ts';
+import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
+import { type Initialised, initAppliance } from './init.ts';
+import { type Listening, type ListenOptions, listening } from './listen.ts';
+import { createLogger, type Logger } from './log.ts';
+import type { Notice } from './notices.ts';
+import { clientAddress, takeForwardedHost } from './proxy.ts';
+import { systemCode } from './trouble.ts';
+
+export interface ServeOptions extends ListenOptions {
+  /** The data directory; initialised first when it is missing, empty or unfinished. */
+  readonly data: string;
+  readonly keyFile?: string | undefined;
+  /** Of the first tenant, when the directory is initialised. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Bytes of a request's body. */
+  readonly bodyLimit?: number | undefined;
+  readonly logLevel?: string | undefined;
+  /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
+  readonly onInitialised?: (made: Initialised) => void | Promise<void>;
+}
+
+export interface Serving {
+  /** Where clients reach it. */
+  readonly url: string;
+  readonly appliance: Appliance;
+  /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
+  close(): Promise<void>;
+}
+
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const data = resolve(options.data);
+  const where = await listening(options);
+  const logger = createLogger(options.logLevel);
+  const gate = new Gate();
+  const network = networkServer(gate.fetch, where);
+  await takePort(network, where);
+  const url = where.urlOf(portOf(network));
+  const socket = httpServer(gate.fetch, { env: () => ({ local: true }) });
+  let appliance: Appliance | undefined;
+  const close = async (): Promise<void> => {
+    await Promise.all([endServer(network), endServer(socket)]);
+    await appliance?.close();
+  };
+  try {
+    if ((await dataDirState(data)) !== 'whole') {
+      const made = await initAppliance({ data, keyFile: options.keyFile, hosts: options.hosts });
+      await options.onInitialised?.(made);
+    }
+    appliance = await openAppliance({
+      data,
+      keyFile: options.keyFile,
+      logger,
+      baseUrl: () => url,
+      onNotice: (notice) => note(logger, notice),
+      ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
+    });
+    await openSocket(socket, data, logger);
+    gate.open(appliance);
+    return { url, appliance, close: closeOnce(close) };
+  } catch (error) {
+    gate.refuse();
+    await close();
+    throw error;
+  }
+}
+
+/** Holds requests back until there is an appliance to answer them. */
+class Gate {
+  readonly #opened = Promise.withResolvers<Appliance | undefined>();
+  #appliance: Appliance | undefined;
+
+  readonly fetch: AppFetch = (request, env) => {
+    const appliance = this.#appliance;
+    return appliance ? appliance.app.fetch(request, env) : this.#later(request, env);
+  };
+
+  open(appliance: Appliance): void {
+    this.#appliance = appliance;
+    this.#opened.resolve(appliance);
+  }
+
+  refuse(): void {
+    this.#opened.resolve(undefined);
+  }
+
+  async #later(request: Request, env: RequestEnv): Promise<Response> {
+    const appliance = await this.#opened.promise;
+    return (
+      appliance?.app.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
+    );
+  }
+}
+
+function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening): Server {
+  return httpServer(fetch, {
+    tls,
+    env: (incoming: IncomingMessage) => {
+      const remoteAddress = clientAddress(incoming, behindProxy);
+      return remoteAddress === undefined ? {} : { remoteAddress };
+    },
+    ...(behindProxy ? { prepare: takeForwardedHost } : {}),
+  });
+}
+
+async function takePort(server: Server, { host, port }: Listening): Promise<void> {
+  try {
+    await listen(server, { host, port });
+  } catch (error) {
+    throw listenTrouble(error, `${host}:${port}`);
+  }
+}
+
+function listenTrouble(error: unknown, address: string): unknown {
+  switch (systemCode(error)) {
+    case 'EADDRINUSE':
+      return new KmsError('in-use', `${address} is in use by another program`, {
+        hint: 'stop that one, or choose another address with --listen (port 0 picks a free one)',
+        cause: error,
+      });
+    case 'EACCES':
+      return new KmsError('refused', `${address}: this user may not listen on that port`, {
+        hint: 'choose a port from 1024 on with --listen',
+        cause: error,
+      });
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new KmsError('refused', `${address} is no address of this machine`, {
+        hint: 'choose one that is, with --listen',
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+/** Only its owner may open it. With the lock held, a file that is there already is what a killed server left. */
+async function openSocket(server: Server, data: string, logger: Logger): Promise<void> {
+  const path = inDir(data, socketFile);
+  // sun_path holds 108 bytes.
+  if (Buffer.byteLength(path) > 107) {
+    logger.warn(
+      { path },
+      'the path is too long for a local socket: commands on this machine need --server while this runs',
+    );
+    return;
+  }
+  await rm(path, { force: true });
+  await listen(server, { path });
+  await chmod(path, 0o600);
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function note(logger: Logger, { level, message, cause }: Notice): void {
+  logger[level](cause === undefined ? {} : { err: cause }, message);
+}
+
+function closeOnce(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined;
+  return () => {
+    closing ??= close();
+    return closing;
+  };
+}
