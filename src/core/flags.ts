@@ -31,14 +31,17 @@ export function parseFlags(raw: JsonObject): Flags {
 }
 
 const compiled = new Map<string, Flags>();
+/** Bounds of what is remembered: sets, and characters of one. */
+const mostCompiled = 4096;
+const longestCompiled = 4096;
 
 /** The flags of a JSON text that the store keeps. The compiled form is remembered by the text. */
 export function flagsOfText(text: string): Flags {
   let flags = compiled.get(text);
   if (!flags) {
     flags = parseFlags(JSON.parse(text));
-    if (compiled.size >= 4096) compiled.clear();
-    compiled.set(text, flags);
+    if (compiled.size >= mostCompiled) compiled.clear();
+    if (text.length <= longestCompiled) compiled.set(text, flags);
   }
   return flags;
 }

@@ -1,0 +1,45 @@
+// The table of tenants in the appliance's own database.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemMigrations } from '../../src/store/migrations.ts';
+import { systemTables } from '../../src/store/tables/system-tables.ts';
+import type { NewTenant } from '../../src/store/tables/tenants.ts';
+import { createMemoryStore } from '../support/memory-store.ts';
+
+const draft = (name: string): NewTenant => ({
+  id: `tenant_${name}`,
+  name,
+  dir: `dir-${name}`,
+  hosts: [`${name}.example`, '*'],
+  limits: { keyrings: 3 },
+  createdAt: 1,
+  updatedAt: 2,
+});
+
+test('tenants are kept, found, changed, hidden when deleted, and erased', async () => {
+  const store = await createMemoryStore({ migrations: systemMigrations, tables: systemTables });
+  await store.transaction(async ({ tenants }) => {
+    for (const name of ['a', 'b', 'c']) await tenants.insert(draft(name));
+  });
+  await store.transaction(async ({ tenants }) => {
+    const a = await tenants.byName('a');
+    assert.ok(a);
+    assert.deepEqual(a, { ...draft('a'), seq: 1, deletedAt: undefined });
+    assert.deepEqual(await tenants.byId('tenant_a'), a);
+    assert.equal(await tenants.byName('A'), undefined);
+    const changed = { ...a, name: 'z', hosts: [], limits: {}, updatedAt: 3 };
+    await tenants.update(changed);
+    assert.deepEqual(await tenants.byName('z'), changed);
+    await tenants.update({ ...changed, deletedAt: 4 });
+    assert.equal(await tenants.byName('z'), undefined);
+    assert.equal((await tenants.byId('tenant_a'))?.deletedAt, 4);
+    const names = (records: { name: string }[]) => records.map(({ name }) => name);
+    const first = await tenants.list({ limit: 1 });
+    assert.deepEqual(names(first.items), ['b']);
+    assert.deepEqual(names((await tenants.list({ limit: 9, after: first.next ?? 0 })).items), ['c']);
+    assert.deepEqual(names(await tenants.all()), ['z', 'b', 'c']);
+    await tenants.insert({ ...draft('z'), id: 'tenant_z2', dir: 'dir-z2' });
+    await tenants.erase('tenant_a');
+    assert.equal(await tenants.byId('tenant_a'), undefined);
+  });
+});
