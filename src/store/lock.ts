@@ -1,0 +1,67 @@
+// The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so that it
+// ends with the process however that dies, and holds between containers that share the directory.
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { KmsError } from '../errors.ts';
+
+export const lockFile = 'kms.lock';
+/** Who holds it, for the message alone. */
+export const pidFile = 'kms.pid';
+
+export interface DirectoryLock {
+  /** Lets go; may be called twice. */
+  release(): void;
+}
+
+/** Takes hold of the directory `root`. Throws `in-use` when another process has it. */
+export function lockDirectory(root: string): DirectoryLock {
+  const path = join(root, lockFile);
+  const pidPath = join(root, pidFile);
+  // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // With a journal in memory no second file appears beside this one.
+    database.exec('PRAGMA journal_mode = MEMORY');
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    database.exec('BEGIN EXCLUSIVE');
+  } catch (cause) {
+    database.close();
+    throw isBusy(cause) ? inUse(root, pidPath) : cause;
+  }
+  try {
+    writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
+  } catch {
+    // The lock is held; only the other's message is poorer.
+  }
+  let held = true;
+  return {
+    release() {
+      if (!held) return;
+      held = false;
+      rmSync(pidPath, { force: true });
+      database.close();
+    },
+  };
+}
+
+/** SQLITE_BUSY, also as the low byte of an extended code. */
+function isBusy(cause: unknown): boolean {
+  return cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 5;
+}
+
+function inUse(root: string, pidPath: string): KmsError {
+  return new KmsError('in-use', `${root}: in use by ${holder(pidPath)}`, {
+    hint: 'stop that process, or work with it through its socket or its address',
+  });
+}
+
+function holder(pidPath: string): string {
+  try {
+    const text = readFileSync(pidPath, 'utf8').trim();
+    return /^[0-9]+$/.test(text) ? `process ${text}` : 'another process';
+  } catch {
+    return 'another process';
+  }
+}

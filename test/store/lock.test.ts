@@ -1,0 +1,48 @@
+// The hold on a data directory: one process at a time, and none after that has died.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { lockDirectory } from '../../src/store/lock.ts';
+
+const temporary = () => mkdtempSync(join(tmpdir(), 'kms-lock-'));
+
+/** Another process that takes the lock and keeps it until it is killed. */
+async function holder(root: string) {
+  const module = new URL('../../src/store/lock.ts', import.meta.url).href;
+  const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
+    lockDirectory(${JSON.stringify(root)});
+    console.log('held');
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+test('a second hold in the same process is refused, and does not end the first', async () => {
+  const root = temporary();
+  const lock = lockDirectory(root);
+  for (let i = 0; i < 2; i++) assert.throws(() => lockDirectory(root), { code: 'in-use' });
+  assert.deepEqual(readdirSync(root).sort(), ['kms.lock', 'kms.pid']);
+  assert.equal(statSync(join(root, 'kms.lock')).mode & 0o777, 0o600);
+  lock.release();
+  lock.release();
+  assert.deepEqual(readdirSync(root), ['kms.lock']);
+  lockDirectory(root).release();
+  rmSync(root, { recursive: true });
+});
+
+test('another process is refused by number, and gets in once the first was killed', async () => {
+  const root = temporary();
+  const child = await holder(root);
+  assert.throws(() => lockDirectory(root), { code: 'in-use', message: `${root}: in use by process ${child.pid}` });
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  lockDirectory(root).release();
+  rmSync(root, { recursive: true });
+});

@@ -1,0 +1,135 @@
+// The real files: modes, appending, replacing, and what each does where there is nothing or too much.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { createEmbedded } from '../../src/store/create-embedded.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import { createTestStore, testOptions } from '../support/embedded-store.ts';
+import { prng } from '../support/prng.ts';
+import { activityInput, storeContract } from './contract.ts';
+
+function temporary(): { root: string; remove: () => void } {
+  const root = mkdtempSync(join(tmpdir(), 'kms-files-'));
+  return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+}
+
+const mode = (path: string) => statSync(path).mode & 0o777;
+
+test('directories are made 0700, files 0600', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  await files.makeDir('a/b');
+  await files.makeDir('a/b');
+  const file = await files.openAppend('a/b/log', true);
+  await file.close();
+  await files.replace('a/b/whole', Uint8Array.of(1));
+  assert.deepEqual([mode(join(root, 'a')), mode(join(root, 'a/b'))], [0o700, 0o700]);
+  assert.deepEqual([mode(join(root, 'a/b/log')), mode(join(root, 'a/b/whole'))], [0o600, 0o600]);
+  remove();
+});
+
+test('appends go to the end, also after a truncation', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  const file = await files.openAppend('log', true);
+  await file.append(Uint8Array.of(1, 2, 3));
+  await file.append(Uint8Array.of(4));
+  await file.sync();
+  assert.equal(file.size, 4);
+  await file.truncate(2);
+  await file.append(Uint8Array.of(5));
+  await file.close();
+  const again = await files.openAppend('log', false);
+  assert.equal(again.size, 3);
+  await again.append(Uint8Array.of(6));
+  await again.close();
+  assert.deepEqual([...readFileSync(join(root, 'log'))], [1, 2, 5, 6]);
+  assert.deepEqual([...(await files.readAt('log', 1, 2))], [2, 5]);
+  assert.deepEqual([...(await files.readAt('log', 3, 9))], [6]);
+  assert.equal(await files.size('log'), 4);
+  remove();
+});
+
+test('a replaced file is the new one whole, and nothing else stays', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  await files.replace('f', Uint8Array.of(1));
+  async function* pieces() {
+    yield Uint8Array.of(2, 3);
+    yield Uint8Array.of(4);
+  }
+  await files.replace('f', pieces());
+  assert.deepEqual([...(await files.read('f'))], [2, 3, 4]);
+  async function* broken() {
+    yield Uint8Array.of(9);
+    throw new Error('no');
+  }
+  await assert.rejects(files.replace('f', broken()), /^Error: no$/);
+  assert.deepEqual([...(await files.read('f'))], [2, 3, 4]);
+  assert.deepEqual(readdirSync(root), ['f']);
+  remove();
+});
+
+test('missing things and existing ones are told apart', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  assert.deepEqual(await files.list('none'), []);
+  assert.equal(await files.exists('none'), false);
+  await assert.rejects(files.read('none'), { code: 'ENOENT' });
+  await assert.rejects(files.openAppend('none', false), { code: 'ENOENT' });
+  await assert.rejects(files.remove('none'), { code: 'ENOENT' });
+  await files.makeDir('d/e');
+  writeFileSync(join(root, 'd/f'), '');
+  assert.deepEqual(await files.list('d'), ['f']);
+  await assert.rejects(files.openAppend('d/f', true), { code: 'EEXIST' });
+  await files.removeDir('d/e');
+  assert.equal(await files.exists('d/e'), false);
+  remove();
+});
+
+test('nothing that was stored is on disk in clear', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  const options = testOptions(files, prng(1), { limits: { segmentRecords: 2 } });
+  await createTestStore(files, prng(2));
+  const store = await openEmbedded(options);
+  for (let i = 0; i < 5; i++) {
+    await store.transaction(async (tx) => {
+      await tx.notes.add(`payroll-secret-${i}`);
+      tx.record(activityInput(`act_secret_${i}`, { ringname: 'payroll-secret' }));
+    });
+    if (i === 3) await store.checkpoint();
+  }
+  await store.close();
+  const names = readdirSync(join(root, options.dir));
+  assert.deepEqual(names.map((name) => name.replace(/-.*/, '')).sort(), ['activity', 'activity', 'log', 'snapshot']);
+  for (const name of names) {
+    const bytes = readFileSync(join(root, options.dir, name));
+    for (const word of ['secret', 'notes', 'CREATE', 'SQLite', 'keyring', 'act_'])
+      assert.ok(!bytes.includes(word), name);
+  }
+  remove();
+});
+
+test('a store is made once', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  const { dir, keys } = testOptions(files, prng(1));
+  const create = () => createEmbedded({ files, dir, keys, random: (length) => prng(1).bytes(length), at: 0 });
+  await create();
+  await assert.rejects(create(), { code: 'refused' });
+  remove();
+});
+
+storeContract('embedded store on real files', async () => {
+  const place = temporary();
+  const files = nodeFiles(place.root);
+  await createTestStore(files, prng(1));
+  const store = await openEmbedded(testOptions(files, prng(2)));
+  const close = store.close.bind(store);
+  store.close = () => close().then(place.remove);
+  return store;
+});
