@@ -4,7 +4,7 @@ import { type ErrorCode, KmsError } from '../errors.ts';
 
 const faults = {
   'not-kms': ['invalid', 'not a kms file: it does not start with "kms-file"', 'check that this is the right file'],
-  'newer-version': [
+  'unknown-version': [
     'invalid',
     'the kms file has a format version that this program does not know',
     'use a newer version of kms',

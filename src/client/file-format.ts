@@ -36,7 +36,7 @@ export async function readPrelude(source: ByteSource): Promise<Prelude> {
     if (start.length === 0) throw fileFault('not-kms');
     const fixed = await body.take(3);
     const [version, high, low] = fixed;
-    if (version !== undefined && version !== fileVersion) throw fileFault(version === 0 ? 'not-kms' : 'newer-version');
+    if (version !== undefined && version !== fileVersion) throw fileFault('unknown-version');
     if (high === undefined || low === undefined) throw fileFault('cut-prelude');
     const length = (high << 8) | low;
     if (length === 0 || length > maxHeaderLength) throw fileFault('bad-header');
