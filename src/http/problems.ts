@@ -20,7 +20,7 @@ function problemOf(issue: Issue, value: unknown): string {
   if (value === undefined) return 'is required';
   switch (issue.code) {
     case 'invalid_type':
-      return issue.expected === 'int' || typeof value === issue.expected
+      return issue.expected === 'int' || (issue.expected === 'number' && typeof value === 'number')
         ? 'must be an integer'
         : `expected ${article(issue.expected)}, got ${kindOf(value)}`;
     case 'invalid_value':
