@@ -8,6 +8,7 @@ import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
 import { say } from './io.ts';
 import { answers, unixFetch } from './unix-fetch.ts';
+import { visible } from './visible.ts';
 
 export type Way = 'network' | 'socket' | 'in-process';
 
@@ -42,10 +43,15 @@ export async function openConnection(cli: Cli): Promise<Connection> {
   const data = dataDirectory(cli);
   const socketPath = join(data, 'kms.sock');
   if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
-  await mustBeInitialised(data);
+  await mustBeThere(data);
   const { openAppliance } = await import('../server/appliance.ts');
   const keyFile = cli.path('--key-file');
-  const appliance = await openAppliance({ data, ...(keyFile === undefined ? {} : { keyFile }) });
+  const appliance = await openAppliance({
+    data,
+    keyFile,
+    onNotice: ({ level, message }) =>
+      void (level !== 'info' && say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`)),
+  });
   return locally(
     cli,
     'in-process',
@@ -58,11 +64,14 @@ export function dataDirectory(cli: Cli): string {
   return resolve(cli.io.cwd, cli.text('--data') ?? 'kms-data');
 }
 
-async function mustBeInitialised(data: string): Promise<void> {
-  const directory = await stat(data).catch(() => undefined);
-  if (directory?.isDirectory()) return;
-  const what = directory ? 'is no directory' : 'does not exist';
-  throw new KmsError('unavailable', `nothing to talk to: the data directory ${data} ${what}`, {
+/** Says it before the server's code is loaded, and with all three ways in the hint. */
+async function mustBeThere(data: string): Promise<void> {
+  const found = await stat(data).then(
+    () => true,
+    () => false,
+  );
+  if (found) return;
+  throw new KmsError('unavailable', `nothing to talk to: the data directory ${data} does not exist`, {
     hint: 'make one with `kms init`, name another with --data DIR, or a server with --server URL',
   });
 }

@@ -74,9 +74,11 @@ export interface NewFile {
   discard(): Promise<void>;
 }
 
-/** Begins the file `path` in its own directory. Throws `refused` where there is something of that name already. */
-export async function newFile(path: string, mode: number): Promise<NewFile> {
-  if (await exists(path)) throw alreadyThere(path);
+const nameAnother = 'name another file or move that one away';
+
+/** Begins the file `path` in its own directory. Throws `refused` with `hint` where there is something of that name already. */
+export async function newFile(path: string, mode: number, hint = nameAnother): Promise<NewFile> {
+  if (await exists(path)) throw alreadyThere(path, hint);
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
   let handle: FileHandle;
   try {
@@ -90,7 +92,7 @@ export async function newFile(path: string, mode: number): Promise<NewFile> {
     async commit() {
       await handle.sync();
       await handle.close();
-      await nameIt(temporary, path);
+      await nameIt(temporary, path, hint);
       await syncDirectory(dirname(path));
     },
     async discard() {
@@ -101,15 +103,15 @@ export async function newFile(path: string, mode: number): Promise<NewFile> {
 }
 
 /** A link never replaces anything, unlike a rename; file systems without links get the rename. */
-async function nameIt(temporary: string, path: string): Promise<void> {
+async function nameIt(temporary: string, path: string, hint: string): Promise<void> {
   try {
     await link(temporary, path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
-    if (code === 'EEXIST') throw alreadyThere(path);
+    if (code === 'EEXIST') throw alreadyThere(path, hint);
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS' && code !== 'EMLINK')
       throw error;
-    if (await exists(path)) throw alreadyThere(path);
+    if (await exists(path)) throw alreadyThere(path, hint);
     await rename(temporary, path);
     return;
   }
@@ -126,10 +128,8 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-function alreadyThere(path: string): KmsError {
-  return new KmsError('refused', `${path} exists already and is not overwritten`, {
-    hint: 'name another file or move that one away',
-  });
+function alreadyThere(path: string, hint: string): KmsError {
+  return new KmsError('refused', `${path} exists already and is not overwritten`, { hint });
 }
 
 /** So that the name survives a loss of power; not every file system lets one ask. */

@@ -24,6 +24,11 @@ export async function printThing(cli: Cli, json: unknown, entries: readonly Pair
   await write(cli.io.stdout, `${pairs(shown).join('\n')}\n`);
 }
 
+/** Rows under each other. */
+export function printTable<T>(cli: Cli, rows: readonly T[], columns: readonly Column<T>[]): Promise<void> {
+  return write(cli.io.stdout, `${table(rows, columns, styleOf(cli)).join('\n')}\n`);
+}
+
 interface PageAnswer<T> {
   readonly data: readonly T[];
   readonly pagination: {
@@ -65,7 +70,7 @@ export async function printList<T, Input extends object>(
     : await allPages(method, input);
   if (cli.json) return printJson(cli, page);
   if (page.data.length === 0) return say(cli.io, empty);
-  await write(cli.io.stdout, `${table(page.data, columns, styleOf(cli)).join('\n')}\n`);
+  await printTable(cli, page.data, columns);
   const { nextCursor } = page.pagination;
   if (nextCursor !== undefined) await say(cli.io, `there is more: add --cursor ${visible(nextCursor)}`);
 }

@@ -59,7 +59,10 @@ function life(kms: GrammarCommand): void {
     .option('--url <BASE_URL>', 'the address under which clients reach the appliance')
     .option('--tls-cert <FILE>', 'the certificate chain for HTTPS, PEM')
     .option('--tls-key <FILE>', 'its private key, PEM')
-    .option('--behind-proxy', 'a proxy in front ends TLS: allow plain HTTP on any address');
+    .option('--behind-proxy', 'a proxy in front ends TLS: allow plain HTTP on any address')
+    .option('--host <NAME>', 'when initialising: answer requests for this host only', repeated)
+    .option('--body-limit <BYTES>', 'the largest body of a request (default: 1048576)')
+    .option('--log-level <LEVEL>', 'debug, info (default), warn, error or silent');
   kms.leaf(
     'status',
     'sealed or not, version, tenants, sizes; exit code 4 when sealed',

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
-import { fileError, type NewFile, newFile, readSmallText } from './files.ts';
+import { fileError, type NewFile, newFile, readSmallText, reasonOf } from './files.ts';
 import { say, write } from './io.ts';
 
 export type RingKind = 'rings' | 'asym';
@@ -48,7 +48,7 @@ export async function reserveKeyPlace(cli: Cli, kind: RingKind, ring: string): P
       throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
     });
   }
-  const file = await newFile(path, 0o600);
+  const file = await newFile(path, 0o600, 'move it away, or name another file with --private-key-out FILE');
   return { path, keep: (privateKey) => keep(cli, file, path, privateKey), release: () => file.discard() };
 }
 
@@ -63,8 +63,12 @@ async function keep(cli: Cli, file: NewFile, path: string, privateKey: string): 
   } catch (error) {
     if (!written) await file.discard();
     if (!written && !cli.json) await write(cli.io.stdout, pem);
-    const where = written ? `it is in ${file.temporary}` : 'it stands on stdout, and nowhere else: keep it';
-    throw fileError('write', path, error, `the ring is made and needs this private key; ${where}`);
+    const where = written
+      ? `it is in ${file.temporary}, move it to a safe place`
+      : 'it stands on stdout and nowhere else';
+    throw new KmsError('refused', `cannot keep the private key in ${path}: ${reasonOf(error)}`, {
+      hint: `the ring is made and needs it: ${where}`,
+    });
   }
   await say(cli.io, `the private key is in ${path}; nobody else has it, so keep a copy of it safe`);
 }

@@ -1,6 +1,6 @@
 // From arguments to exit code: builds the grammar, runs the command, and puts whatever goes wrong on one line of stderr.
 import { CommanderError } from 'commander';
-import { KmsError } from '../errors.ts';
+import { type ErrorCode, KmsError } from '../errors.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Session } from './grammar.ts';
 import { type Io, write } from './io.ts';
@@ -30,12 +30,24 @@ async function runCommand(session: Session): Promise<number> {
   return session.exitCode;
 }
 
+/** What to do, where the error does not say: an answer over the network carries no hint. */
+const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
+  unauthenticated: 'check the API key in --api-key-file or KMS_API_KEY',
+  forbidden: 'use an API key that has it',
+  quota: 'ask the operator for more room',
+  'not-found': 'check the name or id',
+  'rate-limited': 'wait and try again',
+  sealed: 'unseal it first',
+  internal: 'look into the log of the appliance',
+};
+
 async function report(io: Io, error: unknown): Promise<number> {
   if (io.signal.aborted) return exitCodes.interrupted;
   // Who reads our output has had enough of it (`| head`): no reason to complain.
   if (isSystemError(error) && error.code === 'EPIPE') return exitCodes.done;
   if (error instanceof KmsError) {
-    const hint = error.hint === undefined ? '' : `; ${error.hint}`;
+    const advice = error.hint ?? usualAdvice[error.code];
+    const hint = advice === undefined ? '' : `; ${advice}`;
     await write(io.stderr, `kms: ${visible(error.message + hint)}\n`);
     return exitCodeOf(error.code);
   }

@@ -1,7 +1,7 @@
 // `kms inspect`: what a file's header says, without a key. With an appliance in reach, also the ring's name.
 import { inspectFile } from '../../client/inspect.ts';
 import { openInput } from '../byte-files.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, given } from '../cli.ts';
 import { openConnection } from '../connect.ts';
 import { printThing } from '../output.ts';
 import { byteCount } from '../transfer.ts';
@@ -12,18 +12,29 @@ const patience = 5000;
 export async function run(cli: Cli): Promise<void> {
   const input = await openInput(cli, cli.arg(0));
   try {
-    const { hash, hasAsset, size, contentSize, ...rest } = await inspectFile(input.source);
+    const file = await inspectFile(input.source);
+    const { hash, hasAsset, assetId, assetVersion, size, contentSize, header } = file;
     const ring = await ringOf(cli, hash);
-    const json = { ...rest, hash, hasSignedAsset: hasAsset, size, contentSize, ...ring };
+    const asset = given({ hasSignedAsset: hasAsset, assetId, assetVersion });
+    const json = {
+      fileVersion: file.fileVersion,
+      version: file.version,
+      hash,
+      ...ring,
+      ...asset,
+      size,
+      contentSize,
+      header,
+    };
     await printThing(cli, json, [
-      ['file format', rest.fileVersion],
-      ['header version', rest.version],
+      ['file format', file.fileVersion],
+      ['header version', file.version],
       ['hash', hash],
       ['ring', ring.ringname ?? 'not known here'],
       ['ring id', ring.ringId],
       ['key', ring.keyId],
-      ['asset', rest.assetId ?? 'none'],
-      ['asset version', rest.assetVersion],
+      ['asset', assetId ?? 'none'],
+      ['asset version', assetVersion],
       ['size', `${size} bytes (${byteCount(size)})`],
       [
         'content',

@@ -1,0 +1,49 @@
+// `kms serve`: serves until it is asked to end, then finishes what is under way.
+import { type Cli, given } from '../cli.ts';
+import { dataDirectory } from '../connect.ts';
+import { printFirstKey } from '../first-key.ts';
+import { say } from '../io.ts';
+
+export async function run(cli: Cli): Promise<void> {
+  const { signal } = cli.io;
+  const hosts = cli.list('--host');
+  const options = given({
+    data: dataDirectory(cli),
+    keyFile: cli.path('--key-file'),
+    listen: cli.text('--listen'),
+    url: cli.text('--url'),
+    tlsCert: cli.path('--tls-cert'),
+    tlsKey: cli.path('--tls-key'),
+    behindProxy: cli.isOn('--behind-proxy'),
+    hosts: hosts.length > 0 ? hosts : undefined,
+    bodyLimit: cli.integer('--body-limit'),
+    logLevel: cli.text('--log-level'),
+  });
+  const { serve } = await import('../../server/serve.ts');
+  let isNew = false;
+  const serving = await serve({
+    ...options,
+    onInitialised: async (made) => {
+      isNew = true;
+      await printFirstKey(cli, made);
+    },
+  });
+  try {
+    await say(cli.io, `listening on ${serving.url}`);
+    if (isNew)
+      await say(
+        cli.io,
+        'next, in another terminal: `kms keyring create NAME`, then `kms encrypt --ring NAME -o OUT FILE`',
+      );
+    await aborted(signal);
+  } finally {
+    await serving.close();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

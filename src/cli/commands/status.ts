@@ -1,0 +1,83 @@
+// `kms status`: how the appliance is. Over the network only what its health check tells; on its own machine everything.
+
+import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
+import { KmsError } from '../../errors.ts';
+import type { ApplianceStatus } from '../../server/status.ts';
+import type { Cli } from '../cli.ts';
+import { type Connection, openConnection } from '../connect.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { say } from '../io.ts';
+import { type Pair, printJson, printTable, printThing } from '../output.ts';
+import { byteCount } from '../transfer.ts';
+import { visible } from '../visible.ts';
+
+export async function run(cli: Cli): Promise<number> {
+  try {
+    const connection = await openConnection(cli);
+    try {
+      if (connection.way === 'network') await showHealth(cli, connection);
+      else await showAll(cli, await read<ApplianceStatus>(connection, '/local/status'), connection);
+      return exitCodes.done;
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
+    await printThing(cli, { sealed: true, message: error.message }, [['sealed', 'yes']]);
+    await say(cli.io, visible(error.hint === undefined ? error.message : `${error.message}; ${error.hint}`));
+    return exitCodes.sealed;
+  }
+}
+
+async function showHealth(cli: Cli, connection: Connection): Promise<void> {
+  const ready = await read<Record<string, unknown>>(connection, '/readyz');
+  const details = Object.entries(ready).map(
+    ([name, value]): Pair => [name, typeof value === 'string' ? value : JSON.stringify(value)],
+  );
+  await printThing(cli, { sealed: false, ...ready }, [['server', connection.baseUrl], ['sealed', 'no'], ...details]);
+}
+
+async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): Promise<void> {
+  if (cli.json) return printJson(cli, status);
+  await printThing(cli, status, [
+    ['sealed', status.sealed ? 'yes' : 'no'],
+    ['version', status.version],
+    ['server', way === 'socket' ? 'running' : 'not running'],
+    ['appliance', status.applianceId],
+    [
+      'master key',
+      `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
+    ],
+  ]);
+  await printTable(cli, status.tenants, [
+    { title: 'tenant', value: ({ name }) => name },
+    { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
+    { title: 'keyrings', value: ({ counts }) => counts.keyrings },
+    { title: 'accounts', value: ({ counts }) => counts.accounts },
+    { title: 'API keys', value: ({ counts }) => counts.apikeys },
+    { title: 'assets', value: ({ counts }) => counts.assets },
+    { title: 'activities', value: ({ store }) => store.activityCount },
+    { title: 'log', value: ({ store }) => byteCount(store.logBytes) },
+    { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes) },
+    { title: 'activity', value: ({ store }) => byteCount(store.activityBytes) },
+    {
+      title: 'checkpoint',
+      value: ({ store }) => (store.lastCheckpointAt ? new Date(store.lastCheckpointAt).toISOString() : 'none yet'),
+    },
+    { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
+  ]);
+}
+
+/** The body of a GET that is no part of the API. Its shape is the server's, which comes in the same executable or is only shown. */
+async function read<T>({ baseUrl, fetch }: Connection, path: string): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(new Request(baseUrl + path, { headers: { accept: 'application/json' } }));
+  } catch (cause) {
+    throw errorOfFailure(cause, baseUrl);
+  }
+  const body: unknown = await response.json().catch(() => undefined);
+  if (response.status !== 200 || typeof body !== 'object' || body === null)
+    throw errorOfAnswer(response, body, baseUrl);
+  return body as T;
+}

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import { typed } from './kms.ts';
+import { servedDesk } from './served.ts';
+
+interface Created {
+  readonly ring: { readonly id: string; readonly name: string; readonly publicKey: string; readonly activeKey: string };
+  readonly privateKey?: string;
+}
+
+test('create keeps the private key in its usual place, says where, and prints no secret', async () => {
+  await using d = await servedDesk();
+  const { code, stdout, stderr } = await d.kms('keyring create PayRoll --props {"a":1}');
+  const path = d.path('config', 'kms', 'rings', 'payroll.key');
+  assert.equal(code, 0);
+  assert.equal(stderr, `kms: the private key is in ${path}; nobody else has it, so keep a copy of it safe\n`);
+  assert.match(
+    stdout,
+    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\npublic key {2}\S+\nprops {7}\{"a":1\}\n/,
+  );
+  const pem = await readFile(path, 'utf8');
+  assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.equal((await stat(d.path('config', 'kms', 'rings'))).mode & 0o777, 0o700);
+  assert.equal(createPrivateKey(pem).asymmetricKeyType, 'x25519');
+  assert.ok(stdout.includes(createPublicKey(pem).export({ format: 'der', type: 'spki' }).toString('base64')));
+  assert.ok(!(stdout + stderr).includes(pem.split('\n')[1] ?? 'x'));
+});
+
+test('create with --json prints what the API answers', async () => {
+  await using d = await servedDesk();
+  const answer = await d.json<Created>('keyring create r --json --private-key-out r.pem');
+  assert.deepEqual(Object.keys(answer), ['ring', 'key', 'privateKey']);
+  const der = createPrivateKey(await readFile(d.path('r.pem'))).export({ format: 'der', type: 'pkcs8' });
+  assert.equal(answer.privateKey, der.toString('base64'));
+});
+
+test('create with a public key of ones own writes no private key', async () => {
+  await using d = await servedDesk();
+  const { publicKey } = generateKeyPairSync('x25519');
+  await writeFile(d.path('r.pub'), publicKey.export({ format: 'pem', type: 'spki' }));
+  const answer = await d.json<Created>('keyring create r --public-key r.pub --json');
+  assert.equal(answer.privateKey, undefined);
+  assert.equal(answer.ring.publicKey, publicKey.export({ format: 'der', type: 'spki' }).toString('base64'));
+  assert.deepEqual(await readdir(d.dir), ['kms-data', 'r.pub']);
+});
+
+test('no ring is made whose private key could not be kept', async () => {
+  await using d = await servedDesk();
+  await writeFile(d.path('taken.pem'), 'mine');
+  await mkdir(d.path('config', 'kms', 'rings'), { recursive: true });
+  await writeFile(d.path('config', 'kms', 'rings', 'old.key'), 'mine');
+  const advice = 'move it away, or name another file with --private-key-out FILE';
+  for (const [line, message] of [
+    [
+      'keyring create r --private-key-out taken.pem',
+      `${d.path('taken.pem')} exists already and is not overwritten; ${advice}`,
+    ],
+    ['keyring create OLD', `${d.path('config/kms/rings/old.key')} exists already and is not overwritten; ${advice}`],
+    [
+      'keyring create r --private-key-out no/r.pem',
+      `cannot write ${d.path('no/r.pem')}: there is no such file or directory`,
+    ],
+    [
+      'asym create r --private-key-out taken.pem',
+      `${d.path('taken.pem')} exists already and is not overwritten; ${advice}`,
+    ],
+  ] as const) {
+    const { code, stdout, stderr } = await d.kms(line);
+    assert.deepEqual([code, stdout, stderr], [1, '', `kms: ${message}\n`], line);
+  }
+  assert.equal(await readFile(d.path('taken.pem'), 'utf8'), 'mine');
+  assert.deepEqual((await d.json<{ data: unknown[] }>('keyring list --json')).data, []);
+});
+
+test('a refused create leaves no file behind', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create r --json');
+  const { code, stdout, stderr } = await d.kms('keyring create R --private-key-out again.pem');
+  assert.deepEqual([code, stdout], [1, '']);
+  assert.match(stderr, /^kms: name: .*\n$/);
+  assert.deepEqual((await readdir(d.dir)).sort(), ['config', 'kms-data']);
+});
+
+test('a private key whose place is taken in the meantime is not lost', async () => {
+  await using d = await servedDesk();
+  await mkdir(d.path('keys'));
+  const appliance = d.appliance;
+  const original = appliance.app.fetch.bind(appliance.app);
+  // The name is taken between the look and the writing.
+  appliance.app.fetch = async (request, env, context) => {
+    if (request.url.endsWith('/ks/keyrings')) await writeFile(d.path('keys', 'r.pem'), 'mine');
+    return original(request, env, context);
+  };
+  const { code, stderr } = await d.kms('keyring create r --private-key-out keys/r.pem');
+  assert.equal(code, 1);
+  assert.equal(await readFile(d.path('keys', 'r.pem'), 'utf8'), 'mine');
+  const [kept] = (await readdir(d.path('keys'))).filter((name) => name !== 'r.pem');
+  assert.ok(kept && stderr.includes(kept), stderr);
+  assert.equal(createPrivateKey(await readFile(d.path('keys', kept))).asymmetricKeyType, 'x25519');
+});
+
+for (const [name, text] of [
+  [
+    'an RSA key',
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+  ],
+  ['a private key', generateKeyPairSync('x25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()],
+  ['a low-order point', Buffer.alloc(32).toString('base64')],
+  ['nothing', ''],
+  ['binary', '\0\x01\x02'],
+] as const) {
+  test(`a public key file that holds ${name} is refused`, async () => {
+    await using d = await servedDesk();
+    await writeFile(d.path('r.pub'), text);
+    const { code, stdout, stderr } = await d.kms('keyring create r --public-key r.pub');
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [
+        1,
+        '',
+        `kms: ${d.path('r.pub')} holds no X25519 public key that can be used; expected PEM, base64 of SPKI DER, or base64 of the 32 bytes\n`,
+      ],
+    );
+  });
+}
+
+for (const name of ['../evil', '.hidden', 'a/b', '', 'x'.repeat(129), 'é']) {
+  test(`a name that is none makes no path: "${name.slice(0, 20)}"`, async () => {
+    await using d = await servedDesk();
+    const { code, stdout, stderr } = await d.kms(['keyring', 'create', name]);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^kms: ".*" cannot name a ring; .*\n$/);
+    assert.deepEqual(await readdir(d.dir), ['kms-data']);
+  });
+}
+
+test('list, show, keys, rotate, config, delete and restore', async () => {
+  await using d = await servedDesk();
+  assert.deepEqual(await d.kms('keyring list').then(({ code, stdout, stderr }) => [code, stdout, stderr]), [
+    0,
+    '',
+    'kms: no keyrings yet: make one with `kms keyring create NAME`\n',
+  ]);
+  const { ring } = await d.json<Created>('keyring create Payroll --json');
+  assert.equal(
+    (await d.kms('keyring list')).stdout,
+    `NAME     ID                               ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
+  );
+  assert.deepEqual(await d.json('keyring show payroll --json'), await d.json(`keyring show --id ${ring.id} --json`));
+  const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');
+  assert.equal(
+    (await d.kms('keyring keys payroll')).stdout,
+    `ID                              TYPE    PROPS\n${ring.activeKey}  aes256  {}\n${key.id}  aes256  {}\n`,
+  );
+  assert.equal(
+    (await d.kms('keyring config payroll')).stdout,
+    'encrypts per key   4294967296\nprops              {}\nprops of new keys  {}\n',
+  );
+  assert.equal(
+    (await d.kms('keyring config payroll --max-encrypt-count 7 --key-props {"b":2}')).stdout,
+    'encrypts per key   7\nprops              {}\nprops of new keys  {"b":2}\n',
+  );
+  assert.deepEqual(
+    [(await d.kms('keyring delete payroll --yes')).stdout, (await d.kms('keyring show payroll')).code],
+    [`payroll is deleted; for 30 days \`kms keyring restore ${ring.id}\` brings it back\n`, 1],
+  );
+  assert.equal((await d.kms(`keyring restore ${ring.id}`)).code, 0);
+  assert.equal((await d.kms('keyring show payroll')).code, 0);
+});
+
+test('pages: all as one, or one by one', async () => {
+  await using d = await servedDesk();
+  for (const name of ['a', 'b', 'c']) await d.json(`keyring create ${name} --json`);
+  interface Page {
+    readonly data: readonly { readonly name: string }[];
+    readonly pagination: {
+      readonly limit: number;
+      readonly count: number;
+      readonly hasMore: boolean;
+      readonly nextCursor?: string;
+    };
+  }
+  const all = await d.json<Page>('keyring list --json');
+  assert.deepEqual(
+    [all.data.map(({ name }) => name), all.pagination],
+    [['a', 'b', 'c'], { limit: 1000, count: 3, hasMore: false }],
+  );
+  const first = await d.json<Page>('keyring list --json --limit 2');
+  assert.deepEqual(
+    first.data.map(({ name }) => name),
+    ['a', 'b'],
+  );
+  const second = await d.json<Page>(`keyring list --json --limit 2 --cursor ${first.pagination.nextCursor}`);
+  assert.deepEqual([second.data.map(({ name }) => name), second.pagination.hasMore], [['c'], false]);
+  const shown = await d.kms('keyring list --limit 2');
+  assert.match(shown.stderr, /^kms: there is more: add --cursor \S+\n$/);
+  assert.match((await d.kms('keyring list --cursor nonsense')).stderr, /^kms: .*cursor.*\n$/);
+});
+
+test('deleting asks on a terminal, and no is no', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create r --json');
+  const tty = { stdin: true, stdout: true, stderr: true };
+  const question =
+    'This deletes the keyring r: what it encrypted cannot be decrypted until it is restored, and after 30 days never. Go on? [y/N] ';
+  for (const answer of ['n\n', '\n', 'no\n', 'maybe\n']) {
+    const { code, stdout, stderr } = await d.kms('keyring delete r', { tty, stdin: typed(answer) });
+    assert.deepEqual([code, stdout, stderr], [1, '', `${question}kms: not confirmed; nothing was done\n`], answer);
+  }
+  const { code, stderr } = await d.kms('keyring delete r', { tty, stdin: typed('y\n') });
+  assert.deepEqual([code, stderr], [0, question]);
+});
+
+test('without a terminal it takes --yes, from the environment too', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create r --json');
+  assert.equal((await d.kms('keyring delete r')).code, 2);
+  assert.equal((await d.kms('keyring delete r', { env: { KMS_YES: '0' } })).code, 2);
+  assert.equal((await d.kms('keyring delete r', { env: { KMS_YES: '1' } })).code, 0);
+});
+
+test('nothing that a server says can play with the terminal', async () => {
+  await using d = await servedDesk();
+  const props = JSON.stringify({ a: '\x1b[2J\u202e' });
+  await d.json(['keyring', 'create', 'r', '--json', '--props', props]);
+  const { stdout } = await d.kms('keyring show r', { tty: { stdout: true } });
+  assert.ok(stdout.includes('{"a":"\\u001b[2J\\u202e"}'), stdout);
+  assert.match(stdout, /^[\x20-\x7e\n]*$/);
+});
+
+test('asym: create, rotate, show-key', async () => {
+  await using d = await servedDesk();
+  const created = await d.json<Created & { key: { id: string } }>('asym create Partners --json');
+  assert.match(
+    await readFile(d.path('config', 'kms', 'asym', 'partners.key'), 'utf8'),
+    /^-----BEGIN PRIVATE KEY-----\n/,
+  );
+  const { key } = await d.json<{ key: { id: string } }>('asym rotate partners --json');
+  assert.notEqual(key.id, created.key.id);
+  const shown = await d.kms(`asym show-key partners ${created.key.id}`);
+  assert.match(
+    shown.stdout,
+    new RegExp(`^id {11}${created.key.id}\ntype {9}AES256\nprops {8}\\{\\}\nwrapped key {2}\\S+\n$`),
+  );
+  assert.deepEqual(await d.json(`asym show-key partners ${key.id} --json`), key);
+});
