@@ -5,11 +5,12 @@ import { purgeExpired } from '../core/keyring-deletion.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { Logger, Readiness } from '../http/deps.ts';
 import type { Seal } from '../seal/seal.ts';
-import { takeLock } from '../store/lock.ts';
+import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
 import { isExposed } from './key-place.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
+import { type PeopleSettings, servedPeople } from './people.ts';
 import { sqlWasm } from './runtime.ts';
 import { openSealFile } from './seal-file.ts';
 import { type ApplianceStatus, applianceStatus } from './status.ts';
@@ -28,6 +29,7 @@ export interface OpenOptions {
   readonly onNotice?: (notice: Notice) => void;
   /** Bytes of a request's body. */
   readonly bodyLimit?: number;
+  readonly people?: PeopleSettings;
 }
 
 export interface Appliance {
@@ -50,7 +52,7 @@ export async function openAppliance(options: OpenOptions): Promise<Appliance> {
     for (let close = open.pop(); close; close = open.pop()) await close();
   };
   try {
-    const lock = await takeLock(data);
+    const lock = lockDirectory(data);
     open.push(() => lock.release());
     const { seal, place } = await openSealFile(data, options.keyFile);
     open.push(() => seal.wipe());
@@ -97,6 +99,8 @@ function assemble(
   const { logger = silentLogger, baseUrl = () => 'http://kms.local', bodyLimit, onNotice } = options;
   const world = systemWorld();
   const status = (): Promise<ApplianceStatus> => applianceStatus(seal, system, tenants);
+  const { people, close: closePeople } = servedPeople(world, options.people);
+  open.push(closePeople);
   const app = createApp({
     tenants,
     world,
@@ -105,6 +109,7 @@ function assemble(
       return baseUrl();
     },
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
+    people,
     ready: () => readiness(system, tenants),
     localRoutes: [{ method: 'GET', path: '/local/status', handle: status }],
   });

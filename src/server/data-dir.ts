@@ -2,16 +2,16 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
+import { lockFile, pidFile } from '../store/lock.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
 
 export const sealFile = 'kms.seal';
 /** There while an `init` is under way: without a seal beside it, everything else in the directory is of no use to anybody. */
 export const initMark = 'kms.init';
-export const lockFile = 'kms.lock';
 export const socketFile = 'kms.sock';
 
 /** Names that an empty directory may have: a file system of its own brings the first, a start that went no further the others. */
-const harmless = ['lost+found', lockFile, socketFile];
+const harmless = ['lost+found', lockFile, pidFile, socketFile];
 
 export type DataDirState =
   | 'missing'

@@ -9,7 +9,7 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { secretLength } from '../seal/key-file.ts';
 import { createSeal, type Seal } from '../seal/seal.ts';
-import { takeLock } from '../store/lock.ts';
+import { lockDirectory, lockFile } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile } from './data-dir.ts';
 import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
@@ -46,16 +46,16 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
   await refuseUnlessNew(data);
   const made = await makeDirectory(data);
   try {
-    const lock = await takeLock(data);
+    const lock = lockDirectory(data);
     try {
       await refuseUnlessNew(data);
       return await fill(data, options);
     } finally {
-      await lock.release();
+      lock.release();
     }
   } catch (error) {
-    // Only an empty directory goes.
-    if (made) await rmdir(data).catch(() => {});
+    // Only a directory without anything but the lock goes.
+    if (made) await removeEmpty(data);
     throw fileTrouble(error, data);
   }
 }
@@ -131,6 +131,12 @@ async function makeStores(
     .transaction(({ tenants }) => tenants.insert({ ...tenant, dir, limits: {}, createdAt: now, updatedAt: now }))
     .finally(() => system.close());
   return { tenant, accountId: first.account.id, apiKey: first.apiKey };
+}
+
+async function removeEmpty(data: string): Promise<void> {
+  if ((await dataDirState(data).catch(() => 'missing')) !== 'empty') return;
+  await rm(inDir(data, lockFile), { force: true });
+  await rmdir(data).catch(() => {});
 }
 
 /** What an earlier try left. There is no seal, so that no key to it exists. */

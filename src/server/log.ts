@@ -10,8 +10,14 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 /** Names of fields whose values are never written, at the top and one level down. */
 const secretFields = ['authorization', 'key', 'privateKey', 'password', 'token', 'accessToken', 'secret'];
 
+export interface ServerLog {
+  readonly logger: Logger;
+  /** Writes out what is still held back. */
+  flush(): void;
+}
+
 /** `level` wins over KMS_LOG_LEVEL; without both it is `info`. `write` takes the lines in tests. */
-export function createLogger(level?: string, write?: (line: string) => void): Logger {
+export function createLog(level?: string, write?: (line: string) => void): ServerLog {
   const chosen = level ?? environment('KMS_LOG_LEVEL') ?? 'info';
   if (!levels.includes(chosen)) {
     throw new KmsError('usage', `log level: expected one of ${levels.join(', ')}, got "${chosen}"`);
@@ -24,7 +30,12 @@ export function createLogger(level?: string, write?: (line: string) => void): Lo
     redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
     serializers: { err: describeError, error: describeError },
   };
-  return write ? pino(options, { write }) : pino(options, pino.destination({ fd: 2, sync: true }));
+  if (write) return { logger: pino(options, { write }), flush: () => {} };
+  // Lines are written some at a time: one write a request would cost as much as the request.
+  const stderr = pino.destination({ fd: 2, sync: false, minLength: 16 * 1024, periodicFlush: 100 });
+  // A reader of stderr that went away is no reason to stop serving.
+  stderr.on('error', () => {});
+  return { logger: pino(options, stderr), flush: () => stderr.flushSync() };
 }
 
 function describeError(error: unknown): unknown {

@@ -10,7 +10,7 @@ import { dataDirState, inDir, socketFile } from './data-dir.ts';
 import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
 import { type Initialised, initAppliance } from './init.ts';
 import { type Listening, type ListenOptions, listening } from './listen.ts';
-import { createLogger, type Logger } from './log.ts';
+import { createLog, type Logger } from './log.ts';
 import type { Notice } from './notices.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
 import { systemCode } from './trouble.ts';
@@ -39,7 +39,7 @@ export interface Serving {
 export async function serve(options: ServeOptions): Promise<Serving> {
   const data = resolve(options.data);
   const where = await listening(options);
-  const logger = createLogger(options.logLevel);
+  const { logger, flush } = createLog(options.logLevel);
   const gate = new Gate();
   const network = networkServer(gate.fetch, where);
   await takePort(network, where);
@@ -49,6 +49,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const close = async (): Promise<void> => {
     await Promise.all([endServer(network), endServer(socket)]);
     await appliance?.close();
+    flush();
   };
   try {
     if ((await dataDirState(data)) !== 'whole') {
