@@ -32,7 +32,7 @@ export function createLog(level?: string, write?: (line: string) => void): Serve
   };
   if (write) return { logger: pino(options, { write }), flush: () => {} };
   // Lines are written some at a time: one write a request would cost as much as the request.
-  const stderr = pino.destination({ fd: 2, sync: false, minLength: 16 * 1024, periodicFlush: 100 });
+  const stderr = pino.destination({ fd: 2, sync: false, minLength: 8 * 1024, periodicFlush: 100 });
   // A reader of stderr that went away is no reason to stop serving.
   stderr.on('error', () => {});
   return { logger: pino(options, stderr), flush: () => stderr.flushSync() };
