@@ -8,6 +8,8 @@ import { assetEndpoints } from './endpoints/assets.ts';
 import { asymEndpoints } from './endpoints/asym.ts';
 import { encryptionEndpoints } from './endpoints/encryption.ts';
 import { keyringEndpoints } from './endpoints/keyrings.ts';
+import { loginEndpoints } from './endpoints/login.ts';
+import { userEndpoints } from './endpoints/users.ts';
 
 export const endpoints = [
   ...keyringEndpoints,
@@ -17,6 +19,8 @@ export const endpoints = [
   ...accountEndpoints,
   ...apikeyEndpoints,
   ...activityEndpoints,
+  ...userEndpoints,
+  ...loginEndpoints,
 ] as const;
 
 export type AnyEndpoint = (typeof endpoints)[number];

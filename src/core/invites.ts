@@ -16,10 +16,16 @@ import { addUser, type NewUserFields } from './users.ts';
 
 export type InviteFields = Omit<NewUserFields, 'displayName'>;
 
+export interface Invitation {
+  readonly loginUrl: string;
+  readonly user: User;
+  readonly expiresAt: number;
+}
+
 export async function inviteUser(
   ctx: Context,
   input: { readonly fields: InviteFields; readonly links: LinkSettings },
-): Promise<{ loginUrl: string }> {
+): Promise<Invitation> {
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = await tx.users.byUsername(fields.username);
@@ -27,7 +33,7 @@ export async function inviteUser(
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
-  return { loginUrl: linkTo('invite', token, links) };
+  return { loginUrl: linkTo('invite', token, links), user: userOf(user), expiresAt };
 }
 
 /** What the invite says replaces what the one before said. */

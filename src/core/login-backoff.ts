@@ -12,9 +12,16 @@ export interface LoginTry {
   abandoned(): void;
 }
 
+export interface LoginAttempt {
+  /** Nothing is counted across tenants. */
+  readonly tenant: string;
+  readonly name: string;
+  readonly address: string;
+}
+
 export interface LoginBackoff {
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
-  begin(name: string, address: string): Promise<LoginTry>;
+  begin(attempt: LoginAttempt): Promise<LoginTry>;
 }
 
 export interface BackoffOptions {
@@ -69,10 +76,10 @@ export function loginBackoff({ now, remembered = 20_000, waiting = 1_000 }: Back
   }
 
   return {
-    async begin(name, address) {
+    async begin({ tenant, name, address }) {
       // Hashed, so that what is remembered of a name doesn't grow with it.
-      const nameKey = hashSecret(withoutCase(name));
-      const addressKey = networkOf(address);
+      const nameKey = `${tenant} ${hashSecret(withoutCase(name))}`;
+      const addressKey = `${tenant} ${networkOf(address)}`;
       for (;;) {
         const counters = [
           counter('pair', `${nameKey} ${addressKey}`),

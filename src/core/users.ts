@@ -4,7 +4,7 @@ import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { missingFlag } from './authorize.ts';
-import type { Context } from './context.ts';
+import type { Caller, Context } from './context.ts';
 import type { JsonObject } from './json.ts';
 import { mapPage } from './pages.ts';
 import { needRoom } from './quotas.ts';
@@ -119,9 +119,9 @@ export async function deleteUser(
 }
 
 /** Whether the reference stands for the caller itself: reading and changing oneself needs no flag. */
-export async function refersToSelf({ tx, caller }: Context, ref: UserRef): Promise<boolean> {
+export async function refersToSelf(tables: Pick<Tables, 'users'>, caller: Caller, ref: UserRef): Promise<boolean> {
   if (caller.kind !== 'user') return false;
-  const user = await lookUp(tx, ref);
+  const user = await lookUp(tables, ref);
   return user !== undefined && isSelf(caller, user);
 }
 

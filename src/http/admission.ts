@@ -1,10 +1,11 @@
 // Who a request comes from and whether it may go on: credential, ring and flag, in that order. The same decision serves the
 // look before a transaction and the transaction itself.
-import type { Endpoint, RingSource } from '../api/endpoint.ts';
+import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject } from '../core/authorize.ts';
 import type { Caller } from '../core/context.ts';
 import { authenticate, localCaller } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
+import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import { bearerToken } from './bearer.ts';
@@ -39,9 +40,10 @@ export function credentialOf(c: AppContext): Credential | undefined {
 export async function identify(
   tables: Tables,
   credential: Credential,
+  now: number,
 ): Promise<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
   if (credential === 'local') return { caller: localCaller, usable: true };
-  return authenticate(tables, credential.token);
+  return authenticate(tables, credential.token, now);
 }
 
 /** Undefined when the credential is nobody's. */
@@ -51,8 +53,9 @@ export async function admit(
   tables: Tables,
   credential: Credential,
   raw: RawInput,
+  now: number,
 ): Promise<Admission | undefined> {
-  const found = await identify(tables, credential);
+  const found = await identify(tables, credential, now);
   if (!found) return undefined;
   const { caller } = found;
   const { access } = endpoint;
@@ -68,7 +71,15 @@ export async function admit(
   }
   if (!found.usable) return { caller, ringname, refusal: unknownCredential };
   const refusal = access.kind === 'flag' ? refusalOf(caller, access.action, subject) : undefined;
-  return refusal ? { caller, ringname, refusal } : { caller, ringname };
+  if (!refusal || (await isAboutSelf(access, tables, caller, raw))) return { caller, ringname };
+  return { caller, ringname, refusal };
+}
+
+/** Whether the request is about the user who makes it, at an endpoint that lets one do it to oneself. */
+async function isAboutSelf(access: Access, tables: Tables, caller: Caller, raw: RawInput): Promise<boolean> {
+  if (access.kind !== 'flag' || access.orSelf === undefined) return false;
+  const text = raw.params[access.orSelf] ?? '';
+  return refersToSelf(tables, caller, { text, is: raw.query.email === 'true' ? 'email' : 'username' });
 }
 
 function refusalOf(caller: Caller, action: string, subject: RingSubject | undefined): KmsError | undefined {

@@ -3,10 +3,13 @@
 import type { Context as HonoContext } from 'hono';
 import type { Tenant, World } from '../core/context.ts';
 import type { Store } from '../store/port.ts';
+import type { PeopleDeps } from './people.ts';
 
 export interface TenantHandle {
   readonly tenant: Tenant;
   readonly store: Store;
+  /** Where people reach this tenant, without a slash at the end, where that is not the appliance's own address. */
+  readonly baseUrl?: string;
 }
 
 /** The tenants that are being served. Names and hosts are in lower case. */
@@ -56,6 +59,8 @@ export interface AppDeps {
   readonly logger: Logger;
   /** Bytes; 1 MiB when absent. */
   readonly bodyLimit?: number;
+  /** What logins, invites and password resets need. */
+  readonly people: PeopleDeps;
   ready(): Readiness;
   /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
   sealed?(): boolean;

@@ -96,7 +96,7 @@ export function serveEndpoint(
 
   async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
     const { handle, credential, raw } = exchange;
-    const admission = credential && (await admit(endpoint, handle, tx, credential, raw));
+    const admission = credential && (await admit(endpoint, handle, tx, credential, raw, world.now()));
     if (!admission) return { outcome: refused(unknownCredential), action };
     const { caller, ringname, refusal } = admission;
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, caller);
@@ -151,7 +151,9 @@ export function serveEndpoint(
     if (checked.error || !route.prepare) return;
     if (!isPublic) {
       if (!credential) return;
-      const admission = await handle.store.peek((tables) => admit(endpoint, handle, tables, credential, raw));
+      const admission = await handle.store.peek((tables) =>
+        admit(endpoint, handle, tables, credential, raw, world.now()),
+      );
       if (!admission || admission.refusal) return;
     }
     try {

@@ -8,6 +8,8 @@ import { assetRoutes } from './routes/assets.ts';
 import { asymRoutes } from './routes/asym.ts';
 import { encryptionRoutes } from './routes/encryption.ts';
 import { keyringRoutes } from './routes/keyrings.ts';
+import { loginRoutes } from './routes/login.ts';
+import { userRoutes } from './routes/users.ts';
 
 export const routes: RoutesOf<EndpointId> = {
   ...keyringRoutes,
@@ -17,4 +19,6 @@ export const routes: RoutesOf<EndpointId> = {
   ...accountRoutes,
   ...apikeyRoutes,
   ...activityRoutes,
+  ...userRoutes,
+  ...loginRoutes,
 };

@@ -27,7 +27,7 @@ export function tenantOf({ tenants }: AppDeps, c: AppContext): TenantHandle {
   return handle;
 }
 
-function localTenant(tenants: TenantDirectory, wanted: string | undefined): TenantHandle {
+export function localTenant(tenants: TenantDirectory, wanted: string | undefined): TenantHandle {
   const names = tenants.names();
   const name = wanted ?? (names.length === 1 ? names[0] : undefined);
   const handle = name === undefined ? undefined : tenants.byName(name.toLowerCase());

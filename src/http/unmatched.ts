@@ -43,7 +43,7 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
       const { store } = tenantOf(deps, c);
       if (!credential) return { outcome, action: 'none' };
       const keyid = await store.transaction(async (tx) => {
-        const found = await identify(tx, credential);
+        const found = await identify(tx, credential, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
         const id = world.newId('act');

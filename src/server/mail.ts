@@ -1,6 +1,6 @@
 // Sends mail over SMTP, where the operator has set it up. The connection is encrypted unless the address says otherwise or the
 // server is this very machine, because what is sent lets people in.
-import { createTransport } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Mailer } from '../core/user-mails.ts';
 import { KmsError } from '../errors.ts';
 
@@ -53,8 +53,25 @@ function decoded(part: string, wrong: (hint: string) => KmsError): string {
 const patience = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
 
 export function smtpMailer(settings: MailSettings): Mailer {
-  const { host, port, tls, user, password, from, ca } = settings;
-  const transport = createTransport({
+  const { host, port, from } = settings;
+  let transport: Promise<Transporter> | undefined;
+  return {
+    async send({ to, subject, text }) {
+      transport ??= connection(settings);
+      try {
+        // As an object: an address is one address, never a list of them.
+        await (await transport).sendMail({ from, to: { name: '', address: to }, subject, text });
+      } catch (cause) {
+        throw new KmsError('unavailable', `the mail server ${host}:${port} did not take a mail${reason(cause)}`);
+      }
+    },
+  };
+}
+
+/** The library is loaded with the first mail. */
+async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
     host,
     port,
     secure: tls === 'implicit',
@@ -67,16 +84,6 @@ export function smtpMailer(settings: MailSettings): Mailer {
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  return {
-    async send({ to, subject, text }) {
-      try {
-        // As an object: an address is one address, never a list of them.
-        await transport.sendMail({ from, to: { name: '', address: to }, subject, text });
-      } catch (cause) {
-        throw new KmsError('unavailable', `the mail server ${host}:${port} did not take a mail${reason(cause)}`);
-      }
-    },
-  };
 }
 
 /** The kind of failure alone: the server's words may repeat an address, or the mail. */

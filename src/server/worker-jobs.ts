@@ -17,7 +17,12 @@ export interface CheckpointWork {
   readonly job: CheckpointJob;
 }
 
-export type Work = CheckpointWork;
+/** Hashes passwords until it is told to end: see password-worker.ts. */
+export interface PasswordWork {
+  readonly kind: 'passwords';
+}
+
+export type Work = CheckpointWork | PasswordWork;
 
 export type WorkAnswer =
   | { readonly ok: true; readonly result: CheckpointResult }

@@ -5,22 +5,28 @@ import { KmsError } from '../errors.ts';
 import { type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import type { StoreKeys } from '../store/store-keys.ts';
-import type { KeysAsData, Work, WorkAnswer } from './worker-jobs.ts';
+import { servePasswords } from './password-worker.ts';
+import type { CheckpointWork, KeysAsData, Work, WorkAnswer } from './worker-jobs.ts';
 
 // Cast: whoever starts this thread sends nothing else.
-void run(workerData as Work).then(
-  (result) => answer({ ok: true, result }),
-  (error: unknown) =>
-    answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
-);
+run(workerData as Work);
 
-function run(work: Work): Promise<CheckpointResult> {
+function run(work: Work): void {
   switch (work.kind) {
-    case 'checkpoint': {
-      const { root, wasm, job } = work;
-      return writeCheckpoint({ files: nodeFiles(root), keys: storeKeys(work.keys), wasm, random: systemRandom }, job);
-    }
+    case 'checkpoint':
+      void checkpoint(work).then(
+        (result) => answer({ ok: true, result }),
+        (error: unknown) =>
+          answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
+      );
+      break;
+    case 'passwords':
+      if (parentPort) servePasswords(parentPort);
   }
+}
+
+function checkpoint({ root, wasm, job, keys }: CheckpointWork): Promise<CheckpointResult> {
+  return writeCheckpoint({ files: nodeFiles(root), keys: storeKeys(keys), wasm, random: systemRandom }, job);
 }
 
 function storeKeys({ epoch: current, held }: KeysAsData): StoreKeys {

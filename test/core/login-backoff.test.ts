@@ -5,7 +5,10 @@ import { KmsError } from '../../src/errors.ts';
 
 function setUp(options: { remembered?: number; waiting?: number } = {}) {
   const clock = { now: 1_000_000 };
-  const backoff = loginBackoff({ now: () => clock.now, ...options });
+  const inTenants = loginBackoff({ now: () => clock.now, ...options });
+  const backoff = {
+    begin: (name: string, address: string, tenant = 'tenant_a') => inTenants.begin({ tenant, name, address }),
+  };
   const fail = async (name = 'ada', address = '192.0.2.1') => (await backoff.begin(name, address)).failed();
   const refused = async (name = 'ada', address = '192.0.2.1'): Promise<number> => {
     try {
@@ -153,4 +156,11 @@ test('memory is bounded: the longest untouched is forgotten', async () => {
   assert.equal(await refused('ada', '192.0.2.1'), 1);
   for (let i = 0; i < 20; i++) await fail(`other${i}`, `203.0.113.${i}`);
   assert.equal(await refused('ada', '192.0.2.1'), 0);
+});
+
+test('nothing is counted across tenants', async () => {
+  const { backoff, fail, refused } = setUp();
+  for (let i = 0; i < 50; i++) await fail(`user${i % 10}`, '192.0.2.1');
+  assert.equal(await refused('user1', '192.0.2.1'), 1);
+  (await backoff.begin('user1', '192.0.2.1', 'tenant_b')).failed();
 });

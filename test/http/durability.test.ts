@@ -5,9 +5,11 @@ import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { AppDeps } from '../../src/http/deps.ts';
+import { peopleDeps } from '../../src/http/people.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
 import type { Store } from '../../src/store/port.ts';
 import { testAppliance } from '../support/appliance.ts';
+import { pretendHasher } from '../support/pretend-hasher.ts';
 
 async function withStore(change: (store: Store) => Partial<Store>) {
   const a = await testAppliance();
@@ -22,6 +24,7 @@ async function withStore(change: (store: Store) => Partial<Store>) {
     tenants: tenantDirectory([{ handle: { tenant: seat.handle.tenant, store }, hosts: ['*'] }]),
     world: a.world,
     baseUrl: '',
+    people: peopleDeps(a.world, { hasher: pretendHasher }),
     logger: { info: line, warn: line, error: line },
     ready: () => ({ ok: true }),
   };

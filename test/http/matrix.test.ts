@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { newApiKeySecret } from '../../src/crypto/api-key.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
-import { grantingFlags, type Sample, sampled, urlOf } from './samples.ts';
+import { grantingFlags, logIn, type Sample, sampled, urlOf } from './samples.ts';
 
 type Sampled = (typeof sampled)[number];
 
@@ -53,7 +53,7 @@ for (const each of guarded) {
       isRefused(await send(a, each, sample, null, header));
     }
     assert.equal((await a.activity()).length, before);
-    assert.equal((await send(a, each, sample, a.root.key)).status, 200, 'the sample itself is good');
+    assert.equal((await send(a, each, sample, sample.key ?? a.root.key)).status, 200, 'the sample itself is good');
   });
 
   test(`${endpoint.id}: a disabled key is 401 and recorded`, async () => {
@@ -64,6 +64,23 @@ for (const each of guarded) {
     isRefused(await send(a, each, sample, key));
     const [last] = await a.activity();
     assert.deepEqual([last?.keyid, last?.action, last?.validAction, last?.status], [keyid, action, false, 401]);
+  });
+
+  test(`${endpoint.id}: an access token that expired or ended is 401 and recorded`, async () => {
+    const a = await testAppliance();
+    const sample = await make(a);
+    const { user, accessToken } = await logIn(a, { '*': true });
+    const isRecorded = async () => {
+      const [last] = await a.activity();
+      assert.deepEqual([last?.keyid, last?.action, last?.validAction, last?.status], [user.id, action, false, 401]);
+    };
+    a.advance(3_600_000);
+    isRefused(await send(a, each, sample, accessToken));
+    await isRecorded();
+    a.advance(-3_600_000);
+    assert.equal((await a.call('POST', '/auth/basic/logout', undefined, { key: accessToken })).status, 200);
+    isRefused(await send(a, each, sample, accessToken));
+    await isRecorded();
   });
 }
 
@@ -115,6 +132,18 @@ for (const each of flagged) {
       assert.deepEqual([last?.action, last?.validAction, last?.status], [action, true, 200]);
       if (access.ring) assert.equal(last?.ringname, sample.ring);
     }
+  });
+
+  test(`${endpoint.id}: an access token acts with the flags that its user has now`, async () => {
+    const a = await testAppliance();
+    const sample = await make(a);
+    const [flag = ''] = grantingFlags(access, sample.ring);
+    const { user, accessToken } = await logIn(a);
+    assert.equal((await send(a, each, sample, accessToken)).status, 403);
+    await a.call('PATCH', `/auth/users/${user.username}`, { flags: { [flag]: true } });
+    assert.equal((await send(a, each, sample, accessToken)).status, 200);
+    const [last] = (await a.activity()).filter((record) => record.keyid === user.id);
+    assert.deepEqual([last?.action, last?.validAction, last?.status], [action, true, 200]);
   });
 
   test(`${endpoint.id}: a flag set to false grants nothing`, async () => {

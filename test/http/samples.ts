@@ -10,6 +10,8 @@ export interface Sample {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, unknown>>;
+  /** The credential that it takes where an API key does not do. */
+  readonly key?: string;
   /** The ring that the flag names, in lower case. */
   readonly ring?: string;
 }
@@ -33,6 +35,32 @@ const encrypt = async (a: Appliance, asset?: object) => {
   const ring = await makeRing(a);
   return { ring, ...(await ok(a.call('POST', '/ks/encrypt', { ringname: ring.name, ...(asset && { asset }) }))) };
 };
+
+export const goodPassword = 'Correct-horse-7';
+const userFields = () => {
+  const username = freshName();
+  return { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace' };
+};
+const tokenIn = (url: string): string => new URL(url).searchParams.get('token') ?? '';
+
+export const makeUser = (a: Appliance, flags: Record<string, boolean> = {}) =>
+  ok(a.call('POST', '/auth/users', { ...userFields(), flags }));
+
+/** A new user's session. */
+export async function logIn(a: Appliance, flags: Record<string, boolean> = {}): Promise<AnyJson> {
+  const { user, password } = await makeUser(a, flags);
+  return ok(a.call('POST', '/auth/basic/login', { username: user.username, password }, { key: null }));
+}
+
+export async function inviteToken(a: Appliance, fields: object = userFields()): Promise<string> {
+  return tokenIn((await ok(a.call('POST', '/auth/user/invite', fields))).loginUrl);
+}
+
+export async function resetToken(a: Appliance, username?: string): Promise<string> {
+  const body = { username: username ?? (await makeUser(a)).user.username };
+  const local = { key: null, env: { local: true } };
+  return tokenIn((await ok(a.call('POST', '/local/reset-link', body, local))).resetUrl);
+}
 
 export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   createKeyring: async () => ({ body: { name: freshName(), algo: 'aes256', props: { a: 1 }, keyProps: {} } }),
@@ -164,6 +192,25 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     await a.call('GET', '/auth/apikey');
     return { params: { id: (await a.activity())[0]?.id ?? '' } };
   },
+  listUsers: async () => ({ query: { limit: '2' } }),
+  createUser: async () => ({ body: { ...userFields(), displayName: 'x', flags: { mine: false }, props: {} } }),
+  getUser: async (a) => ({ params: { username: (await makeUser(a)).user.email }, query: { email: 'true' } }),
+  updateUser: async (a) => ({
+    params: { username: (await makeUser(a)).user.username },
+    body: { email: `${freshName()}@example.org`, firstName: 'A', lastName: 'B', flags: {}, props: { n: 1 } },
+  }),
+  deleteUser: async (a) => ({ params: { username: (await makeUser(a)).user.id }, query: { id: 'true' } }),
+  inviteUser: async () => ({ body: { ...userFields(), flags: { mine: false }, props: {} } }),
+  validateInvite: async (a) => ({ query: { token: await inviteToken(a) } }),
+  completeInvite: async (a) => ({ body: { token: await inviteToken(a), password: goodPassword } }),
+  login: async (a) => {
+    const { user, password } = await makeUser(a);
+    return { body: { username: user.username, password } };
+  },
+  refreshSession: async (a) => ({ key: (await logIn(a)).accessToken }),
+  logout: async (a) => ({ key: (await logIn(a)).accessToken }),
+  startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
+  completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
 };
 
 /** Path and query of a sample. */

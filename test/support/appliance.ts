@@ -4,6 +4,7 @@ import { bootstrap } from '../../src/core/bootstrap.ts';
 import type { Limits, World } from '../../src/core/context.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import type { AppDeps, LocalRoute, Readiness, RequestEnv, TenantHandle } from '../../src/http/deps.ts';
+import { type PeopleOptions, peopleDeps } from '../../src/http/people.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
@@ -11,6 +12,7 @@ import type { ActivityRecord } from '../../src/store/port.ts';
 import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
+import { pretendHasher } from './pretend-hasher.ts';
 
 export interface ApplianceOptions {
   /** One tenant `default` that answers every host, when absent. */
@@ -19,6 +21,8 @@ export interface ApplianceOptions {
   readonly localRoutes?: readonly LocalRoute[];
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
+  /** Passwords are hashed by a pretence unless a hasher is given. */
+  readonly people?: Partial<PeopleOptions>;
 }
 
 /** An API key, and what made it. */
@@ -92,6 +96,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     tenants: tenantDirectory(tenants),
     world,
     baseUrl: 'http://kms.test',
+    people: peopleDeps(world, { hasher: pretendHasher, ...options.people }),
     logger: { info: line, warn: line, error: line },
     ready: options.ready ?? (() => ({ ok: true })),
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),

@@ -1,0 +1,10 @@
+// Stands for argon2 where a test is about something else: as strong as no password, and as fast.
+import { createHash } from 'node:crypto';
+import type { PasswordHasher } from '../../src/core/password-hasher.ts';
+
+const hashOf = (password: string): string => `pretended ${createHash('sha256').update(password).digest('hex')}`;
+
+export const pretendHasher: PasswordHasher = {
+  hash: async (password) => hashOf(password),
+  verify: async (stored, password) => stored === hashOf(password),
+};
