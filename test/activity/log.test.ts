@@ -207,6 +207,8 @@ describe('opening', () => {
       again.adopt(await worker.roll());
       await searching;
       assert.deepEqual(await seqs(again), down(1010, 1));
+      assert.deepEqual(await seqs(again, { keyids: ['apik_3'] }, 3), [1004, 997, 990]);
+      assert.equal((await again.find(testId(950)))?.seq, 950);
       assert.equal(again.tailLines().length, 110);
     }
   });

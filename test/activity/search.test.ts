@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import { containsJson } from '../../src/store/contains.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
-import { activity, checkpoint, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
 const times = fc.integer({ min: 0, max: 60 });
 const names = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'é"\\');
@@ -148,6 +148,35 @@ describe('search', () => {
       ),
       { numRuns: 300 },
     );
+  });
+
+  it('includes both ends of a time range, and continues at every record, at the edges of blocks and segments too', async () => {
+    const { log, files } = testLog();
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 300,
+    };
+    fill(log, 1, 640);
+    await checkpoint(log, options);
+    assert.equal(log.tailLines().length, 40);
+    const at = (seq: number): number => activity(seq).createdAt;
+    const found = async (filter: ActivityFilter, page: { limit: number; after?: number }) =>
+      (await log.search(filter, page)).items.map((record) => record.seq);
+    for (const edge of [1, 128, 129, 256, 257, 300, 301, 428, 429, 600, 601, 640]) {
+      for (const seq of [edge - 1, edge, edge + 1].filter((number) => number >= 1 && number <= 640)) {
+        assert.deepEqual(await found({ start: at(seq), end: at(seq) }, { limit: 9 }), [seq]);
+        assert.deepEqual(await found({ start: at(seq) }, { limit: 1, after: seq + 1 }), [seq]);
+        assert.deepEqual(await found({ end: at(seq) }, { limit: 1 }), [seq]);
+        assert.deepEqual(await found({}, { limit: 1, after: seq + 1 }), [seq]);
+        assert.deepEqual(await found({ valid: seq % 11 !== 0 }, { limit: 1, after: seq + 1 }), [seq]);
+      }
+    }
   });
 
   it('refuses a filter that JSON cannot say', async () => {

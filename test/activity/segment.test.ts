@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
+import {
+  compressPart,
+  encodeHeader,
+  inflatePart,
+  openPart,
+  partSealer,
+} from '../../src/store/activity/segment-format.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
 import { checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
@@ -42,6 +49,44 @@ function corrupt(path: string) {
     return true;
   };
 }
+
+describe('a sealed part', () => {
+  it('opens nowhere but in its place', () => {
+    const key = testKeys().key('activity');
+    const header = encodeHeader({ epoch: 1, uid, firstSeq: 1, records: 2, blocks: 2, pages: 1, rootLength: 100 });
+    const sealed = partSealer(key)(header, 'block', 1, compressPart(Buffer.from('text')));
+    const opened = openPart(key, header, 'block', 1, sealed);
+    assert.deepEqual(opened && Buffer.from(inflatePart(opened)).toString(), 'text');
+    assert.equal(openPart(key, header, 'block', 0, sealed), undefined);
+    assert.equal(openPart(key, header, 'page', 1, sealed), undefined);
+    assert.equal(openPart(key, header, 'root', 1, sealed), undefined);
+    assert.equal(openPart(testKeys(2).key('activity'), header, 'block', 1, sealed), undefined);
+    for (let at = 0; at < header.length; at++) {
+      const changed = header.with(at, (header[at] ?? 0) ^ 1);
+      assert.equal(openPart(key, changed, 'block', 1, sealed), undefined);
+    }
+    for (let length = 0; length < sealed.length; length++) {
+      assert.equal(openPart(key, header, 'block', 1, sealed.subarray(0, length)), undefined);
+    }
+  });
+
+  it('has a nonce of its own for each text', () => {
+    const key = testKeys().key('activity');
+    const header = encodeHeader({ epoch: 1, uid, firstSeq: 1, records: 2, blocks: 2, pages: 1, rootLength: 100 });
+    const seal = partSealer(key);
+    const nonces = new Set<string>();
+    for (let number = 0; number < 50; number++) {
+      for (const [kind, index] of [
+        ['block', 0],
+        ['block', 1],
+        ['page', 0],
+      ] as const) {
+        nonces.add(Buffer.from(seal(header, kind, index, Buffer.from(`${number}`)).subarray(0, 24)).toString('hex'));
+      }
+    }
+    assert.equal(nonces.size, 150);
+  });
+});
 
 describe('a segment file', () => {
   it('shows no text of a record', async () => {

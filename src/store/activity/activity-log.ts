@@ -155,6 +155,7 @@ export class ActivityLog {
   }
 
   async find(id: string): Promise<ActivityRecord | undefined> {
+    await this.#indexed();
     const segments = this.#segments;
     const inTail = this.#tail.find(id);
     if (inTail) return inTail;

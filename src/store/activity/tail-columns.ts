@@ -1,8 +1,10 @@
 // The searchable fields of the tail's records as growing typed arrays: a hundred thousand records are scanned in about a
 // millisecond and cost the garbage collector nothing. Texts are numbered in the order of their first appearance.
 import { hashLength } from './chain.ts';
+import { hashTerm } from './terms.ts';
 
 export interface ColumnFields {
+  readonly id: string;
   readonly createdAt: number;
   readonly keyid: string;
   readonly action: string;
@@ -39,6 +41,8 @@ export class TailColumns {
   readonly actions = new Numbering();
   readonly rings = new Numbering();
   createdAt: Float64Array<ArrayBuffer>;
+  /** Hashes of the ids. */
+  idHash: Uint32Array<ArrayBuffer>;
   key: Uint32Array<ArrayBuffer>;
   action: Uint32Array<ArrayBuffer>;
   ring: Uint32Array<ArrayBuffer>;
@@ -47,6 +51,7 @@ export class TailColumns {
 
   constructor(capacity = 256) {
     this.createdAt = new Float64Array(capacity);
+    this.idHash = new Uint32Array(capacity);
     this.key = new Uint32Array(capacity);
     this.action = new Uint32Array(capacity);
     this.ring = new Uint32Array(capacity);
@@ -64,6 +69,7 @@ export class TailColumns {
       return fresh;
     };
     this.createdAt = grown(new Float64Array(wanted), this.createdAt);
+    this.idHash = grown(new Uint32Array(wanted), this.idHash);
     this.key = grown(new Uint32Array(wanted), this.key);
     this.action = grown(new Uint32Array(wanted), this.action);
     this.ring = grown(new Uint32Array(wanted), this.ring);
@@ -73,6 +79,7 @@ export class TailColumns {
 
   set(at: number, fields: ColumnFields): void {
     this.createdAt[at] = fields.createdAt;
+    this.idHash[at] = hashTerm(fields.id);
     this.key[at] = this.keys.of(fields.keyid);
     this.action[at] = this.actions.of(fields.action);
     this.ring[at] = this.rings.of(fields.ringname);
@@ -93,6 +100,7 @@ export class TailColumns {
     const kept = new TailColumns(Math.max(256, to - from));
     for (let at = from; at < to; at++) {
       kept.set(at - from, {
+        id: '',
         createdAt: this.createdAt[at] ?? 0,
         keyid: this.keys.text(this.key[at]),
         action: this.actions.text(this.action[at]),
@@ -100,6 +108,7 @@ export class TailColumns {
         validAction: this.valid[at] === 1,
       });
     }
+    kept.idHash.set(this.idHash.subarray(from, to));
     kept.#hashes.set(this.#hashes.subarray(from * hashLength, to * hashLength));
     return kept;
   }

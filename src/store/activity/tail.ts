@@ -7,6 +7,7 @@ import { chainHash } from './chain.ts';
 import type { PreparedFilter } from './filter.ts';
 import { activityLine, parseActivityLine } from './record.ts';
 import { type ColumnFields, TailColumns } from './tail-columns.ts';
+import { hashTerm } from './terms.ts';
 
 /** A place in the chain: the hash is that of the record `seq`. */
 export interface ChainPlace {
@@ -48,6 +49,7 @@ export class ActivityTail {
     return this.#before.seq + this.#committed;
   }
 
+  /** The last record of the log. */
   get head(): ChainPlace {
     return { seq: this.headSeq, hash: this.#hashAt(this.#committed - 1).slice() };
   }
@@ -155,11 +157,12 @@ export class ActivityTail {
     }
   }
 
+  /** The record with an id. Everything must be indexed. */
   find(id: string): ActivityRecord | undefined {
-    const needle = `"id":${JSON.stringify(id)}`;
+    const { idHash } = this.#columns;
+    const hash = hashTerm(id);
     for (let at = this.#committed - 1; at >= 0; at--) {
-      const line = this.#lines[at] ?? '';
-      const record = line.includes(needle) ? parseActivityLine(line) : undefined;
+      const record = idHash[at] === hash ? parseActivityLine(this.#lines[at] ?? '') : undefined;
       if (record?.id === id) return record;
     }
     return undefined;

@@ -37,14 +37,14 @@ export function propsTerms(props: Props, path = 'p'): number[] {
   return terms;
 }
 
-/** Texts that the canonical line of every record whose props contain `props` has in it. */
+/** Texts that the canonical line of every record whose props contain `props` has in it: the ends of all paths. */
 export function propsNeedles(props: Props): string[] {
   const needles: string[] = [];
   for (const key of Object.keys(props)) {
     const value = props[key];
     const name = `${canonicalJson(key)}:`;
-    if (isObject(value)) needles.push(`${name}{`, ...propsNeedles(value));
-    else needles.push(name + canonicalJson(value));
+    const inner = isObject(value) ? propsNeedles(value) : [name + canonicalJson(value)];
+    needles.push(...(inner.length > 0 ? inner : [`${name}{`]));
   }
   return needles;
 }
