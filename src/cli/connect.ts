@@ -2,6 +2,7 @@
 // machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { readApiKey } from './api-key-file.ts';
@@ -24,6 +25,10 @@ export interface Connection {
 /** The name under which a local request goes; the tenant comes from a header. */
 const localUrl = 'http://kms.local';
 
+/** How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds. */
+const patience = 5000;
+const pause = 50;
+
 /** Runs `use` with a client by whichever way the options and the data directory leave, and lets go of it afterwards. */
 export async function withClient<T>(cli: Cli, use: (client: Client, connection: Connection) => Promise<T>): Promise<T> {
   const connection = await openConnection(cli);
@@ -41,16 +46,28 @@ export async function openConnection(cli: Cli): Promise<Connection> {
     if (cli.isTyped(option)) throw new KmsError('usage', `${option} goes with --server`, { hint: cli.seeHelp });
   }
   const data = dataDirectory(cli);
-  const socketPath = join(data, 'kms.sock');
-  if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
-  await mustBeThere(data);
+  for (const until = Date.now() + patience; ; ) {
+    const socketPath = join(data, 'kms.sock');
+    if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
+    await mustBeThere(data);
+    try {
+      return await inProcess(cli, data);
+    } catch (error) {
+      // Another command, or a server that is just starting or ending: both are done soon.
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || Date.now() > until) throw error;
+      await setTimeout(pause, undefined, { signal: cli.io.signal });
+    }
+  }
+}
+
+async function inProcess(cli: Cli, data: string): Promise<Connection> {
   const { openAppliance } = await import('../server/appliance.ts');
-  const keyFile = cli.path('--key-file');
   const appliance = await openAppliance({
     data,
-    keyFile,
-    onNotice: ({ level, message }) =>
-      void (level !== 'info' && say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`)),
+    keyFile: cli.path('--key-file'),
+    onNotice: ({ level, message }) => {
+      if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
+    },
   });
   return locally(
     cli,

@@ -17,6 +17,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'its name is too long',
   ELOOP: 'its path has too many symbolic links',
   EMFILE: 'too many files are open',
+  EPIPE: 'whoever reads it has gone away',
 };
 
 /** Why the system refused, in words. */

@@ -21,7 +21,7 @@ export async function inspectFile(source: ByteSource): Promise<FileInspection> {
   const { header, context, body } = await readPrelude(source);
   const inspection = inspectHeader(header);
   if (!inspection) {
-    await body.return();
+    await body.return?.();
     throw fileFault('bad-header');
   }
   let length = 0;
