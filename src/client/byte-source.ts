@@ -11,9 +11,14 @@ export interface ByteReader extends AsyncIterableIterator<Uint8Array, undefined,
   take(length: number): Promise<Uint8Array>;
   /** Gives the rest up and cancels the source. */
   return(): Promise<IteratorReturnResult<undefined>>;
+  /**
+   * Gives the rest up and cancels the source, without waiting for that: a source that waits for its next byte would keep
+   * its reader from learning of a failure.
+   */
+  giveUp(): void;
 }
 
-/** Reads `source` from its beginning. Giving up early (`return`) cancels it. Throws `invalid` for pieces that are no bytes. */
+/** Reads `source` from its beginning. Throws `invalid` for pieces that are no bytes. */
 export function byteReader(source: ByteSource): ByteReader {
   const pieces = piecesOf(source);
   let left: Uint8Array | undefined;
@@ -30,6 +35,9 @@ export function byteReader(source: ByteSource): ByteReader {
     async return() {
       await pieces.return?.();
       return { done: true, value: undefined };
+    },
+    giveUp() {
+      pieces.return?.().catch(() => {});
     },
     async take(length) {
       const parts: Uint8Array[] = [];

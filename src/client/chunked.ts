@@ -36,17 +36,20 @@ export async function* encryptStream(
   source: ByteSource,
   { key, context, random }: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const salt = random(saltLength);
-  const keys = deriveChunkKeys(key, context, salt);
-  const cipher = await bulkGcm(keys.key);
-  yield concatBytes(salt, keys.commitment);
   const reader = byteReader(source);
-  yield* ahead(
-    inBlocks(reader, plainBlockLength),
-    blocksUnderWay,
-    (block, index) => sealBlock(cipher, keys.baseNonce, block, index * chunksPerBlock),
-    () => reader.return(),
-  );
+  let finished = false;
+  try {
+    const salt = random(saltLength);
+    const keys = deriveChunkKeys(key, context, salt);
+    const cipher = await bulkGcm(keys.key);
+    yield concatBytes(salt, keys.commitment);
+    yield* ahead(inBlocks(reader, plainBlockLength), blocksUnderWay, (block, index) =>
+      sealBlock(cipher, keys.baseNonce, block, index * chunksPerBlock),
+    );
+    finished = true;
+  } finally {
+    if (!finished) reader.giveUp();
+  }
 }
 
 export interface DecryptOptions {
@@ -66,26 +69,21 @@ export async function* decryptStream(
   { key, context }: DecryptOptions,
 ): AsyncGenerator<Uint8Array, void, void> {
   const reader = byteReader(source);
-  let cipher: BulkGcm;
-  let baseNonce: Uint8Array;
+  let finished = false;
   try {
     const salt = await reader.take(saltLength);
     const commitment = await reader.take(commitmentLength);
     if (commitment.length < commitmentLength) throw fileFault('cut');
     const keys = deriveChunkKeys(key, context, salt);
     if (!equalBytes(keys.commitment, commitment)) throw fileFault('wrong-key');
-    cipher = await bulkGcm(keys.key);
-    baseNonce = keys.baseNonce;
-  } catch (error) {
-    await reader.return();
-    throw error;
+    const cipher = await bulkGcm(keys.key);
+    yield* ahead(inBlocks(reader, sealedBlockLength), blocksUnderWay, (block, index) =>
+      openBlock(cipher, keys.baseNonce, block, index * chunksPerBlock),
+    );
+    finished = true;
+  } finally {
+    if (!finished) reader.giveUp();
   }
-  yield* ahead(
-    inBlocks(reader, sealedBlockLength),
-    blocksUnderWay,
-    (block, index) => openBlock(cipher, baseNonce, block, index * chunksPerBlock),
-    () => reader.return(),
-  );
 }
 
 /** Each chunk is sealed under the nonce of its index; the last block ends with the short chunk that ends the message. */

@@ -20,7 +20,7 @@ export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGene
   try {
     bytes = typeof key === 'function' ? await key(header) : key;
   } catch (error) {
-    await body.return();
+    body.giveUp();
     throw error;
   }
   yield* decryptStream(body, { key: bytes, context });

@@ -1,6 +1,6 @@
 // A kms file from a stream of bytes: the prelude with the header, then the encrypted part.
 import { systemRandom } from '../crypto/random.ts';
-import type { ByteSource } from './byte-source.ts';
+import { type ByteSource, byteReader } from './byte-source.ts';
 import { encryptStream } from './chunked.ts';
 import { encodePrelude } from './file-format.ts';
 
@@ -18,7 +18,14 @@ export interface EncryptFileInput {
 /** The bytes of the file. Throws `invalid` for a key or header that is none; what the source throws goes on up. */
 export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint8Array, void, void> {
   const { source, key, header, random = systemRandom } = input;
-  const context = encodePrelude(header);
-  yield context;
-  yield* encryptStream(source, { key, context, random });
+  const reader = byteReader(source);
+  let finished = false;
+  try {
+    const context = encodePrelude(header);
+    yield context;
+    yield* encryptStream(reader, { key, context, random });
+    finished = true;
+  } finally {
+    if (!finished) reader.giveUp();
+  }
 }

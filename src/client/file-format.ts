@@ -20,7 +20,7 @@ export interface Prelude {
   readonly header: string;
   /** Every byte that stands before the encrypted part. */
   readonly context: Uint8Array;
-  /** The encrypted part, still to be read. Giving up on it cancels the source. */
+  /** The encrypted part, still to be read. `giveUp` cancels the source. */
   readonly body: ByteReader;
 }
 
@@ -46,7 +46,7 @@ export async function readPrelude(source: ByteSource): Promise<Prelude> {
     if (header === undefined || !isHeader(header)) throw fileFault('bad-header');
     return { header, context: concatBytes(start, fixed, bytes), body };
   } catch (error) {
-    await body.return();
+    body.giveUp();
     throw error;
   }
 }

@@ -151,20 +151,31 @@ test('a failure gives the source up, and the error of a source or of the key goe
 });
 
 test('a reader that stops early cancels the source', async () => {
-  let cancelled = false;
-  const endless = (async function* () {
-    for (;;) yield new Uint8Array(65_536);
-  })();
-  const source = readable(endless, () => {
-    cancelled = true;
-  });
-  let seen = 0;
-  for await (const bytes of encryptFile({ source, key, header: 'AQ' })) {
-    seen += bytes.length;
-    if (seen > 1_000_000) break;
+  for (const enough of [1, 200, 1_000_000]) {
+    let cancelled = false;
+    const endless = (async function* () {
+      for (;;) yield new Uint8Array(65_536);
+    })();
+    const source = readable(endless, () => {
+      cancelled = true;
+    });
+    let seen = 0;
+    for await (const bytes of encryptFile({ source, key, header: 'A'.repeat(124) })) {
+      seen += bytes.length;
+      if (seen > enough) break;
+    }
+    await new Promise(setImmediate);
+    assert.equal(cancelled, true, `after ${enough} bytes`);
   }
-  await new Promise(setImmediate);
-  assert.equal(cancelled, true);
+});
+
+test('a failure does not wait for a source that gives no more bytes', async () => {
+  const file = (await collect(encryptFile({ source: inPieces(systemRandom(600_000)), key, header: 'AQ' }))).bytes;
+  const silent = (async function* () {
+    yield file.with(300, (file[300] ?? 0) ^ 1);
+    await new Promise(() => {});
+  })();
+  assert.equal(faultOf((await collect(decryptFile({ source: silent, key }))).error), 'altered');
 });
 
 test('pieces that are no bytes are refused', async () => {
