@@ -1,0 +1,81 @@
+// Texts of format version 1, made once and kept: whatever changes, these must be read, and be made again from the same bytes.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/api-key.ts';
+import { fromHex } from '../../src/crypto/encoding.ts';
+import { decodeHeader, encodeHeader } from '../../src/crypto/header.ts';
+import { openKeyHash, type SealingKeys, sealKeyHash } from '../../src/crypto/key-hash.ts';
+import { unwrapRingKey, wrapRingKey } from '../../src/crypto/ring-key.ts';
+import { parsePrivateKey, parsePublicKey, publicFromPrivate } from '../../src/crypto/x25519.ts';
+import { KmsError } from '../../src/errors.ts';
+
+interface Frozen {
+  readonly epoch: number;
+  readonly hashKey: string;
+  readonly headerKey: string;
+  readonly ringId: string;
+  readonly keyId: string;
+  readonly hash: string;
+  readonly header: string;
+  readonly asset: { readonly id: string; readonly version: number; readonly signature: string };
+  readonly headerWithAsset: string;
+  readonly apiKey: string;
+  readonly apiKeyHash: string;
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly inputKey: string;
+  readonly wrappedKs: { readonly wrapped: string; readonly iv: string };
+  readonly wrappedAsym: { readonly wrapped: string; readonly iv: string };
+}
+
+const frozen: Frozen = JSON.parse(readFileSync(new URL('../vectors/formats-v1.json', import.meta.url), 'utf8'));
+const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
+const counted =
+  (first: number) =>
+  (length: number): Uint8Array =>
+    Uint8Array.from({ length }, (_, i) => (first + i) & 0xff);
+
+const secrets = { hash: hex(frozen.hashKey), header: hex(frozen.headerKey) };
+const keys: SealingKeys = {
+  epoch: frozen.epoch,
+  key(label, epoch = frozen.epoch) {
+    if (epoch !== frozen.epoch) throw new KmsError('not-found', 'no such epoch');
+    return secrets[label];
+  },
+};
+const asset = { ...frozen.asset, signature: hex(frozen.asset.signature) };
+
+test('hash', () => {
+  const { ringId, keyId } = frozen;
+  assert.deepEqual(openKeyHash(keys, frozen.hash), { ringId, keyId });
+  assert.equal(sealKeyHash(keys, ringId, keyId, counted(0x80)), frozen.hash);
+});
+
+test('headers', () => {
+  const { hash } = frozen;
+  assert.deepEqual(decodeHeader(keys, frozen.header), { version: 1, hash, hasAsset: false, intact: true });
+  assert.equal(encodeHeader(keys, { hash }), frozen.header);
+  const withAsset = { version: 1, hash, hasAsset: true, intact: true, asset: { ...asset, intact: true } };
+  assert.deepEqual(decodeHeader(keys, frozen.headerWithAsset), withAsset);
+  assert.equal(encodeHeader(keys, { hash, asset }), frozen.headerWithAsset);
+});
+
+test('API key', () => {
+  assert.ok(isWellFormedApiKey(frozen.apiKey));
+  assert.equal(hashSecret(frozen.apiKey), frozen.apiKeyHash);
+  assert.equal(newApiKeySecret(counted(0xa0)), frozen.apiKey);
+});
+
+test('ring key pair and wrapped keys', () => {
+  const privateKey = parsePrivateKey(frozen.privateKey) ?? assert.fail('private key not read');
+  const publicKey = parsePublicKey(frozen.publicKey) ?? assert.fail('public key not read');
+  assert.deepEqual(publicFromPrivate(privateKey), publicKey);
+  for (const [service, expected] of [
+    ['ks', frozen.wrappedKs],
+    ['asym', frozen.wrappedAsym],
+  ] as const) {
+    assert.deepEqual(unwrapRingKey(service, privateKey, frozen.keyId, expected.wrapped), hex(frozen.inputKey));
+    assert.deepEqual(wrapRingKey(service, publicKey, frozen.keyId, hex(frozen.inputKey), counted(0x21)), expected);
+  }
+});
