@@ -226,8 +226,10 @@ export class EmbeddedStore<T extends object> implements Store<T> {
       this.#live = await this.#openLive();
       onNotice({ kind: 'recovered', message: 'the store was recovered from the disk and writes again' });
     } catch (cause) {
-      this.#reason = `a write failed, and the store is not recovered yet: ${inWords(cause)}`;
-      onNotice({ kind: 'recovery-failed', message: this.#reason, cause });
+      const reason = `a write failed, and the store is not recovered yet: ${inWords(cause)}`;
+      // Said once, not at each try.
+      if (reason !== this.#reason) onNotice({ kind: 'recovery-failed', message: reason, cause });
+      this.#reason = reason;
       later(limits.recoveryRetry, () => {
         if (!this.#closing && !this.#recovery) this.#recover(dead);
       });

@@ -29,6 +29,7 @@ export interface Files {
   remove(name: string): Promise<void>;
   /** Makes a directory (mode 0700) and its parents durable. */
   makeDir(dir: string): Promise<void>;
+  /** Removes a directory, if it is there, with all that is in it. */
   removeDir(dir: string): Promise<void>;
   syncDir(dir: string): Promise<void>;
 }

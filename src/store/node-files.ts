@@ -1,7 +1,7 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files are made
 // with mode 0600, directories with 0700.
 import { fdatasync, ftruncate, write } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rmdir, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { AppendFile, Files } from './files.ts';
 
@@ -80,7 +80,10 @@ export function nodeFiles(root: string): Files {
         await syncPath(dirname(made));
       }
     },
-    removeDir: (dir) => rmdir(path(dir)),
+    async removeDir(dir) {
+      await rm(path(dir), { recursive: true, force: true });
+      await syncDir(dirname(dir));
+    },
   };
 }
 

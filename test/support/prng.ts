@@ -28,6 +28,10 @@ export function prng(seed: number): Prng {
       if (picked === undefined) throw new Error('nothing to pick from');
       return picked;
     },
-    bytes: (length) => Uint8Array.from({ length }, () => int(256)),
+    bytes: (length) => {
+      const bytes = new Uint8Array(length);
+      for (let i = 0; i < length; i++) bytes[i] = int(256);
+      return bytes;
+    },
   };
 }

@@ -72,7 +72,7 @@ export class Inode {
       const end = Math.min(size, at + sectorLength);
       const old = this.durable.subarray(at, end);
       const fresh = this.data.subarray(at, end);
-      const same = old.length === fresh.length && old.every((byte, i) => byte === fresh[i]);
+      const same = Buffer.compare(old, fresh) === 0;
       mixed.set(same || newer(at / sectorLength) ? fresh : old, at);
     }
     return mixed;

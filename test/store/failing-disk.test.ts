@@ -1,0 +1,218 @@
+// A disk that fails or fills up under a running store: what fails says so and leaves nothing, and the store comes back by itself.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StoreNotice } from '../../src/store/notice.ts';
+import type { Store } from '../../src/store/port.ts';
+import { simStore } from '../support/embedded-store.ts';
+import type { Step } from '../support/sim-files.ts';
+import { activityInput, type NoteTables } from './contract.ts';
+
+async function setUp() {
+  const later: (() => void)[] = [];
+  const notices: StoreNotice[] = [];
+  const made = await simStore({
+    later: (_milliseconds, run) => later.push(run),
+    onNotice: (notice) => notices.push(notice),
+  });
+  const kinds = () => notices.map((notice) => notice.kind);
+  const retry = async () => {
+    for (const run of later.splice(0)) run();
+    // A request that comes while a recovery is under way waits for it.
+    await made.store.peek(async () => undefined).catch(() => undefined);
+  };
+  return { ...made, notices, kinds, retry, later };
+}
+
+const add = (store: Store<NoteTables>, name: string) =>
+  store.transaction(async (tx) => {
+    await tx.notes.add(name);
+    tx.record(activityInput(`act_${name}`));
+  });
+
+const names = (store: Store<NoteTables>) =>
+  store.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+
+const once = (wanted: Step, code: string) => {
+  let done = false;
+  return (step: Step) => {
+    if (done || step !== wanted) return undefined;
+    done = true;
+    return code;
+  };
+};
+
+for (const [step, code] of [
+  ['append', 'EIO'],
+  ['append', 'ENOSPC'],
+  ['sync', 'EIO'],
+] as const) {
+  test(`a failed ${step} (${code}) fails its whole group, and the next request is served again`, async () => {
+    const { store, files, open, kinds } = await setUp();
+    await add(store, 'before');
+    files.failure = once(step, code);
+    const group = await Promise.allSettled([add(store, 'a'), add(store, 'b'), names(store)]);
+    assert.deepEqual(
+      group.map((each) => each.status === 'rejected' && each.reason.code),
+      ['internal', 'internal', 'internal'],
+    );
+    await add(store, 'after');
+    assert.deepEqual(await names(store), ['before', 'after']);
+    assert.equal(await store.findActivity('act_a'), undefined);
+    assert.deepEqual(kinds(), ['write-failed', 'recovered']);
+    assert.equal(store.status().writable, true);
+    await store.close();
+    const again = await open();
+    assert.deepEqual(await names(again), ['before', 'after']);
+    await again.close();
+  });
+}
+
+test('a full disk refuses with the reason until there is space again, without a restart', async () => {
+  const { store, files, kinds, retry, later } = await setUp();
+  await add(store, 'before');
+  files.capacity = files.disk.used;
+  await assert.rejects(add(store, 'a'), { code: 'internal', message: /could not be made durable/ });
+  await retry();
+  assert.equal(store.status().writable, false);
+  assert.match(store.status().reason ?? '', /no space left/);
+  await assert.rejects(add(store, 'b'), { code: 'unavailable', message: /no space left/ });
+  await assert.rejects(names(store), { code: 'unavailable' });
+  await assert.rejects(store.searchActivity({}, { limit: 1 }), { code: 'unavailable' });
+  await assert.rejects(store.checkpoint(), { code: 'unavailable' });
+  assert.equal(later.length, 1, 'one try at a time is waiting');
+  files.capacity = Number.POSITIVE_INFINITY;
+  await retry();
+  assert.equal(store.status().writable, true);
+  assert.equal(store.status().reason, undefined);
+  await add(store, 'c');
+  assert.deepEqual(await names(store), ['before', 'c']);
+  assert.equal(kinds()[0], 'write-failed');
+  assert.equal(kinds().at(-1), 'recovered');
+  assert.equal(store.status().activityCount, 2);
+  await store.close();
+});
+
+test('transactions that ran on a state that was lost fail too, also one that is in the middle', async () => {
+  const { store, files } = await setUp();
+  files.failure = once('sync', 'EIO');
+  let goOn = () => {};
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const first = add(store, 'a');
+  const second = store.transaction(async (tx) => {
+    const seen = await tx.notes.get('a');
+    await gate;
+    await tx.notes.add(`saw ${seen?.name}`);
+  });
+  await assert.rejects(first, { code: 'internal' });
+  const third = add(store, 'c');
+  goOn();
+  await assert.rejects(second, { code: 'internal' });
+  await third;
+  assert.deepEqual(await names(store), ['c']);
+  await store.close();
+});
+
+test('a store that cannot be recovered stays refused and keeps trying', async () => {
+  const { store, files, retry, kinds } = await setUp();
+  await add(store, 'before');
+  files.failure = () => 'EIO';
+  await assert.rejects(add(store, 'a'), { code: 'internal' });
+  for (let i = 0; i < 3; i++) await retry();
+  assert.deepEqual(kinds(), ['write-failed', 'recovery-failed'], 'said once, not at each try');
+  await assert.rejects(add(store, 'b'), { code: 'unavailable', hint: /by itself/ });
+  files.failure = undefined;
+  await retry();
+  assert.deepEqual(await names(store), ['before']);
+  await store.close();
+});
+
+test('a failed checkpoint loses nothing and is tried again', async () => {
+  const { store, files, open, kinds } = await setUp();
+  for (let i = 0; i < 3; i++) await add(store, `n${i}`);
+  for (const step of ['create', 'append', 'sync', 'rename', 'syncDir', 'read'] as const) {
+    // The steps of the new log file come first; the snapshot's are the later ones.
+    for (let skip = 0; skip < 3; skip++) {
+      let left = skip;
+      files.failure = (each) => (each === step && left-- === 0 ? 'ENOSPC' : undefined);
+      await store.checkpoint().catch((error: Error) => assert.match(error.message, /ENOSPC|durable/));
+      files.failure = undefined;
+      await add(store, `${step}${skip}`);
+    }
+  }
+  assert.ok(kinds().includes('checkpoint-failed'));
+  await store.checkpoint();
+  const wanted = await names(store);
+  assert.equal(wanted.length, 3 + 18);
+  const left = await files.list('tenants/a');
+  assert.equal(left.filter((name) => /^(log|snapshot)-/.test(name)).length, 2, left.join());
+  await store.close();
+  const again = await open();
+  assert.deepEqual(await names(again), wanted);
+  await again.close();
+});
+
+test('checkpoints come by themselves when the log outgrows the snapshot, and bound the log', async () => {
+  const { store, kinds, open } = await (async () => {
+    const notices: StoreNotice[] = [];
+    const made = await simStore({
+      limits: { checkpointBytes: 10_000, segmentRecords: 50 },
+      onNotice: (notice) => notices.push(notice),
+    });
+    return { ...made, kinds: () => notices.map((notice) => notice.kind) };
+  })();
+  for (let i = 0; i < 300; i++) await add(store, `n${i}`);
+  assert.ok(kinds().length >= 2 && kinds().every((kind) => kind === 'checkpoint'), kinds().join());
+  const { logBytes, snapshotBytes, activityBytes, lastCheckpointAt, sequence } = store.status();
+  assert.ok(logBytes < 2 * snapshotBytes, `${logBytes} bytes of log, ${snapshotBytes} of snapshot`);
+  assert.ok(activityBytes > 0);
+  assert.equal(lastCheckpointAt, 1000);
+  assert.equal(sequence, 301);
+  await store.close();
+  const again = await open();
+  assert.equal((await names(again)).length, 300);
+  assert.equal(again.status().sequence, 301);
+  await again.close();
+});
+
+test('a checkpoint of a store in which nothing happened does nothing', async () => {
+  const { store, files } = await setUp();
+  await store.checkpoint();
+  const before = files.steps;
+  await store.checkpoint();
+  assert.equal(files.steps, before);
+  await store.close();
+});
+
+test('requests are served while a checkpoint runs', async () => {
+  let finish = () => {};
+  const running = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  const { store } = await simStore({
+    runCheckpoint: async () => {
+      await running;
+      throw new Error('given up');
+    },
+  });
+  await add(store, 'a');
+  const checkpoint = store.checkpoint();
+  await add(store, 'b');
+  await add(store, 'c');
+  finish();
+  await assert.rejects(checkpoint, /given up/);
+  assert.deepEqual(await names(store), ['a', 'b', 'c']);
+  await store.close();
+});
+
+test('a store that was being made when the machine crashed can be made again', async () => {
+  const { files } = await setUp();
+  for (const name of [...files.disk.names.keys()]) if (name.includes('snapshot')) files.disk.names.delete(name);
+  const { createTestStore } = await import('../support/embedded-store.ts');
+  const { prng } = await import('../support/prng.ts');
+  // The log holds the migrations' record: that is no leftover of a creation.
+  await assert.rejects(createTestStore(files, prng(3)), { code: 'refused' });
+  for (const inode of files.disk.names.values()) inode.truncate(104);
+  await createTestStore(files, prng(3));
+});

@@ -1,0 +1,247 @@
+// One seeded life of a store on a simulated disk: work, faults, a crash at some step, recovery, a check of everything that was
+// acknowledged, and on to the next crash. Whatever goes wrong is thrown, and the seed repeats it.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import type { Store } from '../../src/store/port.ts';
+import { activityInput, type NoteTables } from '../store/contract.ts';
+import { createTestStore, testOptions } from './embedded-store.ts';
+import { type Prng, prng } from './prng.ts';
+import { SimFiles, type Step } from './sim-files.ts';
+
+/** A transaction that was committed in memory. Whether it lasts is `acknowledged`, whether it may not, `failed`. */
+interface Attempt {
+  readonly number: number;
+  readonly rows: readonly string[];
+  acknowledged: boolean;
+  failed: boolean;
+}
+
+interface Faults {
+  readonly failures: boolean;
+}
+
+export interface CrashRunReport {
+  crashes: number;
+  transactions: number;
+  checkpoints: number;
+  tornTails: number;
+  writeFailures: number;
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+export async function crashRun(seed: number, faults: Faults): Promise<CrashRunReport> {
+  const generator = prng(seed);
+  const report = { crashes: 0, transactions: 0, checkpoints: 0, tornTails: 0, writeFailures: 0 };
+  const run = new CrashRun(generator, faults, report);
+  await run.life();
+  return report;
+}
+
+class CrashRun {
+  readonly #prng: Prng;
+  readonly #faults: Faults;
+  readonly #report: CrashRunReport;
+  #files: SimFiles;
+  /** What a recovery must find: all acknowledged ones, and of those behind them a first part. */
+  #attempts: Attempt[] = [];
+  #next = 1;
+  #later: (() => void)[] = [];
+
+  constructor(generator: Prng, faults: Faults, report: CrashRunReport) {
+    this.#prng = generator;
+    this.#faults = faults;
+    this.#report = report;
+    this.#files = new SimFiles({ prng: generator });
+  }
+
+  async life(): Promise<void> {
+    await createTestStore(this.#files, this.#prng);
+    const rounds = 2 + this.#prng.int(3);
+    for (let round = 0; round < rounds; round++) {
+      const crashAt = 1 + this.#prng.int(this.#prng.chance(0.3) ? 30 : 150);
+      this.#files = this.#files.restart({ prng: this.#prng, crashAt });
+      await this.#round();
+      this.#report.crashes++;
+    }
+    this.#files = this.#files.restart({ prng: this.#prng });
+    const store = await this.#open();
+    await this.#check(store);
+    await store.close();
+  }
+
+  /** From a start to a crash. */
+  async #round(): Promise<void> {
+    let store: Store<NoteTables>;
+    try {
+      store = await this.#open();
+    } catch (error) {
+      if (this.#files.crashed) return;
+      throw error;
+    }
+    try {
+      await this.#check(store);
+    } catch (error) {
+      if (this.#files.crashed) return store.close();
+      throw error;
+    }
+    const work: Promise<void>[] = [];
+    while (!this.#files.crashed) {
+      this.#act(store, work);
+      for (let turns = this.#prng.int(3); turns > 0; turns--) await turn();
+      if (this.#prng.chance(0.02)) await this.#settle(store, work);
+    }
+    await Promise.all(work);
+    await store.close();
+  }
+
+  #act(store: Store<NoteTables>, work: Promise<void>[]): void {
+    const dice = this.#prng.next();
+    if (dice < 0.03)
+      work.push(
+        store.checkpoint().then(
+          () => undefined,
+          () => undefined,
+        ),
+      );
+    else if (dice < 0.06 && this.#faults.failures) this.#failAWhile();
+    else if (dice < 0.1) for (const run of this.#later.splice(0)) run();
+    else work.push(this.#write(store));
+  }
+
+  /** Some of the next steps fail. */
+  #failAWhile(): void {
+    const from = this.#files.steps + this.#prng.int(6);
+    const until = from + 1 + this.#prng.int(6);
+    const code = this.#prng.pick(['EIO', 'ENOSPC']);
+    const kinds: readonly Step[] = this.#prng.pick([
+      ['append'],
+      ['sync'],
+      ['append', 'sync', 'truncate'],
+      ['create', 'rename', 'syncDir'],
+      ['append', 'sync', 'truncate', 'create', 'rename', 'syncDir', 'remove', 'read'],
+    ]);
+    this.#files.failure = (step, number) =>
+      number >= from && number < until && kinds.includes(step) ? code : undefined;
+  }
+
+  /** Lets everything end without a crash, and checks that what failed has left nothing. */
+  async #settle(store: Store<NoteTables>, work: Promise<void>[]): Promise<void> {
+    this.#files.failure = undefined;
+    await Promise.all(work.splice(0));
+    while (!store.status().writable && !this.#files.crashed) {
+      for (const run of this.#later.splice(0)) run();
+      await turn();
+    }
+    try {
+      await this.#check(store, true);
+    } catch (error) {
+      if (!this.#files.crashed) throw error;
+    }
+  }
+
+  async #write(store: Store<NoteTables>): Promise<void> {
+    const number = this.#next++;
+    const rows = Array.from({ length: 1 + this.#prng.int(3) }, (_, i) => `t${number}/${i}`);
+    const kind = this.#prng.next();
+    const filler = 'x'.repeat(this.#prng.chance(0.1) ? this.#prng.int(3000) : this.#prng.int(40));
+    let attempt: Attempt | undefined;
+    try {
+      await store.transaction(async (tx) => {
+        for (const row of rows) await tx.notes.add(row, filler);
+        if (kind < 0.2) {
+          const taken = tx.savepoint(async () => {
+            await tx.notes.add(`lost${number}`);
+            tx.record(activityInput(`act_lost_${number}`));
+            throw new Error('taken back');
+          });
+          await taken.catch(() => undefined);
+        }
+        const count = await tx.notes.get('count');
+        if (count) await tx.notes.set('count', Number(count.value) + 1);
+        else await tx.notes.add('count', 1);
+        tx.record(activityInput(`act_${number}`, { props: { number, filler } }));
+        if (kind > 0.95) throw new Error('taken back');
+        attempt = { number, rows, acknowledged: false, failed: false };
+        this.#attempts.push(attempt);
+      });
+      if (attempt && !this.#files.crashed) attempt.acknowledged = true;
+      this.#report.transactions++;
+    } catch {
+      if (attempt) attempt.failed = true;
+    }
+  }
+
+  /**
+   * The store holds every acknowledged attempt, and of what was under way at the crash a first part, each whole. `calm`: there
+   * was no crash since the last check, so nothing that failed may have left anything.
+   */
+  async #check(store: Store<NoteTables>, calm = false): Promise<void> {
+    const notes = await store.transaction((tx) => tx.notes.all());
+    const rows = notes.filter((note) => note.name !== 'count').map((note) => note.name);
+    const found = [...new Set(rows.map((row) => Number(row.slice(1).split('/')[0])))];
+    const attempts = this.#attempts;
+    const lasting = attempts.filter((attempt) => attempt.acknowledged || found.includes(attempt.number));
+    const expected = lasting.map((attempt) => attempt.number);
+    assert.deepEqual(found, expected, 'not every acknowledged transaction is there, or not in order');
+    assert.deepEqual(
+      rows,
+      lasting.flatMap((attempt) => attempt.rows),
+      'a transaction is there in part',
+    );
+    const doubtful = attempts.slice(attempts.findLastIndex((attempt) => attempt.acknowledged) + 1);
+    for (const attempt of lasting) {
+      if (attempt.acknowledged) continue;
+      assert.ok(!calm, `transaction ${attempt.number} failed and is there`);
+      assert.ok(doubtful.includes(attempt), `transaction ${attempt.number} failed long before the crash and is there`);
+    }
+    assert.equal(notes.find((note) => note.name === 'count')?.value ?? 0, found.length, 'the count');
+    await this.#checkActivity(store, expected);
+    this.#attempts = lasting;
+    for (const attempt of lasting) attempt.acknowledged = true;
+  }
+
+  async #checkActivity(store: Store<NoteTables>, expected: readonly number[]): Promise<void> {
+    const ids: string[] = [];
+    let chain = Buffer.alloc(32);
+    for await (const { record, hash } of store.readActivity(1)) {
+      ids.push(record.id);
+      chain = createHash('sha256').update(chain).update(canonicalLine(record)).digest();
+      assert.equal(hash, chain.toString('base64url'), 'the chain of activity');
+    }
+    assert.deepEqual(
+      ids,
+      expected.map((number) => `act_${number}`),
+      'the activity does not fit the transactions',
+    );
+    const { items } = await store.searchActivity({}, { limit: 3 });
+    assert.deepEqual(
+      items.map((record) => record.id),
+      ids.slice(-3).reverse(),
+    );
+  }
+
+  #open(): Promise<Store<NoteTables>> {
+    this.#later = [];
+    return openEmbedded(
+      testOptions(this.#files, this.#prng, {
+        limits: { checkpointBytes: 16_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 },
+        later: (_milliseconds, run) => this.#later.push(run),
+        onNotice: ({ kind }) => {
+          if (kind === 'torn-tail') this.#report.tornTails++;
+          if (kind === 'checkpoint') this.#report.checkpoints++;
+          if (kind === 'write-failed' && !this.#files.crashed) this.#report.writeFailures++;
+        },
+      }),
+    );
+  }
+}
+
+function canonicalLine(record: object): string {
+  return JSON.stringify(record, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}

@@ -1,0 +1,27 @@
+// Runs many seeds of `crashRun` as one test. KMS_CRASH_RUNS sets how many, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one alone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CrashRunReport, crashRun } from './crash-run.ts';
+
+export function crashSuite(title: string, failures: boolean): void {
+  test(`${title}: what was acknowledged is there, and nothing is half there`, async (context) => {
+    const only = process.env.KMS_CRASH_SEED;
+    const runs = Number(process.env.KMS_CRASH_RUNS ?? 1000);
+    const from = Number(only ?? process.env.KMS_CRASH_FROM ?? 1);
+    const total: CrashRunReport = { crashes: 0, transactions: 0, checkpoints: 0, tornTails: 0, writeFailures: 0 };
+    for (let seed = from; seed < from + (only === undefined ? runs : 1); seed++) {
+      try {
+        const report = await crashRun(seed, { failures });
+        for (const key of Object.keys(total) as (keyof CrashRunReport)[]) total[key] += report[key];
+      } catch (error) {
+        const message = error instanceof Error ? error.message : error;
+        throw new Error(`seed ${seed} failed (KMS_CRASH_SEED=${seed} runs it again): ${message}`, { cause: error });
+      }
+    }
+    context.diagnostic(JSON.stringify(total));
+    if (only !== undefined || runs < 100) return;
+    assert.ok(total.crashes > runs && total.transactions > runs * 5, 'too little happened to prove anything');
+    assert.ok(total.tornTails > runs / 50 && total.checkpoints > runs / 10, 'too little happened to prove anything');
+    assert.equal(total.writeFailures > runs / 10, failures);
+  });
+}
