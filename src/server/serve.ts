@@ -12,6 +12,7 @@ import { type Initialised, initAppliance } from './init.ts';
 import { type Listening, type ListenOptions, listening } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Notice } from './notices.ts';
+import type { PeopleSettings } from './people.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
 import { systemCode } from './trouble.ts';
 
@@ -23,6 +24,8 @@ export interface ServeOptions extends ListenOptions {
   readonly hosts?: readonly string[] | undefined;
   /** Bytes of a request's body. */
   readonly bodyLimit?: number | undefined;
+  /** Lifetimes of sessions, invites and resets, and the mail server. */
+  readonly people?: PeopleSettings | undefined;
   readonly logLevel?: string | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
@@ -63,6 +66,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       baseUrl: () => url,
       onNotice: (notice) => note(logger, notice),
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
+      ...(options.people === undefined ? {} : { people: options.people }),
     });
     await openSocket(socket, data, logger);
     gate.open(appliance);
