@@ -107,7 +107,7 @@ class CrashRun {
       );
     else if (dice < 0.06 && this.#faults.failures) this.#failAWhile();
     else if (dice < 0.1) for (const run of this.#later.splice(0)) run();
-    else work.push(this.#write(store));
+    else work.push(dice < 0.2 ? this.#read(store) : this.#write(store));
   }
 
   /** Some of the next steps fail. */
@@ -138,6 +138,21 @@ class CrashRun {
       await this.#check(store, true);
     } catch (error) {
       if (!this.#files.crashed) throw error;
+    }
+  }
+
+  /** What a reader was told is as good as acknowledged. */
+  async #read(store: Store<NoteTables>): Promise<void> {
+    let seen: readonly Attempt[] = [];
+    try {
+      await store.transaction(async (tx) => {
+        await tx.notes.get('count');
+        seen = [...this.#attempts];
+      });
+      if (this.#files.crashed) return;
+      for (const attempt of seen) if (!attempt.failed) attempt.acknowledged = true;
+    } catch {
+      // A read fails with the writes that it saw.
     }
   }
 
