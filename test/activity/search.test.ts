@@ -184,6 +184,36 @@ describe('search', () => {
     await assert.rejects(log.search({ props: { a: '\ud800' } }, { limit: 1 }), { code: 'invalid' });
   });
 
+  it('finds records and takes filters with very many props, in the tail and in segments', async () => {
+    const { log, files } = testLog();
+    const options = {
+      files,
+      dir: 't',
+      keys: testKeys(),
+      uid,
+      segments: [],
+      tail: [],
+      head: emptyHead,
+      segmentRecords: 30,
+    };
+    const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, index]));
+    const wide = { wide: many, same: 1 };
+    for (let number = 1; number <= 30; number++)
+      log.stage(activity(number, { props: number === 9 ? wide : { same: 1 } }));
+    log.commitStaged();
+    for (const rolled of [false, true]) {
+      if (rolled) await checkpoint(log, options);
+      const found = async (props: Record<string, unknown>): Promise<number[]> =>
+        (await log.search({ props }, { limit: 100 })).items.map((record) => record.seq);
+      assert.deepEqual(await found({ wide: { k199999: 199_999 } }), [9]);
+      assert.deepEqual(await found({ wide: { k199999: 0 } }), []);
+      assert.deepEqual(await found(wide), [9]);
+      assert.deepEqual(await found({ wide: { ...many, k150000: 0 } }), []);
+      assert.equal((await found({ same: 1 })).length, 30);
+    }
+    assert.ok(log.bytes < 2_000_000);
+  });
+
   it('reads no segment that its summary rules out, and only the blocks that it needs', async () => {
     const { log, files } = testLog();
     const options = {

@@ -1,7 +1,7 @@
 // A search's filter made ready: the test of one record, and the terms by which segments find candidates.
 import { containsJson } from '../contains.ts';
 import type { ActivityFilter, ActivityRecord } from '../port.ts';
-import { actionTerm, keyTerm, propsNeedles, propsTerms, ringTerm, validTerm } from './terms.ts';
+import { actionTerm, keyTerm, propsNeedles, propsTerms, ringTerm, validTerm, wideTerm } from './terms.ts';
 
 /** Which part of a segment's summary knows about a term. */
 export type TermKind = 'keys' | 'actions' | 'rings' | 'valid' | 'props';
@@ -25,6 +25,9 @@ export interface PreparedFilter {
   matches(record: ActivityRecord): boolean;
 }
 
+/** So many paths of a filter's props lead to candidates; all of them count for the answer. */
+const propsUsed = 16;
+
 /** Throws `invalid` for props that JSON cannot say. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
@@ -36,12 +39,12 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   if (action !== undefined) groups.push({ kind: 'actions', anyOf: [actionTerm(action)] });
   if (ringname !== undefined) groups.push({ kind: 'rings', anyOf: [ringTerm(ringname)] });
   if (valid !== undefined) groups.push({ kind: 'valid', anyOf: [validTerm(valid)] });
-  for (const term of props ? propsTerms(props) : []) groups.push({ kind: 'props', anyOf: [term] });
+  for (const term of props ? propsTerms(props, propsUsed) : []) groups.push({ kind: 'props', anyOf: [term, wideTerm] });
   return {
     filter,
     keyids,
     groups,
-    needles: props ? propsNeedles(props) : [],
+    needles: props ? propsNeedles(props, propsUsed) : [],
     start,
     end,
     matches: (record) =>

@@ -18,33 +18,46 @@ export const actionTerm = (action: string): number => hashTerm(`a${action}`);
 export const ringTerm = (ringname: string): number => hashTerm(`r${ringname}`);
 export const validTerm = (valid: boolean): number => hashTerm(valid ? 'v1' : 'v0');
 
+/** Stands for all terms of props in a record that has more than `maxPropsTerms`: it is a candidate for every search by props. */
+export const wideTerm = hashTerm('w');
+export const maxPropsTerms = 256;
+
 function isObject(value: unknown): value is Props {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * One term for each path in `props` with the value at its end: whole for scalars and arrays, "is an object" for objects. The terms
- * of an object that another contains are a subset of the other's. Throws `invalid` for what JSON cannot say.
+ * One term for each path in `props` with the value at its end: whole for scalars and arrays, "is an object" for objects; at most
+ * `limit`. The terms of an object that another contains are a subset of the other's. Throws `invalid` for what JSON cannot say.
  */
-export function propsTerms(props: Props, path = 'p'): number[] {
+export function propsTerms(props: Props, limit: number): number[] {
   const terms: number[] = [];
-  for (const key of Object.keys(props)) {
-    const value = props[key];
-    const at = `${path}${JSON.stringify(key)}:`;
-    if (isObject(value)) terms.push(hashTerm(`${at}{`), ...propsTerms(value, at));
-    else terms.push(hashTerm(at + canonicalJson(value)));
-  }
+  const walk = (object: Props, path: string): void => {
+    for (const key of Object.keys(object)) {
+      if (terms.length >= limit) return;
+      const value = object[key];
+      const at = `${path}${canonicalJson(key)}:`;
+      terms.push(hashTerm(at + (isObject(value) ? '{' : canonicalJson(value))));
+      if (isObject(value)) walk(value, at);
+    }
+  };
+  walk(props, 'p');
   return terms;
 }
 
-/** Texts that the canonical line of every record whose props contain `props` has in it: the ends of all paths. */
-export function propsNeedles(props: Props): string[] {
+/** Texts that the canonical line of every record whose props contain `props` has in it: the ends of paths, at most `limit`. */
+export function propsNeedles(props: Props, limit: number): string[] {
   const needles: string[] = [];
-  for (const key of Object.keys(props)) {
-    const value = props[key];
-    const name = `${canonicalJson(key)}:`;
-    const inner = isObject(value) ? propsNeedles(value) : [name + canonicalJson(value)];
-    needles.push(...(inner.length > 0 ? inner : [`${name}{`]));
-  }
+  const walk = (object: Props): void => {
+    for (const key of Object.keys(object)) {
+      if (needles.length >= limit) return;
+      const value = object[key];
+      const name = `${canonicalJson(key)}:`;
+      if (!isObject(value)) needles.push(name + canonicalJson(value));
+      else if (Object.keys(value).length === 0) needles.push(`${name}{`);
+      else walk(value);
+    }
+  };
+  walk(props);
   return needles;
 }
