@@ -23,8 +23,8 @@ export interface Files {
   readAt(name: string, offset: number, length: number): Promise<Uint8Array>;
   /** Opens for appending; makes the file (mode 0600) when `create`, and then fails where it exists. */
   openAppend(name: string, create: boolean): Promise<AppendFile>;
-  /** Replaces or makes a file so that after a crash there is the old one or the new one, whole: temporary file, fsync,
-   * rename, fsync of the directory. */
+  /** Replaces or makes a file so that after a crash there is the old one or the new one, whole: temporary file (the
+   * name with `.tmp` behind it, which a crash may leave), fsync, rename, fsync of the directory. */
   replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void>;
   remove(name: string): Promise<void>;
   /** Makes a directory (mode 0700) and its parents durable. */

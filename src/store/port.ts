@@ -86,7 +86,10 @@ export interface Store<T extends object = Tables> {
    * Throws `unavailable` while the store cannot write.
    */
   transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R>;
-  /** Runs `fn` on the state as it is, which may be ahead of the disk: for looking before a transaction, never for answering. */
+  /**
+   * Runs `fn` between transactions, on the state as it is, which may be ahead of the disk: for looking before a transaction, never for
+   * answering. It waits its turn, so it never ends when called inside a transaction.
+   */
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R>;
   /** The newest first. `next` of the page is a sequence number. */
   searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;

@@ -33,13 +33,15 @@ export interface Statement {
   place: number;
 }
 
-// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction.
+// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction. The cache is
+// small because the file is in memory itself, and because a commit that makes the file longer looks at every cached page: with
+// 256 MiB it takes 120 µs at a million rows, with 4 MiB the same 10 µs as at a thousand.
 const pragmas = [
   'PRAGMA locking_mode = EXCLUSIVE',
   'PRAGMA journal_mode = MEMORY',
   'PRAGMA synchronous = OFF',
   'PRAGMA temp_store = MEMORY',
-  'PRAGMA cache_size = -262144',
+  'PRAGMA cache_size = -4096',
   'PRAGMA foreign_keys = ON',
 ].join(';');
 
