@@ -22,6 +22,7 @@ export interface TenantDirectory {
 
 /** Pino's shape, as far as it is used. */
 export interface Logger {
+  debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;

@@ -1,4 +1,5 @@
-// One structured line for each request. It names the route's pattern, never the path as it came, since paths may hold secrets;
+// One structured line for each request: a failure of the server at level error, a refusal at info, all others at debug, since the
+// activity log has them and a line a request would cost as much as the rest of it. It names the route's pattern, never the path as it came, since paths may hold secrets;
 // no body, no query, no credential.
 import type { AppContext, AppDeps } from './deps.ts';
 import { type Outcome, refused, respond } from './respond.ts';
@@ -27,7 +28,8 @@ export function logged(deps: AppDeps, ids: RequestIds, route: string, serve: (c:
     const requestId = ids.next();
     const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
     if (status < 500) {
-      logger.info(fields, 'request');
+      if (status < 400) logger.debug(fields, 'request');
+      else logger.info(fields, 'request');
       return respond(outcome);
     }
     logger.error({ ...fields, err: cause }, 'request failed');

@@ -22,4 +22,4 @@ export function onStoreNotice(onNotice: ((notice: Notice) => void) | undefined) 
     onNotice?.({ level: levels[kind], message: `${dir}: ${message}`, ...(cause === undefined ? {} : { cause }) });
 }
 
-export const silentLogger: Logger = { info: () => {}, warn: () => {}, error: () => {} };
+export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -25,7 +25,7 @@ async function withStore(change: (store: Store) => Partial<Store>) {
     world: a.world,
     baseUrl: '',
     people: peopleDeps(a.world, { hasher: pretendHasher }),
-    logger: { info: line, warn: line, error: line },
+    logger: { debug: line, info: line, warn: line, error: line },
     ready: () => ({ ok: true }),
   };
   const app = createApp(deps);

@@ -97,7 +97,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     world,
     baseUrl: 'http://kms.test',
     people: peopleDeps(world, { hasher: pretendHasher, ...options.people }),
-    logger: { info: line, warn: line, error: line },
+    logger: { debug: line, info: line, warn: line, error: line },
     ready: options.ready ?? (() => ({ ok: true })),
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
     ...(options.sealed && { sealed: options.sealed }),
