@@ -6,7 +6,7 @@ import { type EmbeddedOptions, type EmbeddedWorld, embeddedWorld } from './embed
 import { listStoreFiles } from './file-names.ts';
 import { type Live, openLive } from './live.ts';
 import { inWords } from './notice.ts';
-import type { ActivityFilter, ActivityRecord, Store, StoreStatus, Transaction } from './port.ts';
+import type { ActivityFilter, ActivityRecord, ChainedActivity, Store, StoreStatus, Transaction } from './port.ts';
 import { repairLog } from './repair.ts';
 import { StateLost } from './session.ts';
 import type { Page, PageRequest } from './sql.ts';
@@ -99,13 +99,13 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     return found;
   }
 
-  async *readActivity(fromSeq: number): AsyncIterable<{ record: ActivityRecord; hash: string }> {
+  async *readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
     const { activity, log } = await this.#inService();
     const end = activity.head.seq;
     await log.durable();
-    for await (const { record, hash } of activity.read(fromSeq)) {
-      if (record.seq > end) return;
-      yield { record, hash };
+    for await (const chained of activity.read(fromSeq)) {
+      if (chained.record.seq > end) return;
+      yield chained;
     }
   }
 

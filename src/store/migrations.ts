@@ -176,4 +176,10 @@ export const systemMigrations: readonly Migration[] = [
       `CREATE UNIQUE INDEX tenants_by_name ON tenants (name) WHERE deleted_at IS NULL`,
     ],
   },
+  {
+    name: 'settings',
+    statements: [
+      `CREATE TABLE settings (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL)`,
+    ],
+  },
 ];

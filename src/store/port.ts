@@ -31,6 +31,15 @@ export interface ActivityRecord extends ActivityInput {
   readonly seq: number;
 }
 
+/** A record in its place in the chain. */
+export interface ChainedActivity {
+  readonly record: ActivityRecord;
+  /** The canonical text that the chain hashes. */
+  readonly line: string;
+  /** Base64url. */
+  readonly hash: string;
+}
+
 export interface ActivityFilter {
   /** Any of these; absent = any key. */
   readonly keyids?: readonly string[];
@@ -94,8 +103,8 @@ export interface Store<T extends object = Tables> {
   /** The newest first. `next` of the page is a sequence number. */
   searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
   findActivity(id: string): Promise<ActivityRecord | undefined>;
-  /** Records in chain order with their hashes, for export and verification. */
-  readActivity(fromSeq: number): AsyncIterable<{ record: ActivityRecord; hash: string }>;
+  /** Records in chain order with their hashes, for export and verification. Throws `corrupt` where the chain breaks. */
+  readActivity(fromSeq: number): AsyncIterable<ChainedActivity>;
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;

@@ -3,9 +3,10 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { KmsError } from '../../src/errors.ts';
+import { activityLine, parseActivityLine, recordLine } from '../../src/store/activity/record.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import type { Migration } from '../../src/store/migrations.ts';
-import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../../src/store/port.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord, ChainedActivity, Store } from '../../src/store/port.ts';
 import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
@@ -73,10 +74,10 @@ class ArrayActivity implements Staging {
   }
 
   stage(input: ActivityInput): string {
-    const { id, createdAt, keyid, action, ringname, validAction, status, props } = input;
-    const seq = this.records.length + this.#staged.length + 1;
-    const text = canonicalize({ id, createdAt, keyid, action, ringname, validAction, status, props, seq }) ?? '';
-    this.#staged.push(JSON.parse(text) as ActivityRecord);
+    const text = activityLine(input, this.records.length + this.#staged.length + 1);
+    const record = parseActivityLine(text);
+    if (!record) throw new Error('a line is a record');
+    this.#staged.push(record);
     return text;
   }
 
@@ -97,14 +98,12 @@ class ArrayActivity implements Staging {
     return found.length > items.length && last ? { items, next: last.seq } : { items };
   }
 
-  async *read(fromSeq: number): AsyncIterable<{ record: ActivityRecord; hash: string }> {
+  async *read(fromSeq: number): AsyncIterable<ChainedActivity> {
     let hash = Buffer.alloc(32);
     for (const record of this.records) {
-      hash = createHash('sha256')
-        .update(hash)
-        .update(canonicalize(record) ?? '')
-        .digest();
-      if (record.seq >= fromSeq) yield { record, hash: hash.toString('base64url') };
+      const line = recordLine(record);
+      hash = createHash('sha256').update(hash).update(line).digest();
+      if (record.seq >= fromSeq) yield { record, line, hash: hash.toString('base64url') };
     }
   }
 }
