@@ -1,5 +1,6 @@
 // Ed25519 signatures (RFC 8032), verified by its strict rules rather than ZIP 215's lenient ones.
 import { ed25519 } from '@noble/curves/ed25519.js';
+import { concatBytes, equalBytes } from './bytes.ts';
 
 /** The 64-byte signature of `message` by the key whose 32-byte seed is given. */
 export function ed25519Sign(seed32: Uint8Array, message: Uint8Array): Uint8Array {
@@ -19,4 +20,19 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
 /** The 32-byte public key of a seed. */
 export function ed25519PublicKey(seed: Uint8Array): Uint8Array {
   return ed25519.getPublicKey(seed);
+}
+
+/** What stands before the 32 bytes of a public key in its SPKI DER (RFC 8410 §4). */
+const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
+
+/** SPKI DER of a 32-byte public key. */
+export function ed25519ToSpki(publicKey: Uint8Array): Uint8Array {
+  return concatBytes(spkiPrefix, publicKey);
+}
+
+/** The 32-byte public key in SPKI DER; undefined for anything else. */
+export function ed25519FromSpki(spki: Uint8Array): Uint8Array | undefined {
+  const { length } = spkiPrefix;
+  if (spki.length !== length + 32 || !equalBytes(spki.subarray(0, length), spkiPrefix)) return undefined;
+  return spki.subarray(length);
 }

@@ -7,6 +7,7 @@ import { serveHealth, serveReadiness } from './health.ts';
 import { serveLocal } from './local.ts';
 import { type PlainRoute, serveEndpoint } from './pipeline.ts';
 import { logged, requestIds } from './request-log.ts';
+import { activityChainRoutes } from './routes/activity-chain.ts';
 import { resetLinkRoute } from './routes/reset-link.ts';
 import { routes } from './routes.ts';
 import { serveUnmatched } from './unmatched.ts';
@@ -16,7 +17,7 @@ export type App = Hono<{ Bindings: RequestEnv }>;
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono();
   const ids = requestIds(deps.world.newId('act').slice(-8));
-  const localRoutes = [resetLinkRoute(deps), ...(deps.localRoutes ?? [])];
+  const localRoutes = [resetLinkRoute(deps), ...activityChainRoutes(deps), ...(deps.localRoutes ?? [])];
   const health = [
     { method: 'GET', path: '/healthz', serve: serveHealth },
     { method: 'GET', path: '/readyz', serve: serveReadiness(deps) },

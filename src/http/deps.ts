@@ -41,7 +41,7 @@ export interface LocalRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `{name}` for parameters. */
   readonly path: string;
-  /** Answers the body of status 200; throws `KmsError`. Works while sealed and belongs to no tenant. */
+  /** Answers the body of status 200, or a `LocalStream`; throws `KmsError`. Works while sealed and belongs to no tenant. */
   handle(input: LocalInput): Promise<object>;
 }
 
@@ -50,6 +50,8 @@ export interface LocalInput {
   readonly query: Readonly<Record<string, string>>;
   /** An object; empty where the request has no body. Not validated. */
   readonly body: Readonly<Record<string, unknown>>;
+  /** The tenant that the request names, where it names one. */
+  readonly tenant: string | undefined;
 }
 
 export interface AppDeps {

@@ -3,15 +3,30 @@ import { KmsError } from '../errors.ts';
 import { defaultBodyLimit, readJsonBody } from './body.ts';
 import type { AppContext, AppDeps, LocalRoute } from './deps.ts';
 import type { Served } from './request-log.ts';
-import { answered, refused } from './respond.ts';
+import { answered, refused, streamed } from './respond.ts';
+import { tenantHeader } from './tenants.ts';
 import { unknownPath } from './unmatched.ts';
+
+/** An answer too long to be held: text that is made while it is read. A failure on the way breaks the connection off. */
+export class LocalStream {
+  readonly contentType: string;
+  readonly text: AsyncIterable<string>;
+
+  constructor(contentType: string, text: AsyncIterable<string>) {
+    this.contentType = contentType;
+    this.text = text;
+  }
+}
 
 export function serveLocal(deps: AppDeps, route: LocalRoute): (c: AppContext) => Promise<Served> {
   return async (c) => {
     if (!c.env?.local) return { outcome: refused(unknownPath) };
     try {
       const body = await localBody(deps, c);
-      return { outcome: answered(await route.handle({ params: c.req.param(), query: c.req.query(), body })) };
+      const tenant = c.req.header(tenantHeader);
+      const answer = await route.handle({ params: c.req.param(), query: c.req.query(), body, tenant });
+      if (!(answer instanceof LocalStream)) return { outcome: answered(answer) };
+      return { outcome: streamed(answer.contentType, reported(deps, route, answer.text)) };
     } catch (error) {
       return { outcome: refused(error) };
     }
@@ -27,4 +42,14 @@ async function localBody(deps: AppDeps, c: AppContext): Promise<Readonly<Record<
     throw new KmsError('invalid', 'body: expected an object');
   }
   return Object.fromEntries(Object.entries(value));
+}
+
+/** The status has gone out already when a stream fails: what went wrong is for the log. */
+async function* reported(deps: AppDeps, route: LocalRoute, text: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* text;
+  } catch (err) {
+    deps.logger.error({ err, route: route.path }, 'an answer broke off');
+    throw err;
+  }
 }

@@ -24,12 +24,42 @@ export interface Outcome {
   readonly status: number;
   readonly body: object;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent in place of the body. */
+  readonly stream?: ReadableStream<Uint8Array>;
   /** What broke, for the log alone. */
   readonly cause?: unknown;
 }
 
 export function answered(body: object): Outcome {
   return { status: 200, body };
+}
+
+/** An answer that is made while it is sent. */
+export function streamed(contentType: string, text: AsyncIterable<string>): Outcome {
+  const chunks = inChunks(text);
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: async () => void (await chunks.return(undefined)),
+  });
+  return { status: 200, body: {}, headers: { 'Content-Type': contentType }, stream };
+}
+
+const chunkLength = 65_536;
+const encoder = new TextEncoder();
+
+async function* inChunks(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  let waiting = '';
+  for await (const part of text) {
+    waiting += part;
+    if (waiting.length < chunkLength) continue;
+    yield encoder.encode(waiting);
+    waiting = '';
+  }
+  if (waiting !== '') yield encoder.encode(waiting);
 }
 
 /**
@@ -67,8 +97,8 @@ const standardHeaders: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
 };
 
-export function respond({ status, body, headers }: Outcome): Response {
-  return new Response(JSON.stringify(body), {
+export function respond({ status, body, headers, stream }: Outcome): Response {
+  return new Response(stream ?? JSON.stringify(body), {
     status,
     headers: headers ? { ...standardHeaders, ...headers } : standardHeaders,
   });

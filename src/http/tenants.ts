@@ -2,6 +2,9 @@
 import { KmsError } from '../errors.ts';
 import type { AppContext, AppDeps, TenantDirectory, TenantHandle } from './deps.ts';
 
+/** By which a request from the machine itself names its tenant. */
+export const tenantHeader = 'kms-tenant';
+
 /** A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other lists. */
 export function tenantDirectory(
   tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
@@ -21,7 +24,7 @@ export function tenantDirectory(
 
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function tenantOf({ tenants }: AppDeps, c: AppContext): TenantHandle {
-  if (c.env?.local) return localTenant(tenants, c.req.header('kms-tenant'));
+  if (c.env?.local) return localTenant(tenants, c.req.header(tenantHeader));
   const handle = tenants.byHost(hostName(c.req.header('host') ?? authority(c.req.url)));
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
@@ -33,7 +36,7 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   const handle = name === undefined ? undefined : tenants.byName(name.toLowerCase());
   if (handle) return handle;
   if (wanted !== undefined) throw new KmsError('not-found', `no tenant has that name; there are: ${names.join(', ')}`);
-  throw new KmsError('invalid', `name a tenant in the header kms-tenant, one of: ${names.join(', ')}`);
+  throw new KmsError('invalid', `name a tenant in the header ${tenantHeader}, one of: ${names.join(', ')}`);
 }
 
 /** The host without its port, in lower case; `[::1]:8080` is `[::1]`. */

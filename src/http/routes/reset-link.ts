@@ -7,14 +7,14 @@ import type { AppDeps, LocalInput, LocalRoute } from '../deps.ts';
 import { linksOf } from '../people.ts';
 import { localTenant } from '../tenants.ts';
 
-/** POST `/local/reset-link` with `username`, `email: true` where that is an address, and `tenant` where there are several. */
+/** POST `/local/reset-link` with `username`, `email: true` where that is an address; `tenant` may be named in the body too. */
 export function resetLinkRoute(deps: AppDeps): LocalRoute {
   return { method: 'POST', path: '/local/reset-link', handle: (input) => makeLink(deps, input) };
 }
 
-async function makeLink(deps: AppDeps, { body }: LocalInput): Promise<ResetLink> {
+async function makeLink(deps: AppDeps, { body, tenant: named }: LocalInput): Promise<ResetLink> {
   if (deps.sealed?.()) throw sealedError;
-  const { username, tenant: wanted, email } = body;
+  const { username, tenant: wanted = named, email } = body;
   if (typeof username !== 'string' || username === '') throw invalidField('username', 'is required');
   if (wanted !== undefined && typeof wanted !== 'string') throw invalidField('tenant', 'expected a string');
   const handle = localTenant(deps.tenants, wanted);
