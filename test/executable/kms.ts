@@ -1,0 +1,87 @@
+// The built executable as a person uses it: commands with their output, and a server that can be killed.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+export const executable = fileURLToPath(new URL('../../dist/kms', import.meta.url));
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A directory of its own for each test file, gone at its end. */
+export function workDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'kms-executable-'));
+  after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+function environment(cwd: string, more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'config'), ...more };
+}
+
+/** `killAfter` milliseconds it is killed, when that is given. */
+export function kms(
+  cwd: string,
+  args: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+  killAfter?: number,
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(executable, args, { cwd, env: environment(cwd, more), stdio: ['ignore', 'pipe', 'pipe'] });
+    const killer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      clearTimeout(killer);
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+export interface RunningServer {
+  readonly url: string;
+  /** The root API key, where the directory was new. */
+  readonly apiKey: string | undefined;
+  /** Ends it with the signal given; answers its exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+export function serve(cwd: string, args: readonly string[] = []): Promise<RunningServer> {
+  const child = spawn(executable, ['serve', '--listen', '127.0.0.1:0', ...args], {
+    cwd,
+    env: environment(cwd, {}),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  after(() => child.kill('SIGKILL'));
+  const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const look = (chunk: Buffer): void => {
+      text += chunk;
+      const url = /listening on (http\S+)\n/.exec(text)?.[1];
+      if (url)
+        resolve({ url, apiKey: /kms_[0-9A-Za-z]{49}/.exec(text)?.[0], end: (signal) => end(child, ended, signal) });
+    };
+    child.stdout.on('data', look);
+    child.stderr.on('data', look);
+    child.on('close', (code) => reject(new Error(`kms serve ended with ${code}: ${text}`)));
+  });
+}
+
+function end(child: ChildProcess, ended: Promise<number | null>, signal: NodeJS.Signals): Promise<number | null> {
+  child.kill(signal);
+  return ended;
+}
