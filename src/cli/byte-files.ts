@@ -23,7 +23,7 @@ export interface Input {
 export async function openInput(cli: Cli, name: string | undefined): Promise<Input> {
   if (name === undefined || name === '-') {
     const source = addAbortSignal(cli.io.signal, cli.io.stdin);
-    return { source, size: undefined, close: async () => void source.destroy() };
+    return { source: named(source, 'stdin'), size: undefined, close: async () => void source.destroy() };
   }
   const path = resolve(cli.io.cwd, name);
   let file: FileHandle;

@@ -24,6 +24,7 @@ export interface Connection {
 
 /** The name under which a local request goes; the tenant comes from a header. */
 const localUrl = 'http://kms.local';
+const tenantHeader = 'kms-tenant';
 
 /** How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds. */
 const patience = 5000;
@@ -34,6 +35,11 @@ export async function withClient<T>(cli: Cli, use: (client: Client, connection: 
   const connection = await openConnection(cli);
   try {
     return await use(connection.client, connection);
+  } catch (error) {
+    // How a local request names its tenant is a matter between this file and the server.
+    if (!(error instanceof KmsError) || !error.message.includes(tenantHeader)) throw error;
+    const message = error.message.replace(`in the header ${tenantHeader}`, 'with --tenant');
+    throw new KmsError('usage', message, { hint: cli.seeHelp });
   } finally {
     await connection.close();
   }
@@ -95,7 +101,7 @@ async function mustBeThere(data: string): Promise<void> {
 
 function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
   const tenant = cli.text('--tenant');
-  const headers: Record<string, string> = tenant === undefined ? {} : { 'kms-tenant': tenant };
+  const headers: Record<string, string> = tenant === undefined ? {} : { [tenantHeader]: tenant };
   const send = stoppable(cli, fetch);
   return {
     way,

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { servedDesk } from './served.ts';
+
+interface Key {
+  readonly key: string;
+  readonly keyid: string;
+  readonly active: boolean;
+  readonly flags: Record<string, boolean>;
+  readonly references: { readonly accountId: string };
+}
+
+test('accounts: create, list, show, update, delete', async () => {
+  await using d = await servedDesk();
+  const made = await d.json<{ id: string }>([
+    'account',
+    'create',
+    'billing',
+    '--notes',
+    'the billing system',
+    '--json',
+  ]);
+  assert.deepEqual(await d.json('account show billing --json'), made);
+  assert.deepEqual(await d.json(`account show ${made.id} --json`), made);
+  assert.equal(
+    (await d.kms('account list')).stdout,
+    `UID      ID                               NOTES               CREATED
+admin    ${d.appliance.accountId}                      2026-01-02T03:04:05.678Z
+billing  ${made.id}  the billing system  2026-01-02T03:04:05.678Z
+`,
+  );
+  const narrow = await d.kms('account list', { tty: { stdout: true, columns: 60 } });
+  for (const line of narrow.stdout.split('\n')) assert.ok(stripVTControlCharacters(line).length <= 60, line);
+  assert.ok(narrow.stdout.startsWith('\x1b[1mUID'));
+  assert.match((await d.kms('account list', { tty: { stdout: true }, env: { NO_COLOR: '1' } })).stdout, /^UID/);
+  assert.match(
+    (await d.kms(['account', 'update', 'billing', '--uid', 'bills', '--props', '{"a":1}'])).stdout,
+    /^uid {6}bills\n[\s\S]*props {4}\{"a":1\}\n/,
+  );
+  assert.deepEqual([(await d.kms('account update bills')).code, (await d.kms('account show billing')).code], [2, 1]);
+  assert.equal((await d.kms('account delete bills --yes')).stdout, 'bills and its API keys are deleted\n');
+  assert.equal((await d.kms('account show bills')).stderr, 'kms: there is no such account; check the name or id\n');
+});
+
+test('API keys: create, show, update, revoke, list, validate', async () => {
+  await using d = await servedDesk();
+  await d.json('account create billing --json');
+  await d.json('keyring create payroll --json');
+  const made = await d.kms('apikey create --account billing --flag keyring.payroll.encrypt --flag asset.read --json');
+  assert.equal(made.stderr, 'kms: the key is shown this once: put it into a file that only its user can read\n');
+  const key: Key = JSON.parse(made.stdout);
+  assert.deepEqual(key.flags, { 'keyring.payroll.encrypt': true, 'asset.read': true });
+  const { key: secret, ...safe } = key;
+  assert.deepEqual(await d.json(`apikey show ${key.keyid} --json`), safe);
+
+  const validate = (stdin: string) =>
+    d.kms('apikey validate', { stdin }).then(({ code, stdout, stderr }) => [code, stdout, stderr]);
+  assert.deepEqual(await validate(`${secret}\n`), [0, 'valid\n', '']);
+  assert.deepEqual(await validate('kms_nonsense'), [1, 'not valid: it does not exist here or is inactive\n', '']);
+  assert.deepEqual(await validate(''), [
+    2,
+    '',
+    'kms: expected an API key on stdin, got nothing; see `kms apikey validate --help`\n',
+  ]);
+  const typed = await d.kms(['apikey', 'validate', secret]);
+  assert.deepEqual([typed.code, typed.stdout], [2, '']);
+  assert.ok(!typed.stderr.includes(secret), 'a secret in the wrong place is not repeated');
+
+  const ids = async (line: string): Promise<string[]> =>
+    (await d.json<{ data: Key[] }>(`${line} --json`)).data.map(({ keyid }) => keyid);
+  assert.deepEqual(await ids('apikey list'), [d.appliance.root.keyid, key.keyid]);
+  assert.deepEqual(await ids('apikey list --account billing'), [key.keyid]);
+  assert.deepEqual(await ids(`apikey list --account ${key.references.accountId}`), [key.keyid]);
+  assert.deepEqual(await ids('apikey list --ring payroll'), [key.keyid]);
+  assert.deepEqual(await ids('apikey list --ring payroll --wildcard'), [d.appliance.root.keyid, key.keyid]);
+
+  const update = (rest: string) => d.json<Key>(`apikey update ${key.keyid} --json ${rest}`);
+  assert.deepEqual((await update('--flag asset.search')).flags, {
+    'keyring.payroll.encrypt': true,
+    'asset.read': true,
+    'asset.search': true,
+  });
+  assert.deepEqual((await update('--op delete --flag asset.read')).flags, {
+    'keyring.payroll.encrypt': true,
+    'asset.search': true,
+  });
+  assert.deepEqual((await update('--op replace --flag asset.read')).flags, { 'asset.read': true });
+  assert.equal((await update('--account admin')).references.accountId, d.appliance.accountId);
+
+  assert.match((await d.kms(`apikey revoke ${key.keyid}`)).stdout, /is inactive/);
+  assert.deepEqual((await validate(secret))[0], 1);
+  const refused = await d.kms(['asset', 'show', 'x', ...d.network(secret).args], { env: { KMS_API_KEY: secret } });
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /^kms: .*; check the API key in --api-key-file or KMS_API_KEY\n$/);
+  assert.equal((await update('--active true')).active, true);
+  assert.deepEqual((await validate(secret))[0], 0);
+});
+
+test('flags that grant nothing are warned of', async () => {
+  await using d = await servedDesk();
+  const { code, stderr } = await d.kms('apikey create --account admin --flag keyrings.list --flag keyring.list');
+  assert.equal(code, 0);
+  assert.equal(
+    stderr.split('\n')[0],
+    'kms: warning: the flag "keyrings.list" grants nothing in this appliance; is it a mistake?',
+  );
+  assert.equal(stderr.split('\n').length, 3);
+});
+
+test('several flags may come from the environment', async () => {
+  await using d = await servedDesk();
+  const key = await d.json<Key>('apikey create --json', {
+    env: { KMS_ACCOUNT: 'admin', KMS_FLAG: 'asset.read, asset.search' },
+  });
+  assert.deepEqual(key.flags, { 'asset.read': true, 'asset.search': true });
+});
+
+test('an API key comes from a file or the environment, never from the command line', async () => {
+  await using d = await servedDesk();
+  const { args, env } = d.network();
+  assert.equal((await d.kms(['keyring', 'list', ...args], { env })).code, 0);
+  assert.equal((await d.kms(['keyring', 'list'], { env: { ...env, KMS_SERVER: d.url } })).code, 0);
+  const none = await d.kms(['keyring', 'list', ...args]);
+  assert.deepEqual([none.code, none.stdout], [1, '']);
+  assert.match(none.stderr, /check the API key in --api-key-file or KMS_API_KEY\n$/);
+  for (const key of ['two words', 'kms_\u00e9']) {
+    const odd = await d.kms(['keyring', 'list', ...args], { env: { KMS_API_KEY: key } });
+    assert.deepEqual(
+      [odd.code, odd.stderr],
+      [
+        1,
+        'kms: KMS_API_KEY does not hold an API key: expected one word; an API key looks like kms_ and 49 letters and digits\n',
+      ],
+    );
+  }
+  const missing = await d.kms(['keyring', 'list', ...args, '--api-key-file', 'nope']);
+  assert.deepEqual(
+    [missing.code, missing.stderr],
+    [1, `kms: cannot read the API key from ${d.path('nope')}: there is no such file or directory\n`],
+  );
+});
+
+test('assets: search by each filter, show, delete', async () => {
+  await using d = await servedDesk();
+  const { ring } = await d.json<{ ring: { id: string } }>('keyring create r --json');
+  const make = async (data: string, more: string[] = []): Promise<string> => {
+    const args = ['encrypt', '--ring', 'r', '--asset-data', data, ...more, '-o', '/dev/null', '--json'];
+    return (await d.json<{ asset: { id: string } }>(args, { stdin: '' })).asset.id;
+  };
+  const a = await make('{"kind":"a"}');
+  const b = await make('{"kind":"b"}', ['--parent', a]);
+  const found = async (args: string[]): Promise<string[]> =>
+    (await d.json<{ data: { id: string }[] }>(['asset', 'search', '--json', ...args])).data.map(({ id }) => id);
+  assert.deepEqual(await found([]), [b, a]);
+  assert.deepEqual(await found(['--limit', '1']), [b]);
+  assert.deepEqual(await found(['--all']), [b, a]);
+  assert.deepEqual(await found(['--contains', '{"kind":"a"}']), [a]);
+  assert.deepEqual(await found(['--parent', a]), [b]);
+  assert.deepEqual(await found(['--ring-id', ring.id]), [b, a]);
+  assert.deepEqual(await found(['--account', 'admin']), []);
+  assert.deepEqual(await found(['--start', '2026-01-02T03:04:05.679Z']), []);
+  assert.deepEqual(await found(['--end', '1767323045678']), [b, a]);
+  assert.equal(
+    (await d.kms(`asset show ${b}`)).stdout,
+    `id       ${b}\ncreated  2026-01-02T03:04:05.678Z\nparents  ${a}\ndata     {"kind":"b"}\n`,
+  );
+  assert.equal((await d.kms(`asset delete ${b} --yes`)).stdout, `${b} is deleted\n`);
+  assert.deepEqual(await found([]), [a]);
+});
+
+test('activity: search by each filter, show', async () => {
+  await using d = await servedDesk();
+  const { key, keyid } = await d.appliance.keyWith('keyring.r.encrypt');
+  await d.json('keyring create r --json');
+  const { args, env } = d.network(key);
+  assert.equal((await d.kms([...args, 'encrypt', '--ring', 'r', '-o', 'x'], { env, stdin: '' })).code, 0);
+  assert.equal((await d.kms([...args, 'decrypt', 'x'], { env })).code, 1);
+  interface Row {
+    readonly id: string;
+    readonly action: string;
+    readonly validAction: boolean;
+  }
+  const found = async (line: string): Promise<Row[]> =>
+    (await d.json<{ data: Row[] }>(`activity search --json ${line}`)).data;
+  assert.deepEqual(
+    (await found(`--keyid ${keyid}`)).map(({ action, validAction }) => [action, validAction]),
+    [
+      ['keyring.decrypt', false],
+      ['keyring.encrypt', true],
+    ],
+  );
+  assert.deepEqual(
+    (await found('--valid false')).map(({ action }) => action),
+    ['keyring.decrypt'],
+  );
+  assert.deepEqual((await found('--ring r --action keyring.encrypt --account admin')).length, 1);
+  assert.equal((await found('--limit 2')).length, 2);
+  const [denied] = await found('--valid false');
+  assert.equal(
+    (await d.kms(`activity show ${denied?.id}`)).stdout,
+    `id       ${denied?.id}\ntime     2026-01-02T03:04:05.678Z\nby       ${keyid}\naction   keyring.decrypt\nring     r\nverdict  denied\nstatus   403\nprops    {}\n`,
+  );
+  assert.match((await d.kms('activity search --limit 1')).stdout, /^TIME +ACTION +RING +VERDICT +STATUS +BY +ID\n/);
+});
+
+test('a sealed server is exit code 4, one that cannot write is 3', async () => {
+  await using d = await servedDesk({
+    sealed: () => true,
+    ready: () => ({ ok: false, reason: 'the appliance is sealed' }),
+  });
+  assert.equal((await d.kms('keyring list')).code, 4);
+  const { args, env } = d.network();
+  assert.equal((await d.kms(['keyring', 'list', ...args], { env })).code, 4);
+  assert.equal((await d.kms(['status', ...args])).code, 4);
+  await using other = await servedDesk({ ready: () => ({ ok: false, reason: 'the disk is full' }) });
+  const full = await other.kms(['status', ...other.network().args]);
+  assert.deepEqual([full.code, full.stdout, full.stderr], [3, '', 'kms: the disk is full\n']);
+});
+
+test('several tenants: a local command names one', async () => {
+  const tenants = [
+    { name: 'default', hosts: ['*'] },
+    { name: 'blue', hosts: ['blue.example'] },
+  ];
+  await using d = await servedDesk({ tenants });
+  const { code, stderr } = await d.kms('keyring list');
+  assert.deepEqual(
+    [code, stderr],
+    [2, 'kms: name a tenant with --tenant, one of: default, blue; see `kms keyring list --help`\n'],
+  );
+  assert.equal((await d.kms('keyring create r --tenant blue')).code, 0);
+  assert.equal((await d.json<{ data: unknown[] }>('keyring list --tenant default --json')).data.length, 0);
+  assert.equal(
+    (await d.json<{ data: unknown[] }>('keyring list --json', { env: { KMS_TENANT: 'blue' } })).data.length,
+    1,
+  );
+});
