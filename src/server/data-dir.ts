@@ -11,7 +11,7 @@ export const initMark = 'kms.init';
 export const socketFile = 'kms.sock';
 
 /** Names that an empty directory may have: a file system of its own brings the first, a start that went no further the others. */
-const harmless = ['lost+found', lockFile, pidFile, socketFile];
+const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`];
 
 export type DataDirState =
   | 'missing'

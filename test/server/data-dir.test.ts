@@ -1,0 +1,140 @@
+// What a data directory is taken for, by what is in it; and that an init never touches what is not its own.
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { KmsError } from '../../src/errors.ts';
+import { openAppliance } from '../../src/server/appliance.ts';
+import { dataDirState } from '../../src/server/data-dir.ts';
+import { initAppliance } from '../../src/server/init.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-data-dir-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+function directory(name: string, entries: readonly string[] = []): string {
+  const dir = join(base, name);
+  mkdirSync(dir);
+  for (const entry of entries) {
+    if (entry.endsWith('/')) mkdirSync(join(dir, entry));
+    else writeFileSync(join(dir, entry), 'content');
+  }
+  return dir;
+}
+
+const isCode = (code: string) => (error: unknown) => error instanceof KmsError && error.code === code;
+
+test('states by content', async () => {
+  assert.equal(await dataDirState(join(base, 'none')), 'missing');
+  const table: [string[], string][] = [
+    [[], 'empty'],
+    [['lost+found/'], 'empty'],
+    [['kms.lock', 'kms.pid', 'kms.sock', 'kms.init.tmp'], 'empty'],
+    [['kms.init'], 'unfinished'],
+    [['kms.init', 'system/', 'tenants/', 'kms.seal.tmp'], 'unfinished'],
+    [['kms.seal'], 'whole'],
+    [['kms.init', 'kms.seal'], 'whole'],
+    [['system/'], 'foreign'],
+    [['notes.txt'], 'foreign'],
+  ];
+  for (const [i, [entries, state]] of table.entries()) {
+    assert.equal(await dataDirState(directory(`state${i}`, entries)), state, entries.join(' '));
+  }
+});
+
+test('an unfinished init is started over, with the key file that it made', async () => {
+  const data = directory('unfinished', ['kms.init', 'system/', 'tenants/', 'kms.seal.tmp']);
+  writeFileSync(join(data, 'system', 'log-0000000001.kms'), 'half');
+  const other = await initAppliance({ data: join(base, 'other') });
+  writeFileSync(`${data}.master.key`, readFileSync(other.keyFile), { mode: 0o600 });
+  const made = await initAppliance({ data });
+  assert.equal(made.keyFileMade, false);
+  assert.ok(!existsSync(join(data, 'kms.init')));
+  const appliance = await openAppliance({ data });
+  assert.equal((await appliance.status()).tenants.length, 1);
+  await appliance.close();
+});
+
+test('a directory of somebody else, and data whose seal is gone, are left as they are', async () => {
+  for (const entries of [['notes.txt'], ['system/', 'tenants/']]) {
+    const data = directory(`foreign-${entries.length}`, entries);
+    await assert.rejects(initAppliance({ data }), isCode('refused'));
+    await assert.rejects(openAppliance({ data }), isCode('refused'));
+    assert.deepEqual(
+      readdirSync(data),
+      entries.map((entry) => entry.replace('/', '')),
+    );
+    assert.ok(!existsSync(`${data}.master.key`));
+  }
+});
+
+test('a file where the data directory should be', async () => {
+  const data = join(base, 'file');
+  writeFileSync(data, 'content');
+  await assert.rejects(initAppliance({ data }), isCode('refused'));
+  await assert.rejects(initAppliance({ data: join(data, 'below') }), isCode('refused'));
+  assert.equal(readFileSync(data, 'utf8'), 'content');
+});
+
+test('a file that is no key file is never overwritten, and nothing is made beside it', async () => {
+  const data = join(base, 'guarded');
+  const keyFile = join(base, 'guarded.key');
+  writeFileSync(keyFile, 'a file of mine\n');
+  await assert.rejects(initAppliance({ data, keyFile }), isCode('corrupt'));
+  assert.equal(readFileSync(keyFile, 'utf8'), 'a file of mine\n');
+  assert.ok(!existsSync(data));
+});
+
+test('the key file is found where init put it, and named when it is missing', async () => {
+  const data = join(base, 'found');
+  const keyFile = join(base, 'vault', 'my.key');
+  await initAppliance({ data, keyFile, hosts: ['KMS.example', 'kms.example'] });
+  assert.equal(statSync(keyFile).mode & 0o777, 0o600);
+  assert.ok(!existsSync(`${data}.master.key`));
+  const appliance = await openAppliance({ data });
+  assert.deepEqual((await appliance.status()).tenants[0]?.hosts, ['kms.example']);
+  await appliance.close();
+  rmSync(keyFile);
+  await assert.rejects(openAppliance({ data }), (error: unknown) => {
+    assert.ok(error instanceof KmsError && error.code === 'sealed');
+    assert.ok(error.message.includes(keyFile));
+    return true;
+  });
+});
+
+test('an appliance that is open keeps others out, and lets go when closed', async () => {
+  const data = join(base, 'held');
+  await initAppliance({ data });
+  const first = await openAppliance({ data });
+  await assert.rejects(openAppliance({ data }), isCode('in-use'));
+  await first.close();
+  await first.close();
+  await (await openAppliance({ data })).close();
+});
+
+test('files that others may read are pointed out', async () => {
+  const data = join(base, 'exposed');
+  const { keyFile } = await initAppliance({ data });
+  writeFileSync(keyFile, readFileSync(keyFile));
+  const { chmodSync } = await import('node:fs');
+  chmodSync(keyFile, 0o644);
+  chmodSync(data, 0o755);
+  const notices: string[] = [];
+  const appliance = await openAppliance({ data, onNotice: ({ message }) => notices.push(message) });
+  await appliance.close();
+  assert.equal(notices.length, 2);
+});
+
+test('a missing or an empty data directory: nothing reachable', async () => {
+  await assert.rejects(openAppliance({ data: join(base, 'missing') }), isCode('unavailable'));
+  await assert.rejects(openAppliance({ data: directory('empty') }), isCode('unavailable'));
+});

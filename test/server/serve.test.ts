@@ -1,0 +1,152 @@
+// The server on its sockets: where it listens, whom it believes, what it says below HTTP, and how it ends.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { KmsError } from '../../src/errors.ts';
+import type { Initialised } from '../../src/server/init.ts';
+import { listening, parseListen } from '../../src/server/listen.ts';
+import { type ServeOptions, type Serving, serve } from '../../src/server/serve.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-serve-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+const isCode = (code: string) => (error: unknown) => error instanceof KmsError && error.code === code;
+
+async function started(
+  name: string,
+  more: Partial<ServeOptions> = {},
+): Promise<Serving & { made: Initialised | undefined }> {
+  let made: Initialised | undefined;
+  const serving = await serve({
+    data: join(base, name),
+    listen: '127.0.0.1:0',
+    logLevel: 'silent',
+    onInitialised: (first) => {
+      made = first;
+    },
+    ...more,
+  });
+  after(() => serving.close());
+  return { ...serving, made };
+}
+
+/** Sends bytes as they are; answers all that comes back. */
+function raw(url: string, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+test('listen addresses', () => {
+  assert.deepEqual(parseListen('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 });
+  assert.deepEqual(parseListen('[::1]:0'), { host: '::1', port: 0 });
+  assert.deepEqual(parseListen('kms.example:65535'), { host: 'kms.example', port: 65535 });
+  for (const text of [
+    '',
+    '8080',
+    ':8080',
+    'host',
+    'host:',
+    'host:65536',
+    'host:-1',
+    '::1:80',
+    '[127.0.0.1]:80',
+    'a b:80',
+    'host:8080x',
+  ]) {
+    assert.throws(() => parseListen(text), isCode('usage'), text);
+  }
+});
+
+test('plain HTTP stays on this machine unless a proxy is in front', async () => {
+  for (const listen of ['0.0.0.0:0', '[::]:0', 'kms.example:80', '192.0.2.1:80', '128.0.0.1:80']) {
+    await assert.rejects(listening({ listen }), isCode('refused'), listen);
+    assert.equal((await listening({ listen, behindProxy: true })).behindProxy, true);
+  }
+  for (const listen of ['127.0.0.1:0', '127.9.9.9:0', '[::1]:0', 'localhost:0']) await listening({ listen });
+});
+
+test('TLS files: both, readable, and belonging together', async () => {
+  const file = join(base, 'no.pem');
+  writeFileSync(file, 'no certificate');
+  await assert.rejects(listening({ tlsCert: file }), isCode('usage'));
+  await assert.rejects(listening({ tlsKey: file }), isCode('usage'));
+  await assert.rejects(listening({ tlsCert: file, tlsKey: join(base, 'none.pem') }), isCode('unavailable'));
+  await assert.rejects(listening({ tlsCert: file, tlsKey: file }), isCode('refused'));
+});
+
+test('the address for clients', async () => {
+  assert.equal((await listening({})).urlOf(8080), 'http://127.0.0.1:8080');
+  assert.equal((await listening({ listen: '[::1]:0' })).urlOf(7), 'http://[::1]:7');
+  assert.equal((await listening({ url: 'https://kms.example/' })).urlOf(7), 'https://kms.example');
+  for (const url of ['kms.example', 'ftp://kms.example', 'https://a:b@kms.example', 'https://kms.example/?x']) {
+    await assert.rejects(listening({ url }), isCode('usage'), url);
+  }
+});
+
+test('a new directory is initialised once, and its key works', async () => {
+  const first = await started('new');
+  assert.ok(first.made);
+  const headers = { authorization: `Bearer ${first.made.apiKey.key}` };
+  assert.equal((await fetch(`${first.url}/ks/keyrings`, { headers })).status, 200);
+  assert.equal((await fetch(`${first.url}/ks/keyrings`)).status, 401);
+  assert.equal(
+    (await fetch(`${first.url}/local/status`, { headers })).status,
+    404,
+    'local endpoints are for the socket alone',
+  );
+  await first.close();
+  await first.close();
+  const second = await started('new');
+  assert.equal(second.made, undefined);
+  assert.equal((await fetch(`${second.url}/ks/keyrings`, { headers })).status, 200);
+});
+
+test('a port in use is said before anything is made', async () => {
+  const { url } = await started('port');
+  await assert.rejects(
+    serve({ data: join(base, 'late'), listen: new URL(url).host, logLevel: 'silent' }),
+    isCode('in-use'),
+  );
+});
+
+test('what is no HTTP, and headers without end, get a message', async () => {
+  const { url } = await started('raw');
+  assert.match(await raw(url, 'nonsense\r\n\r\n'), /^HTTP\/1\.1 400 .*\r\n[\s\S]*\{"message":"[^"]+"\}$/);
+  const long = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+  assert.match(await raw(url, long), /^HTTP\/1\.1 431 .*\r\n[\s\S]*\{"message":"[^"]+"\}$/);
+});
+
+test('what a proxy says counts only where there is one', async () => {
+  const ask = (url: string): Promise<string> =>
+    raw(
+      url,
+      'GET /ks/keyrings HTTP/1.1\r\nHost: unknown.example\r\nX-Forwarded-Host: kms.example\r\nConnection: close\r\n\r\n',
+    );
+  const direct = await started('direct', { hosts: ['kms.example'] });
+  assert.match(await ask(direct.url), /^HTTP\/1\.1 404 /);
+  const behind = await started('behind', { hosts: ['kms.example'], behindProxy: true });
+  assert.match(await ask(behind.url), /^HTTP\/1\.1 401 /);
+});
+
+test('closing waits for the request under way', async () => {
+  const { url, made, close } = await started('closing');
+  const headers = { authorization: `Bearer ${made?.apiKey.key}`, 'content-type': 'application/json' };
+  const requests = Array.from({ length: 20 }, (_, i) =>
+    fetch(`${url}/ks/keyrings`, { method: 'POST', headers, body: JSON.stringify({ name: `ring${i}` }) }),
+  );
+  await Promise.race(requests);
+  await close();
+  const settled = await Promise.allSettled(requests);
+  for (const each of settled) if (each.status === 'fulfilled') assert.equal(each.value.status, 200);
+  await assert.rejects(fetch(`${url}/healthz`));
+});
