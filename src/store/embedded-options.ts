@@ -47,7 +47,7 @@ const defaultLimits: StoreLimits = {
   checkpointBytes: 8 * 1024 * 1024,
   recoveryRetry: 1000,
   checkpointRetry: 60_000,
-  segmentRecords: 16_384,
+  segmentRecords: 8192,
   activityCacheBytes: 32 * 1024 * 1024,
 };
 

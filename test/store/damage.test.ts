@@ -2,55 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { writeCheckpoint } from '../../src/store/checkpoint.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { logHeaderLength } from '../../src/store/log-format.ts';
 import type { StoreNotice } from '../../src/store/notice.ts';
-import type { Store } from '../../src/store/port.ts';
 import { simStore, testDir, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { Inode, SimDisk } from '../support/sim-disk.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
-import { sqlWasm } from '../support/wasm.ts';
-import { activityInput, type NoteTables } from './contract.ts';
-
-type Content = ReadonlyMap<string, Uint8Array>;
-
-/** A snapshot, an activity segment, a closed log and the last log. */
-async function sample(seed = 1): Promise<{ content: Content; names: string[] }> {
-  const runCheckpoint = { fails: false };
-  const { store, files } = await simStore(
-    {
-      limits: { segmentRecords: 3 },
-      runCheckpoint: (job) => {
-        if (runCheckpoint.fails) throw new Error('no checkpoint');
-        return writeCheckpoint(
-          { files, keys: testStoreKeys(), wasm: sqlWasm, random: (length) => nonces.bytes(length) },
-          job,
-        );
-      },
-    },
-    seed,
-  );
-  const nonces = prng(seed + 1);
-  for (let i = 0; i < 4; i++) await write(store, i);
-  await store.checkpoint();
-  for (let i = 4; i < 6; i++) await write(store, i);
-  runCheckpoint.fails = true;
-  await assert.rejects(store.checkpoint(), /no checkpoint/);
-  for (let i = 6; i < 9; i++) await write(store, i);
-  await store.close();
-  const content = new Map([...files.disk.names].map(([name, inode]) => [name, inode.data]));
-  return { content, names: [...content.keys()].sort() };
-}
-
-async function write(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
-  await store.transaction(async (tx) => {
-    await tx.notes.add(`n${i}`, value);
-    tx.record(activityInput(`act_${i}`));
-  });
-}
+import { type Content, sampleStore, writeNote } from '../support/store-sample.ts';
 
 interface Found {
   readonly notes: number;
@@ -100,7 +60,7 @@ function changed(content: Content, name: string, change: (bytes: Uint8Array) => 
 }
 
 test('the sample holds each kind of file', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   assert.deepEqual(
     names.map((name) => name.replace(`${testDir}/`, '')),
     ['activity-000000000001.kms', 'log-0000000002.kms', 'log-0000000003.kms', 'snapshot-0000000001.kms'],
@@ -110,7 +70,7 @@ test('the sample holds each kind of file', async () => {
 });
 
 test('a flipped bit in any byte of any file is found', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   const generator = prng(Number(process.env.KMS_FLIP_SEED ?? 1));
   for (const name of names) {
     const length = content.get(name)?.length ?? 0;
@@ -126,7 +86,7 @@ test('a flipped bit in any byte of any file is found', async () => {
 });
 
 test('a byte that became zero in any place of a log is found', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   for (const name of names.filter((each) => each.includes('/log-'))) {
     const original = content.get(name) ?? new Uint8Array();
     for (let at = 0; at < original.length; at++) {
@@ -138,7 +98,7 @@ test('a byte that became zero in any place of a log is found', async () => {
 });
 
 test('a file that was cut anywhere is found; the last log is cut back to its last whole record, with a notice', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   const last = names.filter((name) => name.includes('/log-')).at(-1);
   for (const name of names) {
     const length = content.get(name)?.length ?? 0;
@@ -159,7 +119,7 @@ test('a file that was cut anywhere is found; the last log is cut back to its las
 });
 
 test('a file with something added is found', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   for (const name of names) {
     for (const added of [new Uint8Array(64), new Uint8Array(600).fill(7)]) {
       const damaged = changed(content, name, (bytes) => Uint8Array.from([...bytes, ...added]));
@@ -173,7 +133,7 @@ test('a file with something added is found', async () => {
 
 test('sectors of the last log that became zeros are found where an acknowledged record follows them', async () => {
   const { store, files } = await simStore();
-  for (let i = 0; i < 3; i++) await write(store, i, 'x'.repeat(900));
+  for (let i = 0; i < 3; i++) await writeNote(store, i, 'x'.repeat(900));
   await store.close();
   const content = new Map([...files.disk.names].map(([name, inode]) => [name, inode.data]));
   const name = `${testDir}/log-0000000001.kms`;
@@ -194,7 +154,7 @@ test('sectors of the last log that became zeros are found where an acknowledged 
 });
 
 test('a file that is missing is found', async () => {
-  const { content, names } = await sample();
+  const { content, names } = await sampleStore();
   for (const name of names.filter((each) => !each.includes('/log-0000000003'))) {
     const less = new Map(content);
     less.delete(name);
@@ -204,8 +164,8 @@ test('a file that is missing is found', async () => {
 });
 
 test('a file of another store with the same keys, or from another place, is found', async () => {
-  const { content, names } = await sample();
-  const other = (await sample(5)).content;
+  const { content, names } = await sampleStore();
+  const other = (await sampleStore(5)).content;
   for (const name of names) {
     const bytes = other.get(name);
     assert.ok(bytes);
@@ -219,8 +179,26 @@ test('a file of another store with the same keys, or from another place, is foun
   await assert.rejects(look(swapped), { code: 'corrupt' });
 });
 
+test('a record that another life of the same store wrote in the same place is found', async () => {
+  const name = `${testDir}/log-0000000001.kms`;
+  const life = async (value: string) => {
+    const { store, files } = await simStore();
+    await writeNote(store, 0, value);
+    const middle = await files.size(name);
+    await writeNote(store, 1);
+    await store.close();
+    return { bytes: await files.read(name), middle, files };
+  };
+  const [one, other] = [await life('a'), await life('b')];
+  assert.equal(one.middle, other.middle);
+  const content = new Map([...one.files.disk.names].map(([each, inode]) => [each, inode.data]));
+  assert.equal((await look(content)).notes, 2);
+  const mixed = Uint8Array.from([...one.bytes.subarray(0, one.middle), ...other.bytes.subarray(other.middle)]);
+  await assert.rejects(look(new Map(content).set(name, mixed)), isCorrupt(name));
+});
+
 test('other files beside those of the store are left alone', async () => {
-  const { content } = await sample();
+  const { content } = await sampleStore();
   const more = new Map(content)
     .set(`${testDir}/notes.txt`, Uint8Array.of(1))
     .set(`${testDir}/log-x.kms`, Uint8Array.of(1));

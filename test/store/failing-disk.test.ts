@@ -129,7 +129,8 @@ test('a store that cannot be recovered stays refused and keeps trying', async ()
 });
 
 test('a failed checkpoint loses nothing and is tried again', async () => {
-  const { store, files, open, kinds } = await setUp();
+  const { store: first, files, open, kinds } = await setUp();
+  let store = first;
   for (let i = 0; i < 3; i++) await add(store, `n${i}`);
   for (const step of ['create', 'append', 'sync', 'rename', 'syncDir', 'read'] as const) {
     // The steps of the new log file come first; the snapshot's are the later ones.
@@ -138,7 +139,11 @@ test('a failed checkpoint loses nothing and is tried again', async () => {
       files.failure = (each) => (each === step && left-- === 0 ? 'ENOSPC' : undefined);
       await store.checkpoint().catch((error: Error) => assert.match(error.message, /ENOSPC|durable/));
       files.failure = undefined;
+      const before = await names(store);
       await add(store, `${step}${skip}`);
+      await store.close();
+      store = await open();
+      assert.deepEqual(await names(store), [...before, `${step}${skip}`]);
     }
   }
   assert.ok(kinds().includes('checkpoint-failed'));

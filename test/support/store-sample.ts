@@ -1,0 +1,48 @@
+// A small store with a file of each kind: a snapshot, an activity segment, a closed log and the last log.
+import assert from 'node:assert/strict';
+import { writeCheckpoint } from '../../src/store/checkpoint.ts';
+import type { Store } from '../../src/store/port.ts';
+import { activityInput, type NoteTables } from '../store/contract.ts';
+import { simStore } from './embedded-store.ts';
+import { prng } from './prng.ts';
+import { testStoreKeys } from './store-keys.ts';
+import { sqlWasm } from './wasm.ts';
+
+/** Bytes by file name. */
+export type Content = ReadonlyMap<string, Uint8Array>;
+
+/** Notes n0 to n8 with as many records of activity: the first four in the snapshot, the others in the logs. */
+export async function sampleStore(seed = 1): Promise<{ content: Content; names: string[] }> {
+  const runCheckpoint = { fails: false };
+  const { store, files } = await simStore(
+    {
+      limits: { segmentRecords: 3 },
+      runCheckpoint: (job) => {
+        if (runCheckpoint.fails) throw new Error('no checkpoint');
+        return writeCheckpoint(
+          { files, keys: testStoreKeys(), wasm: sqlWasm, random: (length) => nonces.bytes(length) },
+          job,
+        );
+      },
+    },
+    seed,
+  );
+  const nonces = prng(seed + 1);
+  for (let i = 0; i < 4; i++) await writeNote(store, i);
+  await store.checkpoint();
+  for (let i = 4; i < 6; i++) await writeNote(store, i);
+  runCheckpoint.fails = true;
+  await assert.rejects(store.checkpoint(), /no checkpoint/);
+  for (let i = 6; i < 9; i++) await writeNote(store, i);
+  await store.close();
+  const content = new Map([...files.disk.names].map(([name, inode]) => [name, inode.data]));
+  return { content, names: [...content.keys()].sort() };
+}
+
+/** Adds a note with its record of activity. */
+export async function writeNote(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
+  await store.transaction(async (tx) => {
+    await tx.notes.add(`n${i}`, value);
+    tx.record(activityInput(`act_${i}`));
+  });
+}
