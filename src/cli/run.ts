@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
-import type { Session } from './grammar.ts';
+import type { Session } from './grammar-command.ts';
 import { type Io, write } from './io.ts';
 import { program } from './program.ts';
 import { visible } from './visible.ts';

@@ -1,0 +1,35 @@
+// The part of the grammar about the appliance's own life.
+import { type GrammarCommand, repeated } from '../grammar-command.ts';
+
+export function life(kms: GrammarCommand): void {
+  kms
+    .leaf(
+      'init',
+      'make a data directory, a master key and the first API key',
+      ['kms init', 'kms init --data /var/lib/kms --host kms.example'],
+      () => import('../commands/init.ts'),
+    )
+    .option('--custodian <KIND>', 'who keeps the master key: keyfile (default)')
+    .option('--host <NAME>', 'answer requests for this host only', repeated);
+  kms
+    .leaf(
+      'serve',
+      'serve; an empty or missing data directory is initialised first',
+      ['kms serve', 'kms serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem'],
+      () => import('../commands/serve.ts'),
+    )
+    .option('--listen <HOST:PORT>', 'where to listen (default: 127.0.0.1:8080); port 0 picks one')
+    .option('--url <BASE_URL>', 'the address under which clients reach the appliance')
+    .option('--tls-cert <FILE>', 'the certificate chain for HTTPS, PEM')
+    .option('--tls-key <FILE>', 'its private key, PEM')
+    .option('--behind-proxy', 'a proxy in front ends TLS: allow plain HTTP on any address')
+    .option('--host <NAME>', 'when initialising: answer requests for this host only', repeated)
+    .option('--body-limit <BYTES>', 'the largest body of a request (default: 1048576)')
+    .option('--log-level <LEVEL>', 'debug, info (default), warn, error or silent');
+  kms.leaf(
+    'status',
+    'sealed or not, version, tenants, sizes; exit code 4 when sealed',
+    ['kms status', 'kms status --json'],
+    () => import('../commands/status.ts'),
+  );
+}
