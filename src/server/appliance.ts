@@ -1,10 +1,10 @@
 // An opened appliance: seal, stores, tenants and the app over them. `serve` puts it on the network; a command without a server opens one
 // for itself. Holding it open means holding the data directory's lock.
 import { resolve } from 'node:path';
+import type { World } from '../core/context.ts';
 import { purgeExpired } from '../core/keyring-deletion.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { Logger, Readiness } from '../http/deps.ts';
-import type { Seal } from '../seal/seal.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
@@ -13,9 +13,12 @@ import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
 import { type PeopleSettings, servedPeople } from './people.ts';
 import { sqlWasm } from './runtime.ts';
 import { openSealFile } from './seal-file.ts';
+import { SealKeeper } from './seal-keeper.ts';
 import { type ApplianceStatus, applianceStatus } from './status.ts';
-import { openSystemStore, openTenantStore, type StoreWorld, type SystemStore, systemDir } from './stores.ts';
-import { servedTenant, Tenants, tenantDir } from './tenants.ts';
+import { openSystemStore, type StoreWorld, type SystemStore, systemDir } from './stores.ts';
+import { TenantAdmin } from './tenant-admin.ts';
+import { tenantRoutes } from './tenant-routes.ts';
+import { Tenants } from './tenants.ts';
 import { fileTrouble } from './trouble.ts';
 import { systemWorld } from './world.ts';
 
@@ -30,6 +33,8 @@ export interface OpenOptions {
   /** Bytes of a request's body. */
   readonly bodyLimit?: number;
   readonly people?: PeopleSettings;
+  /** Clock and randomness; the system's when absent. */
+  readonly world?: World;
 }
 
 export interface Appliance {
@@ -54,51 +59,57 @@ export async function openAppliance(options: OpenOptions): Promise<Appliance> {
   try {
     const lock = lockDirectory(data);
     open.push(() => lock.release());
-    const { seal, place } = await openSealFile(data, options.keyFile);
+    const { seal: opened, place } = await openSealFile(data, options.keyFile);
+    const files = nodeFiles(data);
+    const seal = new SealKeeper(opened, files);
     open.push(() => seal.wipe());
     await warn(data, place, options);
-    const files = nodeFiles(data);
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
     const stores: StoreWorld = { root: data, files, wasm: await sqlWasm(), onNotice: onStoreNotice(options.onNotice) };
-    const system = await openSystemStore(stores, seal.keysFor(systemDir));
+    const system = await openSystemStore(stores, seal.current.keysFor(systemDir));
     open.push(() => system.close());
-    const tenants = await openTenants(stores, seal, system, open);
-    return assemble(options, seal, system, tenants, open, closeAll);
+    const baseUrl = await address(system, options.baseUrl);
+    const tenants = new Tenants();
+    open.push(async () => {
+      for (const { handle } of tenants.all) await handle.store.close();
+    });
+    const { world = systemWorld() } = options;
+    const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onNotice: options.onNotice });
+    await admin.openAll();
+    return assemble(options, { seal, system, tenants, world, admin, baseUrl }, open, closeAll);
   } catch (error) {
     await closeAll();
     throw fileTrouble(error, data);
   }
 }
 
-async function openTenants(
-  stores: StoreWorld,
-  seal: Seal,
-  system: SystemStore,
-  open: (() => Promise<void> | void)[],
-): Promise<Tenants> {
-  const tenants = new Tenants();
-  for (const record of await system.peek((tables) => tables.tenants.all())) {
-    if (record.deletedAt !== undefined) continue;
-    const keys = seal.keysFor(record.dir);
-    const store = await openTenantStore(stores, tenantDir(record.dir), keys);
-    open.push(() => store.close());
-    tenants.put(servedTenant(record, keys, store));
-  }
-  return tenants;
+/** Where clients reach the appliance. What it was served under is remembered for whoever opens it without serving it. */
+async function address(system: SystemStore, served: OpenOptions['baseUrl']): Promise<() => string> {
+  const known = await system.peek(({ settings }) => settings.get('url'));
+  if (!served) return () => known ?? 'http://kms.local';
+  const url = served();
+  if (url !== known) await system.transaction(({ settings }) => settings.set('url', url));
+  return served;
+}
+
+interface Parts {
+  readonly seal: SealKeeper;
+  readonly system: SystemStore;
+  readonly tenants: Tenants;
+  readonly world: World;
+  readonly admin: TenantAdmin;
+  readonly baseUrl: () => string;
 }
 
 function assemble(
   options: OpenOptions,
-  seal: Seal,
-  system: SystemStore,
-  tenants: Tenants,
+  { seal, system, tenants, world, admin, baseUrl }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
-  const { logger = silentLogger, baseUrl = () => 'http://kms.local', bodyLimit, onNotice } = options;
-  const world = systemWorld();
-  const status = (): Promise<ApplianceStatus> => applianceStatus(seal, system, tenants);
+  const { logger = silentLogger, bodyLimit, onNotice } = options;
+  const status = (): Promise<ApplianceStatus> => applianceStatus(seal.current, system, tenants);
   const { people, close: closePeople } = servedPeople(world, options.people);
   open.push(closePeople);
   const app = createApp({
@@ -111,18 +122,23 @@ function assemble(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
     ready: () => readiness(system, tenants),
-    localRoutes: [{ method: 'GET', path: '/local/status', handle: status }],
+    localRoutes: [{ method: 'GET', path: '/local/status', handle: status }, ...tenantRoutes(admin, baseUrl)],
   });
   const purge = async (): Promise<void> => {
+    await admin.purge();
     for (const { handle } of tenants.all) await handle.store.transaction((tx) => purgeExpired({ tx, world }));
   };
+  let purging: Promise<void> = Promise.resolve();
   const purgeQuietly = (): void => {
-    purge().catch((cause: unknown) =>
-      onNotice?.({ level: 'warn', message: 'deleted keyrings could not be erased', cause }),
+    purging = purge().catch((cause: unknown) =>
+      onNotice?.({ level: 'warn', message: 'deleted keyrings and tenants could not be erased', cause }),
     );
   };
   const timer = setInterval(purgeQuietly, day).unref();
-  open.push(() => clearInterval(timer));
+  open.push(async () => {
+    clearInterval(timer);
+    await purging;
+  });
   purgeQuietly();
   return {
     app,

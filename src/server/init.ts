@@ -12,6 +12,7 @@ import { createSeal, type Seal } from '../seal/seal.ts';
 import { lockDirectory, lockFile } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile } from './data-dir.ts';
+import { anyHost, hostList } from './host-names.ts';
 import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
 import { sqlWasm } from './runtime.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld, systemDir } from './stores.ts';
@@ -43,13 +44,14 @@ const firstTenant = 'default';
 
 export async function initAppliance(options: InitOptions): Promise<Initialised> {
   const data = resolve(options.data);
+  const hosts = options.hosts?.length ? hostList(options.hosts) : [anyHost];
   await refuseUnlessNew(data);
   const made = await makeDirectory(data);
   try {
     const lock = lockDirectory(data);
     try {
       await refuseUnlessNew(data);
-      return await fill(data, options);
+      return await fill(data, hosts, options.keyFile);
     } finally {
       lock.release();
     }
@@ -80,7 +82,7 @@ async function makeDirectory(data: string): Promise<boolean> {
   }
 }
 
-async function fill(data: string, { keyFile: given, hosts }: InitOptions): Promise<Initialised> {
+async function fill(data: string, hosts: readonly string[], given: string | undefined): Promise<Initialised> {
   const keyFile = given === undefined ? defaultKeyPlace(data) : resolve(given);
   const known = await readKeyFile(keyFile);
   const secret = known ?? systemRandom(secretLength);
@@ -93,7 +95,7 @@ async function fill(data: string, { keyFile: given, hosts }: InitOptions): Promi
     await removeStores(data);
     const dir = toHex(systemRandom(8));
     const seal = createSeal(secret, systemRandom, slotParams(data, keyFile)).withStore(systemDir).withStore(dir);
-    const made = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts ?? []);
+    const made = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
     if (!known) await writeKeyFile(keyFile, secret);
     await files.replace(sealFile, seal.toBytes());
     await files.remove(initMark);
@@ -112,11 +114,10 @@ async function makeStores(
   world: StoreWorld,
   seal: Seal,
   dir: string,
-  named: readonly string[],
+  hosts: readonly string[],
 ): Promise<Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>> {
   const outside = systemWorld();
   const now = outside.now();
-  const hosts = named.length > 0 ? [...new Set(named.map((host) => host.toLowerCase()))] : ['*'];
   const tenant = { id: outside.newId('tenant'), name: firstTenant, hosts };
 
   const keys = seal.keysFor(dir);

@@ -3,6 +3,7 @@ import type { Limits, Tenant } from '../core/context.ts';
 import type { TenantDirectory, TenantHandle } from '../http/deps.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
+import { anyHost } from './host-names.ts';
 
 export interface ServedTenant {
   readonly record: TenantRecord;
@@ -14,10 +15,32 @@ export function tenantDir(name: string): string {
   return `tenants/${name}`;
 }
 
-export function servedTenant(record: TenantRecord, keys: Tenant['keys'], store: Store): ServedTenant {
+/** `baseUrl` is where the appliance itself is reached; asked anew for each use. */
+export function servedTenant(
+  record: TenantRecord,
+  keys: Tenant['keys'],
+  store: Store,
+  baseUrl: () => string,
+): ServedTenant {
   // Cast: the column holds what the core wrote into it.
   const limits = record.limits as Limits;
-  return { record, handle: { tenant: { id: record.id, name: record.name, limits, keys }, store } };
+  const handle: TenantHandle = {
+    tenant: { id: record.id, name: record.name, limits, keys },
+    store,
+    get baseUrl() {
+      return addressOf(record.hosts, baseUrl());
+    },
+  };
+  return { record, handle };
+}
+
+/** Where people reach a tenant with these hosts: the appliance's address, with the first of them in it unless that leads there anyhow. */
+export function addressOf(hosts: readonly string[], base: string): string {
+  const url = new URL(base);
+  const [first] = hosts;
+  if (first === undefined || hosts.includes(anyHost) || hosts.includes(url.hostname)) return base;
+  url.hostname = first;
+  return url.href.replace(/\/+$/, '');
 }
 
 /** Those that are served now. A change to one, or a new one, takes effect with the next request. */
@@ -41,7 +64,7 @@ export class Tenants implements TenantDirectory {
   }
 
   byHost(host: string): TenantHandle | undefined {
-    return this.#byHost.get(host) ?? this.#byHost.get('*');
+    return this.#byHost.get(host) ?? this.#byHost.get(anyHost);
   }
 
   byName(name: string): TenantHandle | undefined {
