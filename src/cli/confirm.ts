@@ -1,6 +1,6 @@
 // The question before something is destroyed.
-import { createInterface } from 'node:readline/promises';
 import { KmsError } from '../errors.ts';
+import { askLine } from './ask.ts';
 import type { Cli } from './cli.ts';
 import { visible } from './visible.ts';
 
@@ -11,12 +11,8 @@ export async function confirm(cli: Cli, deed: string): Promise<void> {
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });
   }
-  const terminal = createInterface({ input: stdin, output: stderr, terminal: false });
-  try {
-    const answer = await terminal.question(`This ${visible(deed)}. Go on? [y/N] `, { signal });
-    if (/^y(es)?$/i.test(answer.trim())) return;
-  } finally {
-    terminal.close();
-  }
+  const question = `This ${visible(deed)}. Go on? [y/N] `;
+  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
+  if (/^y(es)?$/i.test(answer)) return;
   throw new KmsError('refused', 'not confirmed; nothing was done');
 }

@@ -42,7 +42,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 async function report(io: Io, error: unknown): Promise<number> {
-  if (io.signal.aborted) return exitCodes.interrupted;
+  if (io.signal.aborted || (error instanceof Error && error.name === 'AbortError')) return exitCodes.interrupted;
   // Who reads our output has had enough of it (`| head`): no reason to complain.
   if (isSystemError(error) && error.code === 'EPIPE') return exitCodes.done;
   if (error instanceof KmsError) {

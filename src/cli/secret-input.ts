@@ -1,7 +1,7 @@
 // A secret from stdin: asked for without echo on a terminal, else the first line of what comes.
-import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';
+import { askLine } from './ask.ts';
 import type { Cli } from './cli.ts';
 import { write } from './io.ts';
 
@@ -26,11 +26,9 @@ async function ask(cli: Cli, what: string): Promise<string> {
   const { stdin, stderr, signal } = cli.io;
   await write(stderr, `${what}: `);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true });
   try {
-    return (await terminal.question('', { signal })).trim();
+    return await askLine({ input: stdin, output: nowhere, terminal: true }, '', signal);
   } finally {
-    terminal.close();
     await write(stderr, '\n');
   }
 }

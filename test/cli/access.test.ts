@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
+import { typed } from './kms.ts';
 import { servedDesk } from './served.ts';
 
 interface Key {
@@ -95,6 +96,16 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   assert.match(refused.stderr, /^kms: .*; check the API key in --api-key-file or KMS_API_KEY\n$/);
   assert.equal((await update('--active true')).active, true);
   assert.deepEqual((await validate(secret))[0], 0);
+});
+
+test('on a terminal the key is asked for and not shown', async () => {
+  await using d = await servedDesk();
+  const tty = { stdin: true, stdout: true, stderr: true };
+  const { key } = d.appliance.root;
+  const asked = await d.kms('apikey validate', { tty, stdin: typed(`${key}\n`) });
+  assert.deepEqual([asked.code, asked.stdout, asked.stderr], [0, 'valid\n', 'API key: \n']);
+  const none = await d.kms('apikey validate', { tty, stdin: typed('') });
+  assert.equal(none.code, 2);
 });
 
 test('flags that grant nothing are warned of', async () => {

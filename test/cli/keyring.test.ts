@@ -206,7 +206,7 @@ test('deleting asks on a terminal, and no is no', async () => {
   const tty = { stdin: true, stdout: true, stderr: true };
   const question =
     'This deletes the keyring r: what it encrypted cannot be decrypted until it is restored, and after 30 days never. Go on? [y/N] ';
-  for (const answer of ['n\n', '\n', 'no\n', 'maybe\n']) {
+  for (const answer of ['n\n', '\n', 'no\n', 'maybe\n', '', 'y'.repeat(5)]) {
     const { code, stdout, stderr } = await d.kms('keyring delete r', { tty, stdin: typed(answer) });
     assert.deepEqual([code, stdout, stderr], [1, '', `${question}kms: not confirmed; nothing was done\n`], answer);
   }
