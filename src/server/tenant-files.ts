@@ -44,7 +44,19 @@ export async function finishFiles({ stores: { files } }: TenantFiles, dir: strin
 export async function removeFiles({ stores, seal }: TenantFiles, dir: string): Promise<void> {
   // Written even where there is no key: a step that failed may have left one in the file alone.
   await seal.change((current) => current.withoutStore(dir));
-  await stores.files.removeDir(tenantDir(dir));
+  const { files } = stores;
+  const mark = markOf(dir);
+  // The mark last, so that a crash in between leaves it with what is still there.
+  for (const name of await files.list(tenantDir(dir))) {
+    if (`${tenantDir(dir)}/${name}` !== mark) await files.remove(`${tenantDir(dir)}/${name}`);
+  }
+  await files.removeDir(tenantDir(dir));
+}
+
+/** Whether the directory is marked, or the crash came before it could be and nothing is in it. */
+async function isUnfinished({ stores: { files } }: TenantFiles, dir: string): Promise<boolean> {
+  const names = await files.list(tenantDir(dir));
+  return names.every((name) => name.endsWith('.tmp')) || (await files.exists(markOf(dir)));
 }
 
 /** What a crash left of making a tenant is removed, or its mark is where the record got there. */
@@ -57,10 +69,9 @@ export async function clearUnfinished(
   const known = new Set(records.map(({ dir }) => dir));
   const present = await directories(join(stores.root, 'tenants'));
   for (const dir of present) {
-    const marked = await stores.files.exists(markOf(dir));
     if (known.has(dir)) {
-      if (marked) await finishFiles(tenantFiles, dir);
-    } else if (marked) {
+      await finishFiles(tenantFiles, dir);
+    } else if (await isUnfinished(tenantFiles, dir)) {
       await removeFiles(tenantFiles, dir);
       onNotice?.({
         level: 'warn',
