@@ -1,13 +1,13 @@
 // Invites: a user is made at once and gets in by completing the invite with a password. The token works once, and inviting
 // again puts a new one in its place.
 import { hashSecret } from '../crypto/api-key.ts';
+import { judgePassword } from '../crypto/password-rules.ts';
 import { isWellFormedToken, newToken } from '../crypto/token.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts';
 import type { Context, PublicContext } from './context.ts';
-import { judgePassword } from './password-rules.ts';
 import { openSession } from './sessions.ts';
 import { checkFree, checkUserNames } from './user-fields.ts';
 import { grantableFlags, mustNotBeStronger } from './user-grants.ts';

@@ -1,12 +1,12 @@
 // Login in three steps, because checking a password is too slow for a transaction: find the stored hash, check the password
 // against it outside, open the session. Whatever is wrong, the answer is one and takes one time.
 import { decoyPasswordHash } from '../crypto/password.ts';
+import { isHashable } from '../crypto/password-rules.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Lifetimes } from './access-settings.ts';
 import type { PublicContext } from './context.ts';
 import type { PasswordHasher } from './password-hasher.ts';
-import { isHashable } from './password-rules.ts';
 import { openSession } from './sessions.ts';
 import { type User, userOf } from './user-wire.ts';
 

@@ -1,12 +1,12 @@
 // Password resets: a one-time link, sent by mail or made by the operator, that sets a new password and ends every session.
 import { hashSecret } from '../crypto/api-key.ts';
+import { judgePassword } from '../crypto/password-rules.ts';
 import { isWellFormedToken, newToken } from '../crypto/token.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { type LinkSettings, linkTo } from './access-settings.ts';
 import type { Context, PublicContext } from './context.ts';
-import { judgePassword } from './password-rules.ts';
 import { timestamp } from './time.ts';
 import { mustNotBeStronger } from './user-grants.ts';
 import { type Mail, resetMail } from './user-mails.ts';

@@ -1,7 +1,7 @@
 // Routes of Users.
 import type { userEndpoints } from '../../api/endpoints/users.ts';
+import { generatePassword } from '../../core/generated-password.ts';
 import { inviteUser } from '../../core/invites.ts';
-import { generatePassword } from '../../core/password-rules.ts';
 import { inviteMail } from '../../core/user-mails.ts';
 import { createUser, deleteUser, getUser, listUsers, type UserRef, updateUser } from '../../core/users.ts';
 import { linksOf } from '../people.ts';

@@ -1,4 +1,4 @@
-// What a password must be like, count by count, and passwords that the appliance makes itself.
+// What a password must be like, count by count. The same function judges on the server and, through the client, where one is typed.
 
 /** The wire's words for a verdict on a password. */
 export interface PasswordVerdict {
@@ -54,16 +54,4 @@ export function judgePassword(password: string): PasswordVerdict {
       newPasswordNumber: counts.digit,
     },
   };
-}
-
-/** 64 characters, none that is mistaken for another (0 O, 1 l I): 6 bits each. */
-const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz-_.+!%=';
-const generatedLength = 20;
-
-/** A random password that meets the rules, about 119 bits. */
-export function generatePassword(random: (length: number) => Uint8Array): string {
-  for (;;) {
-    const password = Array.from(random(generatedLength), (byte) => alphabet.charAt(byte & 63)).join('');
-    if (judgePassword(password).isValid) return password;
-  }
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { generatePassword, isHashable, judgePassword } from '../../src/core/password-rules.ts';
+import { passwordRules } from '../../src/client/password-rules.ts';
+import { generatePassword } from '../../src/core/generated-password.ts';
+import { isHashable, judgePassword } from '../../src/crypto/password-rules.ts';
 import { seededRandom } from '../support/context.ts';
 
 /** Length, upper case, lower case, special, digits. */
@@ -93,4 +95,32 @@ test('generated passwords meet the rules and differ', () => {
   const made = Array.from({ length: 500 }, () => generatePassword(random));
   for (const password of made) assert.ok(judgePassword(password).isValid && password.length === 20, password);
   assert.equal(new Set(made).size, made.length);
+});
+
+test('rule by rule, with what there is of each', () => {
+  const { rules, isValid } = passwordRules('Äbc٣');
+  assert.equal(isValid, false);
+  assert.deepEqual(
+    rules.map(({ name, least, has, met }) => [name, least, has, met]),
+    [
+      ['length', 8, 4, false],
+      ['uppercase', 1, 1, true],
+      ['lowercase', 1, 2, true],
+      ['number', 1, 1, true],
+      ['special', 1, 0, false],
+    ],
+  );
+});
+
+test('a password is valid exactly when it meets every rule and can be hashed', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 12 }), (password) => {
+      const { rules, isValid, isTooLong } = passwordRules(password);
+      return isValid === rules.every(({ met }) => met) && !isTooLong && isValid === judgePassword(password).isValid;
+    }),
+  );
+  assert.deepEqual(
+    [passwordRules(`Aa1!${'x'.repeat(1021)}`)].map(({ isValid, isTooLong }) => [isValid, isTooLong]),
+    [[false, true]],
+  );
 });
