@@ -24,7 +24,7 @@ export interface Connection {
 
 /** The name under which a local request goes; the tenant comes from a header. */
 const localUrl = 'http://kms.local';
-const tenantHeader = 'kms-tenant';
+export const tenantHeader = 'kms-tenant';
 
 /** How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds. */
 const patience = 5000;

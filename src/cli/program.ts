@@ -5,6 +5,7 @@ import { accounts, activity, apiKeys } from './grammar/access.ts';
 import { files } from './grammar/files.ts';
 import { life } from './grammar/life.ts';
 import { assets, asym, keyrings } from './grammar/rings.ts';
+import { tenants, users } from './grammar/tenants-users.ts';
 import { GrammarCommand, type Session } from './grammar-command.ts';
 
 export function program(session: Session): GrammarCommand {
@@ -35,6 +36,8 @@ Examples:
   keyrings(kms);
   asym(kms);
   assets(kms);
+  tenants(kms);
+  users(kms);
   accounts(kms);
   apiKeys(kms);
   activity(kms);

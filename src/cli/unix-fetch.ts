@@ -1,4 +1,4 @@
-// `fetch` over a Unix socket: as much of it as the commands need, with bodies held whole.
+// `fetch` over a Unix socket: as much of it as the commands need. Requests and JSON are held whole, other answers streamed.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { KmsError } from '../errors.ts';
@@ -28,15 +28,29 @@ export function unixFetch(socketPath: string): (request: Request) => Promise<Res
 }
 
 async function readAnswer(answer: IncomingMessage): Promise<Response> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer) chunks.push(chunk);
   const status = answer.statusCode ?? 500;
   const headers = new Headers();
   for (let n = 0; n + 1 < answer.rawHeaders.length; n += 2) {
     headers.append(answer.rawHeaders[n] ?? '', answer.rawHeaders[n + 1] ?? '');
   }
+  const isJson = headers.get('content-type')?.startsWith('application/json');
+  if (status === 200 && !isJson) return new Response(streamOf(answer), { status, headers });
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk);
   const empty = status === 204 || status === 304;
   return new Response(empty ? null : Buffer.concat(chunks), { status, headers });
+}
+
+function streamOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
+  const chunks = answer[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void answer.destroy(),
+  });
 }
 
 /** Whether a server answers behind the socket. One that nobody may open is an error: another user's server is running. */

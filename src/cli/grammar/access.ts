@@ -132,4 +132,33 @@ export function activity(kms: GrammarCommand): void {
     ['kms activity show act_01jz4b8m6q3v9x2c5d7f8g9h0k'],
     () => import('../commands/activity/show.ts'),
   );
+  group.leaf(
+    'head',
+    'the last record with its hash, signed: keep it elsewhere, so that nothing up to here can be taken back unseen',
+    ['kms activity head', 'kms activity head --json > head.json'],
+    () => import('../commands/activity/head.ts'),
+  );
+  group
+    .leaf(
+      'verify',
+      'verify that no record was changed, dropped or moved; exit code 1 when one was',
+      [
+        'kms activity verify',
+        'kms activity verify --since head.json',
+        'kms activity verify --file export.jsonl --since head.json',
+      ],
+      () => import('../commands/activity/verify.ts'),
+    )
+    .option('--file <FILE>', 'verify this export; needs no appliance')
+    .option('--since <HEAD-FILE>', 'verify too that what `kms activity head` printed into this file is still there')
+    .option('--public-key <KEY>', 'with --file: the key that must have signed the head');
+  group
+    .leaf(
+      'export',
+      'all records, oldest first, as JSON Lines that an auditor can verify without the appliance',
+      ['kms activity export -o activity.jsonl', 'kms activity export --since head.json > newer.jsonl'],
+      () => import('../commands/activity/export.ts'),
+    )
+    .option('-o, --output <FILE>', 'write here instead of to stdout; never overwrites')
+    .option('--since <HEAD-FILE>', 'only the records after this head');
 }
