@@ -4,12 +4,14 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
+import { plainBlockLength } from '../client/chunked.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
 import { fileError, newFile } from './files.ts';
 import { write } from './io.ts';
 
-const pieceLength = 1 << 20;
+/** What encrypts without being copied first. */
+const pieceLength = plainBlockLength;
 
 export interface Input {
   readonly source: AsyncIterable<Uint8Array>;

@@ -1,16 +1,38 @@
 // Bytes from a source into an output, one write under way while the next piece is made, with progress on long ones. Either
 // all of it arrives, or the output is discarded.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Output } from './byte-files.ts';
 import type { Cli } from './cli.ts';
 import { hasColour, write } from './io.ts';
 
+/** Bytes moved between two collections: the buffers of that many are what memory holds beside the program. */
+const collectEvery = 8 << 20;
+
+/**
+ * Collects the young garbage. The buffers that stream through lie outside the heap, so that the engine sees little reason to
+ * look after them and lets a hundred megabytes of them pile up.
+ */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  const gc: (options: { type: 'minor' }) => void = runInNewContext('gc');
+  return () => gc({ type: 'minor' });
+}
+
 /** Writes everything that `pieces` yields and commits; on any failure, Ctrl-C included, discards and throws on. */
 export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, output: Output): Promise<void> {
+  const collect = garbageCollector();
+  let sinceCollected = 0;
   let pending = Promise.resolve();
   try {
     for await (const piece of pieces) {
       await pending;
       cli.io.signal.throwIfAborted();
+      sinceCollected += piece.length;
+      if (sinceCollected > collectEvery) {
+        sinceCollected = 0;
+        collect();
+      }
       pending = output.write(piece);
       // Awaited one round later; until then its failure must not count as unhandled.
       pending.catch(() => undefined);
