@@ -68,7 +68,7 @@ function makeExecutable(bundles: Bundles, executable: string): void {
     execArgv: ['--no-warnings'],
     // Nothing in the environment changes how the runtime behaves.
     execArgvExtension: 'none',
-    assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker },
+    assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker, ...bundles.console },
   };
   writeFileSync(config, JSON.stringify(sea, null, 2));
   execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] });

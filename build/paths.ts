@@ -9,5 +9,6 @@ export const paths = {
   work: at('dist/.work'),
   executable: at('dist/kms'),
   stamp: at('dist/.work/stamp'),
+  console: at('src/console'),
   wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),
 };

@@ -1,7 +1,8 @@
 // The one Hono app behind every way in: the network, the local socket, a call in process. Each declared endpoint is bound to
-// its route; health and local endpoints stand beside them; what is left is an unknown path or another method.
+// its route; health, local endpoints and the console's files stand beside them; what is left is an unknown path or another method.
 import { Hono } from 'hono';
 import { endpoints } from '../api/endpoints.ts';
+import { consoleRoutes, serveUnknownPage } from './console.ts';
 import type { AppDeps, RequestEnv } from './deps.ts';
 import { serveHealth, serveReadiness } from './health.ts';
 import { serveLocal } from './local.ts';
@@ -22,6 +23,7 @@ export function createApp(deps: AppDeps): App {
     { method: 'GET', path: '/healthz', serve: serveHealth },
     { method: 'GET', path: '/readyz', serve: serveReadiness(deps) },
   ] as const;
+  const pages = consoleRoutes(deps);
 
   for (const endpoint of endpoints) {
     const route = routes[endpoint.id];
@@ -30,12 +32,16 @@ export function createApp(deps: AppDeps): App {
     const serve = serveEndpoint(deps, endpoint, plain);
     app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve));
   }
-  for (const { method, path, serve } of health) app.on(method, path, logged(deps, ids, path, serve));
+  for (const { method, path, serve } of [...health, ...pages]) {
+    app.on(method, honoPath(path), logged(deps, ids, path, serve));
+  }
   for (const route of localRoutes) {
     app.on(route.method, honoPath(route.path), logged(deps, ids, route.path, serveLocal(deps, route)));
   }
 
-  const known = [...endpoints, ...health, ...localRoutes.map((route) => ({ ...route, local: true }))];
+  if (pages.length > 0) app.get('/console/*', logged(deps, ids, 'none', serveUnknownPage(deps)));
+
+  const known = [...endpoints, ...health, ...pages, ...localRoutes.map((route) => ({ ...route, local: true }))];
   app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known)));
   return app;
 }

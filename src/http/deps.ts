@@ -3,6 +3,7 @@
 import type { Context as HonoContext } from 'hono';
 import type { Tenant, World } from '../core/context.ts';
 import type { Store } from '../store/port.ts';
+import type { ConsoleFiles } from './console.ts';
 import type { PeopleDeps } from './people.ts';
 
 export interface TenantHandle {
@@ -68,6 +69,8 @@ export interface AppDeps {
   /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
   sealed?(): boolean;
   readonly localRoutes?: readonly LocalRoute[];
+  /** The pages for people; where it is absent there are none. Called for each request to one. */
+  consoleFiles?(): Promise<ConsoleFiles>;
 }
 
 /** Given with each request to `app.fetch(request, env)`. */

@@ -26,6 +26,8 @@ export interface Outcome {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent in place of the body. */
   readonly stream?: ReadableStream<Uint8Array>;
+  /** Sent in place of the body, as it is; null where the status has none. */
+  readonly content?: string | Uint8Array<ArrayBuffer> | null;
   /** What broke, for the log alone. */
   readonly cause?: unknown;
 }
@@ -97,8 +99,8 @@ const standardHeaders: Readonly<Record<string, string>> = {
   'Referrer-Policy': 'no-referrer',
 };
 
-export function respond({ status, body, headers, stream }: Outcome): Response {
-  return new Response(stream ?? JSON.stringify(body), {
+export function respond({ status, body, headers, stream, content }: Outcome): Response {
+  return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, {
     status,
     headers: headers ? { ...standardHeaders, ...headers } : standardHeaders,
   });

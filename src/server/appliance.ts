@@ -7,6 +7,7 @@ import { type App, createApp } from '../http/app.ts';
 import type { Logger, Readiness } from '../http/deps.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
+import { consoleFiles } from './console-files.ts';
 import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
 import { isExposed } from './key-place.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
@@ -121,6 +122,7 @@ function assemble(
     },
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
+    consoleFiles: consoleFiles(),
     ready: () => readiness(system, tenants),
     localRoutes: [{ method: 'GET', path: '/local/status', handle: status }, ...tenantRoutes(admin, baseUrl)],
   });

@@ -10,6 +10,24 @@ export async function sqlWasm(): Promise<Uint8Array> {
   return readFile(createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm'));
 }
 
+/** The texts of the console's files. */
+export interface ConsoleSources {
+  readonly script: string;
+  readonly style: string;
+  readonly icon: string;
+}
+
+/** In a checkout they are made from the sources at each start, without a build. */
+export async function consoleSources(): Promise<ConsoleSources> {
+  if (sea.isSea()) {
+    const text = (name: string): string => sea.getAsset(name, 'utf8');
+    return { script: text('console.js'), style: text('console.css'), icon: text('icon.svg') };
+  }
+  const bundler: unknown = await import(new URL('../../build/console.ts', import.meta.url).href);
+  // The build is no part of what is bundled, so it is known by its shape alone.
+  return (bundler as { bundleConsole(): Promise<ConsoleSources> }).bundleConsole();
+}
+
 /** Starts a thread with the code of worker.ts, which reads `data`. */
 export function startWorker(data: unknown, transfer: readonly ArrayBuffer[] = []): Worker {
   const options = { workerData: data, transferList: [...transfer] };

@@ -17,7 +17,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['api', 'crypto', 'errors.ts'],
   cli: ['client', 'api', 'errors.ts', 'version.ts'],
   server: ['http', 'core', 'api', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
-  console: ['client', 'api'],
+  console: ['client', 'api', 'errors.ts'],
 };
 
 /** Packages by the folders that may import them; one that is not here may be imported nowhere. */
@@ -28,6 +28,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   canonicalize: ['crypto'],
   'sql.js': ['store'],
   hono: ['http', 'server'],
+  // Runs in the browser; a part of Hono that knows no server.
+  'hono/jsx/dom': ['console'],
   '@hono/node-server': ['http', 'server'],
   commander: ['cli'],
   zod: ['api', 'http'],
@@ -92,7 +94,7 @@ test('packages are imported where they belong', () => {
       .split('/')
       .slice(0, to.startsWith('@') ? 2 : 1)
       .join('/');
-    return !packages[name]?.includes(folderOf(from));
+    return !(packages[to] ?? packages[name])?.includes(folderOf(from));
   });
   assert.deepEqual(
     wrong.map(({ from, to }) => `${from} -> ${to}`),
