@@ -32,12 +32,14 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   }
   const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
   const sealed = status === 503 && /\bsealed\b/i.test(message);
+  const full = status === 403 && message.startsWith('the limit of ');
   const details: ErrorDetails = {
     body: answer,
     ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
     ...retryAfter(response),
   };
-  return new KmsError(sealed ? 'sealed' : (codes[status] ?? 'internal'), message, details);
+  const code = sealed ? 'sealed' : full ? 'quota' : (codes[status] ?? 'internal');
+  return new KmsError(code, message, details);
 }
 
 export function notJson(base: string): KmsError {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
-import { type Desk, desk, type Ran } from './kms.ts';
+import { type Desk, desk } from './kms.ts';
+import { serving } from './serving.ts';
 
 interface First {
   readonly tenant: string;
@@ -17,32 +18,6 @@ interface Status {
     readonly hosts: readonly string[];
     readonly counts: { readonly keyrings: number };
   }[];
-}
-
-/** A server on a free port; `stop` is SIGTERM. */
-async function serving(d: Desk, args: readonly string[] = []): Promise<{ url: string; stop(): Promise<Ran> }> {
-  const end = new AbortController();
-  const listening = Promise.withResolvers<string>();
-  let stderr = '';
-  const ran = d.kms(['serve', '--listen', '127.0.0.1:0', '--log-level', 'silent', ...args], {
-    signal: end.signal,
-    onStderr(text) {
-      stderr += text;
-      const [, url] = /^kms: listening on (\S+)$/m.exec(stderr) ?? [];
-      if (url) listening.resolve(url);
-    },
-  });
-  const url = await Promise.race([
-    listening.promise,
-    ran.then(({ code }) => Promise.reject(new Error(`serve ended with ${code}: ${stderr}`))),
-  ]);
-  return {
-    url,
-    stop() {
-      end.abort();
-      return ran;
-    },
-  };
 }
 
 test('init makes a data directory, a master key beside it, and a root API key', async () => {

@@ -3,6 +3,7 @@ import { type Cli, given } from '../cli.ts';
 import { dataDirectory } from '../connect.ts';
 import { printFirstKey } from '../first-key.ts';
 import { say } from '../io.ts';
+import { peopleSettings } from '../people-options.ts';
 
 export async function run(cli: Cli): Promise<void> {
   const { signal } = cli.io;
@@ -18,6 +19,7 @@ export async function run(cli: Cli): Promise<void> {
     hosts: hosts.length > 0 ? hosts : undefined,
     bodyLimit: cli.integer('--body-limit'),
     logLevel: cli.text('--log-level'),
+    people: await peopleSettings(cli),
   });
   const { serve } = await import('../../server/serve.ts');
   let isNew = false;

@@ -25,6 +25,17 @@ export function life(kms: GrammarCommand): void {
     .option('--behind-proxy', 'a proxy in front ends TLS: allow plain HTTP on any address')
     .option('--host <NAME>', 'when initialising: answer requests for this host only', repeated)
     .option('--body-limit <BYTES>', 'the largest body of a request (default: 1048576)')
+    .option('--access-ttl <TIME>', 'how long an access token lives, such as 30s, 15m, 12h, 7d (default: 1h)')
+    .option('--session-max <TIME>', 'how long a login can be refreshed (default: 12h)')
+    .option('--invite-ttl <TIME>', 'how long an invite can be completed (default: 7d)')
+    .option('--reset-ttl <TIME>', 'how long a password can be reset with a link (default: 1h)')
+    .option('--smtp-url <URL>', 'the mail server, smtp://host:port or smtps://host; one with a password: KMS_SMTP_URL')
+    .option('--smtp-url-file <FILE>', 'the same from a file')
+    .option('--smtp-from <ADDRESS>', 'the address that mail comes from')
+    .option(
+      '--smtp-ca <FILE>',
+      'the authorities that the mail server is trusted by, PEM (default: those of the system)',
+    )
     .option('--log-level <LEVEL>', 'debug, info (default), warn, error or silent');
   kms.leaf(
     'status',

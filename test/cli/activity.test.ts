@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import { type Desk, desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+/** An appliance with some records, and its export in `log.jsonl`. */
+async function withExport(): Promise<Desk> {
+  const d = await desk();
+  await d.json('init --json');
+  for (const name of ['a', 'b', 'c']) await d.json(`keyring create ${name} --json`);
+  await d.kms('keyring show nobody');
+  assert.deepEqual(
+    await d.kms('activity export -o log.jsonl').then(({ code, stdout, stderr }) => [code, stdout, stderr]),
+    [0, '', ''],
+  );
+  return d;
+}
+
+const verified = /^verified: (\d+) records( of the tenant default)?, up to record (\d+) with the hash [\w-]{43}\n/;
+
+test('an export has one line a record, as JSON with hash and place', async () => {
+  await using d = await withExport();
+  const text = await readFile(d.path('log.jsonl'), 'utf8');
+  assert.ok(text.endsWith('\n'));
+  const records = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.deepEqual(
+    records.map(({ seq, action, status }) => [seq, action, status]),
+    [
+      [1, 'keyring.create', 200],
+      [2, 'keyring.create', 200],
+      [3, 'keyring.create', 200],
+      [4, 'keyring.read', 404],
+      [5, 'activity.read', 200],
+    ],
+  );
+  const again = await d.kms('activity export -o log.jsonl');
+  assert.deepEqual([again.code, await readFile(d.path('log.jsonl'), 'utf8')], [1, text], 'nothing is overwritten');
+  const toStdout = await d.kms('activity export --json');
+  assert.ok(toStdout.stdout.startsWith(text));
+});
+
+test('it verifies from disk, and from an export without an appliance', async () => {
+  await using d = await withExport();
+  assert.match((await d.kms('activity verify')).stdout, verified);
+  await using empty = await desk();
+  const log = await readFile(d.path('log.jsonl'));
+  const file = await empty.kms('activity verify --file -', { stdin: log });
+  assert.deepEqual([file.code, verified.exec(file.stdout)?.slice(1)], [0, ['5', undefined, '5']]);
+  const { valid, count } = await empty.json('activity verify --file - --json', { stdin: log });
+  assert.deepEqual([valid, count], [true, 5]);
+});
+
+test('whatever one byte is changed to, the record is named', async () => {
+  await using d = await withExport();
+  const log = await readFile(d.path('log.jsonl'));
+  const lines = log.toString().trim().split('\n');
+  let record = 1;
+  for (let at = 0; at < log.length; at += 7) {
+    record = log.subarray(0, at).toString().split('\n').length;
+    for (const byte of [0, 10, 255, (log[at] ?? 0) ^ 1]) {
+      if (byte === log[at]) continue;
+      const changed = Buffer.from(log);
+      changed[at] = byte;
+      const { code, stdout, stderr } = await d.kms('activity verify --file -', { stdin: changed });
+      assert.deepEqual([code, stdout], [1, ''], `${at}: ${byte}`);
+      // Without the line feed between two records the first of them is what is no record any more.
+      assert.match(stderr, new RegExp(`^kms: the activity log does not verify: record ${record}\\b`), `${at}: ${byte}`);
+    }
+  }
+  assert.equal(record, lines.length);
+});
+
+for (const [what, change, problem] of [
+  [
+    'dropped',
+    (lines: string[]) => lines.toSpliced(2, 1),
+    'record 3 was dropped or moved: record 4 stands in its place',
+  ],
+  ['moved', (lines: string[]) => [lines[0], lines[2], lines[1], ...lines.slice(3)], 'record 2 was dropped or moved'],
+  ['repeated', (lines: string[]) => lines.toSpliced(1, 0, lines[0] ?? ''), 'record 1 was moved or repeated'],
+  ['a blank line', (lines: string[]) => lines.toSpliced(3, 0, ''), 'record 4 was changed'],
+] as const) {
+  test(`an export with a record ${what} does not verify`, async () => {
+    await using d = await withExport();
+    const lines = (await readFile(d.path('log.jsonl'), 'utf8')).trim().split('\n');
+    await writeFile(d.path('changed.jsonl'), `${change(lines).join('\n')}\n`);
+    const { code, stderr } = await d.kms('activity verify --file changed.jsonl');
+    assert.equal(code, 1);
+    assert.ok(stderr.includes(`does not verify: ${problem}`), stderr);
+    const json = await d.kms('activity verify --file changed.jsonl --json');
+    assert.deepEqual([json.code, JSON.parse(json.stdout).valid], [1, false]);
+  });
+}
+
+test('a head that was kept shows that an end was cut off, in an export and in the data', async () => {
+  await using d = await withExport();
+  await writeFile(d.path('head.txt'), (await d.kms('activity head')).stdout);
+  await writeFile(d.path('head.json'), (await d.kms('activity head --json')).stdout);
+  for (const head of ['head.txt', 'head.json']) {
+    for (const file of ['', '--file log.jsonl']) {
+      const { code, stdout } = await d.kms(`activity verify --since ${head} ${file}`.trim());
+      assert.equal(code, 0, `${head} ${file}`);
+      assert.match(stdout, /\nrecord 5, anchored at \S+Z, is still there; key: \S+\n$/);
+    }
+  }
+  const lines = (await readFile(d.path('log.jsonl'), 'utf8')).trim().split('\n');
+  await writeFile(d.path('cut.jsonl'), `${lines.slice(0, 4).join('\n')}\n`);
+  assert.equal((await d.kms('activity verify --file cut.jsonl')).code, 0, 'nothing in it shows it');
+  const cut = await d.kms('activity verify --file cut.jsonl --since head.json');
+  assert.equal(cut.code, 1);
+  assert.match(cut.stderr, /the chain ends at record 4: records up to 5, which were anchored, were dropped/);
+
+  await using other = await withExport();
+  const foreign = await other.kms(['activity', 'verify', '--since', d.path('head.json')]);
+  assert.equal(foreign.code, 1);
+  assert.match(foreign.stderr, /^kms: the head is that of another tenant, tenant_/);
+});
+
+test('an export of what came since begins after the head, and verifies with it', async () => {
+  await using d = await withExport();
+  await writeFile(d.path('head.json'), (await d.kms('activity head --json')).stdout);
+  await d.json('keyring create d --json');
+  const newer = (await d.kms('activity export --since head.json')).stdout;
+  assert.deepEqual(
+    newer
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).seq),
+    [6, 7],
+  );
+  assert.equal((await d.kms('activity verify --file - --since head.json', { stdin: newer })).code, 0);
+  const alone = await d.kms('activity verify --file -', { stdin: newer });
+  assert.match(alone.stderr, /record 1 was dropped .*; an export that begins later needs --since/);
+  const changed = newer.replace('"keyring.create"', '"keyring.delete"');
+  const verdict = await d.kms('activity verify --file - --since head.json', { stdin: changed });
+  assert.match(verdict.stderr, /record 6 was changed: its hash does not fit/);
+});
+
+test('a head that was changed, or signed by another key, counts for nothing', async () => {
+  await using d = await withExport();
+  const head = await d.json<Record<string, string | number>>('activity head --json');
+  const verify = async (changed: object, more = ''): Promise<[number, string]> => {
+    await writeFile(d.path('head.json'), JSON.stringify(changed));
+    const { code, stderr } = await d.kms(`activity verify --since head.json ${more}`.trim());
+    return [code, stderr];
+  };
+  for (const more of ['', '--file log.jsonl']) {
+    for (const [field, value] of [
+      ['seq', 4],
+      ['hash', 'A'.repeat(43)],
+      ['signedAt', '2020-01-01T00:00:00.000Z'],
+      ['signature', `AAAA${String(head.signature).slice(4)}`],
+    ]) {
+      const [code, stderr] = await verify({ ...head, [String(field)]: value }, more);
+      assert.deepEqual([code, /the head was changed/.test(stderr)], [1, true], `${field} ${more}: ${stderr}`);
+    }
+    for (const wrong of [
+      {},
+      { ...head, format: 'x' },
+      { ...head, seq: -1 },
+      { ...head, seq: '5' },
+      { ...head, hash: 'x' },
+    ]) {
+      const [code, stderr] = await verify(wrong, more);
+      assert.deepEqual([code, /expected a head of the format/.test(stderr)], [1, true], stderr);
+    }
+  }
+  await using other = await withExport();
+  const theirs = await other.json<Record<string, string>>('activity head --json');
+  await writeFile(d.path('head.json'), JSON.stringify(head));
+  const line = (key: unknown) => [
+    'activity',
+    'verify',
+    '--file',
+    'log.jsonl',
+    '--since',
+    'head.json',
+    '--public-key',
+    String(key),
+  ];
+  assert.equal((await d.kms(line(head.publicKey))).code, 0);
+  assert.match((await d.kms(line(theirs.publicKey))).stderr, /signed by another key than expected/);
+  for (const text of ['', 'nonsense', '{']) {
+    await writeFile(d.path('head.json'), text);
+    const { code, stderr } = await d.kms('activity verify --since head.json');
+    assert.equal(code, 1);
+    assert.match(stderr, /does not hold a head of the activity log; keep what `kms activity head` prints, whole\n$/);
+  }
+});
+
+test('over the socket the answers are the same; over the network there are none', async () => {
+  await using d = await withExport();
+  const server = await serving(d);
+  const head = await d.json('activity head --json');
+  assert.equal(head.seq, 5);
+  assert.match((await d.kms('activity verify')).stdout, verified);
+  const { stdout } = await d.kms('activity export');
+  assert.ok(stdout.startsWith(await readFile(d.path('log.jsonl'), 'utf8')));
+  const { stdout: json } = await d.kms('activity verify --file - --json', { stdin: stdout });
+  assert.equal(JSON.parse(json).count, 6);
+  for (const command of ['head', 'verify', 'export']) {
+    const { code, stderr } = await d.kms(`activity ${command} --server ${server.url}`);
+    assert.equal(code, 2);
+    assert.match(stderr, /^kms: this works on the machine of the appliance only/);
+  }
+  await server.stop();
+});
+
+test('each tenant has a chain and a key of its own', async () => {
+  await using d = await withExport();
+  await d.json('tenant create blue --host blue.example --json');
+  assert.equal((await d.kms('activity head')).code, 2, 'which tenant?');
+  const mine = await d.json('activity head --tenant default --json');
+  const theirs = await d.json('activity head --tenant blue --json');
+  assert.deepEqual([mine.seq, theirs.seq], [5, 1]);
+  assert.notEqual(mine.publicKey, theirs.publicKey);
+  assert.match((await d.kms('activity verify --tenant blue')).stdout, /^verified: 1 records of the tenant blue/);
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import { startSmtpServer, textOf } from '../support/smtp-server.ts';
+import { desk } from './kms.ts';
+import { servedDesk } from './served.ts';
+import { serving } from './serving.ts';
+
+interface User {
+  readonly id: string;
+  readonly username: string;
+  readonly displayName: string;
+  readonly email: string;
+  readonly flags: Record<string, boolean>;
+}
+
+const ada = '--email ada@x.example --first-name Ada --last-name Lovelace';
+
+test('users: create, list, show, update, delete', async () => {
+  await using d = await servedDesk();
+  const made = await d.kms(`user create ada ${ada} --flag keyring.list --json`);
+  assert.equal(made.stderr, 'kms: the password is shown this once\n');
+  const { user, password }: { user: User; password: string } = JSON.parse(made.stdout);
+  assert.deepEqual([user.displayName, user.flags], ['Ada Lovelace', { 'keyring.list': true }]);
+  const login = await d.appliance.call('POST', '/auth/basic/login', { username: 'ada', password }, { key: null });
+  assert.equal(login.status, 200);
+
+  assert.deepEqual(await d.json('user show ADA --json'), user);
+  assert.deepEqual(await d.json('user show ada@x.example --by-email --json'), user);
+  assert.equal(
+    (await d.kms('user list')).stdout,
+    `USERNAME  NAME          EMAIL          FLAGS         ID
+ada       Ada Lovelace  ada@x.example  keyring.list  ${user.id}
+`,
+  );
+  assert.deepEqual(
+    (await d.json<User>('user update ada --email a@x.example --flag asset.read --flag asset.search --json')).flags,
+    { 'asset.read': true, 'asset.search': true },
+  );
+  assert.deepEqual((await d.json<User>('user update ada --clear-flags --json')).flags, {});
+  assert.equal((await d.json<User>('user show ada --json')).email, 'a@x.example');
+  assert.deepEqual((await d.kms('user update ada')).code, 2);
+  assert.deepEqual((await d.kms('user update ada --clear-flags --flag x')).code, 2);
+  assert.match((await d.kms('user delete ada')).stderr, /^kms: this deletes the user ada for good, .*--yes/);
+  assert.equal((await d.kms(`user delete ${user.id} --id --yes`)).stdout, 'the user ada is deleted\n');
+  assert.equal((await d.kms('user show ada')).stderr, 'kms: there is no such user; check the name or id\n');
+});
+
+for (const [line, stderr] of [
+  ['user create ada', 'kms: --email is missing; see `kms user create --help`\n'],
+  ['user invite ada --email a@x.example', 'kms: --first-name is missing; see `kms user invite --help`\n'],
+  [
+    'serve --access-ttl 1',
+    'kms: --access-ttl: expected a duration such as 30s, 15m, 12h or 7d, got "1"; see `kms serve --help`\n',
+  ],
+  [
+    'serve --reset-ttl 0s',
+    'kms: --reset-ttl: expected a duration such as 30s, 15m, 12h or 7d, got "0s"; see `kms serve --help`\n',
+  ],
+  [
+    'serve --invite-ttl 9999999d',
+    'kms: --invite-ttl: expected a duration such as 30s, 15m, 12h or 7d, got "9999999d"; see `kms serve --help`\n',
+  ],
+  [
+    'serve --session-max -1h',
+    'kms: --session-max: expected a duration such as 30s, 15m, 12h or 7d, got "-1h"; see `kms serve --help`\n',
+  ],
+  ['serve --smtp-from a@x.example', 'kms: --smtp-from goes with --smtp-url; see `kms serve --help`\n'],
+  [
+    'serve --smtp-url smtp://x',
+    'kms: --smtp-from is missing: the address that mail comes from; see `kms serve --help`\n',
+  ],
+  [
+    'serve --smtp-url smtp://x --smtp-from nobody',
+    'kms: --smtp-from: expected one address, such as kms@example.org; see `kms serve --help`\n',
+  ],
+] as const) {
+  test(`wrong usage, and nothing made: ${line}`, async () => {
+    await using d = await desk();
+    const ran = await d.kms(line);
+    assert.deepEqual([ran.code, ran.stdout, ran.stderr], [2, '', stderr]);
+  });
+}
+
+test('a mail server’s password has no place on the command line, nor in an error', async () => {
+  await using d = await desk();
+  const typed = await d.kms('serve --smtp-url smtp://me:s3cret@mail.example --smtp-from kms@x.example');
+  assert.equal(typed.code, 2);
+  await writeFile(d.path('smtp'), 'imap://me:s3cret@mail.example\n');
+  const wrong = await d.kms('serve --smtp-url-file smtp --smtp-from kms@x.example');
+  assert.equal(wrong.code, 2);
+  for (const { stdout, stderr } of [typed, wrong]) {
+    assert.equal(stdout, '');
+    assert.ok(!stderr.includes('s3cret'), stderr);
+  }
+});
+
+test('without mail an invite and a reset link carry the whole way in', async () => {
+  await using d = await desk();
+  const server = await serving(d);
+  const post = async (path: string, body: object): Promise<[number, Record<string, unknown>]> => {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return [response.status, (await response.json()) as Record<string, unknown>];
+  };
+  const early = await d.kms('user reset-link ada');
+  assert.deepEqual([early.code, early.stderr], [1, 'kms: there is no such user; check the name or id\n']);
+  const invited = await d.kms(`user invite ada ${ada}`);
+  const [, invite = ''] = /^invite {2}(http\S+)\n$/.exec(invited.stdout) ?? [];
+  assert.ok(invite.startsWith(`${server.url}/console/invite?token=`));
+  const tokenOf = (url: string): string => new URL(url).searchParams.get('token') ?? '';
+  const done = await post('/auth/user/invite-complete', { token: tokenOf(invite), password: 'Corr3ct horse' });
+  assert.equal(done[0], 200);
+
+  for (const line of ['user reset-link ada --json', 'user reset-link ada@x.example --by-email --json']) {
+    const link = await d.json<{ username: string; resetUrl: string; expiresAt: string }>(line);
+    assert.equal(link.username, 'ada');
+    const password = `N3w horse ${line.length}`;
+    const reset = await post('/auth/basic/reset-password-complete', { token: tokenOf(link.resetUrl), password });
+    assert.deepEqual(reset, [200, {}]);
+    assert.equal((await post('/auth/basic/login', { username: 'ada', password }))[0], 200);
+  }
+  await server.stop();
+});
+
+test('serve takes lifetimes and a mail server', async () => {
+  await using d = await desk();
+  const smtp = await startSmtpServer();
+  const env = { KMS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`, KMS_SMTP_FROM: 'kms@x.example' };
+  const server = await serving(d, ['--invite-ttl', '2d', '--reset-ttl', '15m'], env);
+  await d.json(`user invite ada ${ada} --json`);
+  const [mail] = await smtp.mails(1);
+  assert.ok(mail);
+  assert.deepEqual([mail.from, mail.to], ['kms@x.example', ['ada@x.example']]);
+  const [, until = ''] = /until (\S+ \S+) UTC/.exec(textOf(mail)) ?? [];
+  const left = Date.parse(`${until.replace(' ', 'T')}:00Z`) - Date.now();
+  assert.ok(left > 1.9 * 86_400_000 && left <= 2 * 86_400_000, until);
+  await server.stop();
+  await smtp.close();
+});
