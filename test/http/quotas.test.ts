@@ -1,0 +1,129 @@
+// The limits of a tenant over HTTP: exactly so many of each kind, however many ask at once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Limits } from '../../src/core/context.ts';
+import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
+
+const clients = 20;
+
+interface Kind {
+  /** What is there already counts. */
+  readonly there: number;
+  readonly noun: string;
+  setUp?(a: Appliance): Promise<unknown>;
+  make(a: Appliance, n: number): Promise<Answer>;
+  /** How many there are in the end. */
+  count(a: Appliance): Promise<number>;
+  /** Takes one away, so that there is room for another. */
+  free?(a: Appliance): Promise<Answer>;
+}
+
+const person = (n: number) => ({ username: `u${n}`, email: `u${n}@x.example`, firstName: 'A', lastName: 'B' });
+const counted = async (a: Appliance, path: string): Promise<number> => (await a.call('GET', path)).body.data.length;
+const first = async (a: Appliance, path: string) => (await a.call('GET', path)).body.data[0];
+
+const kinds: Readonly<Record<keyof Limits, Kind>> = {
+  keyrings: {
+    there: 0,
+    noun: 'keyrings',
+    make: (a, n) => a.call('POST', n % 2 ? '/ks/keyrings' : '/asym/keyrings', { name: `r${n}` }),
+    count: async (a) => (await a.tenants[0]?.handle.store.peek(({ rings }) => rings.count())) ?? 0,
+  },
+  keysPerRing: {
+    there: 1,
+    noun: 'keys in a keyring',
+    setUp: (a) => a.call('POST', '/ks/keyrings', { name: 'r' }),
+    make: (a) => a.call('POST', '/ks/rotate', { ringname: 'r' }),
+    count: (a) => counted(a, '/ks/keyrings/r/keys'),
+  },
+  users: {
+    there: 0,
+    noun: 'users',
+    make: (a, n) => a.call('POST', n % 2 ? '/auth/users' : '/auth/user/invite', person(n)),
+    count: (a) => counted(a, '/auth/users'),
+    free: async (a) => a.call('DELETE', `/auth/users/${(await first(a, '/auth/users')).username}`),
+  },
+  accounts: {
+    there: 1,
+    noun: 'accounts',
+    make: (a, n) => a.call('POST', '/auth/accounts', { uid: `a${n}` }),
+    count: (a) => counted(a, '/auth/accounts'),
+    free: async (a) => {
+      const { data } = (await a.call('GET', '/auth/accounts')).body;
+      return a.call('DELETE', `/auth/accounts/${data.at(-1).id}`);
+    },
+  },
+  apikeys: {
+    there: 1,
+    noun: 'API keys',
+    make: (a) => a.call('POST', '/auth/apikey', { accountId: a.accountId }),
+    count: (a) => counted(a, '/auth/apikey'),
+  },
+  assets: {
+    there: 0,
+    noun: 'assets',
+    setUp: (a) => a.call('POST', '/ks/keyrings', { name: 'r' }),
+    make: (a) => a.call('POST', '/ks/encrypt', { ringname: 'r', asset: {} }),
+    count: async (a) => (await a.call('POST', '/assets/search', {})).body.data.length,
+    free: async (a) => a.call('DELETE', `/assets/${(await a.call('POST', '/assets/search', {})).body.data[0].id}`),
+  },
+};
+
+for (const [name, { there, noun, setUp, make, count, free }] of Object.entries(kinds)) {
+  for (const room of [1, 3]) {
+    test(`${name}: of ${clients} clients racing for ${room}, ${room} get it`, async () => {
+      const most = there + room;
+      const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], limits: { [name]: most } }] });
+      await setUp?.(a);
+      const answers = await Promise.all(Array.from({ length: clients }, (_, n) => make(a, n)));
+      assert.equal(answers.filter(({ status }) => status === 200).length, room);
+      for (const { status, body } of answers) {
+        if (status === 200) continue;
+        assert.deepEqual([status, body], [403, { message: `the limit of ${most} ${noun} is reached` }]);
+      }
+      assert.equal(await count(a), most);
+      // Refused by the quota, not for want of a flag: granted all the same.
+      const refused = (await a.activity()).filter(({ status }) => status === 403);
+      assert.equal(refused.length, clients - room);
+      assert.ok(refused.every(({ validAction }) => validAction));
+
+      if (!free) return;
+      assert.equal((await free(a)).status, 200);
+      const again = await Promise.all(Array.from({ length: clients }, (_, n) => make(a, clients + n)));
+      assert.equal(again.filter(({ status }) => status === 200).length, 1, 'the place that became free');
+    });
+  }
+}
+
+test('a limit of 0 lets nothing in, none lets everything in, and one tenant’s does not bind another', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'none', hosts: ['none.test'], limits: { users: 0 } },
+      { name: 'free', hosts: ['free.test'] },
+    ],
+  });
+  const make = async (host: string, key: string | undefined, n: number) =>
+    (await a.call('POST', '/auth/users', person(n), { host, key: key ?? '' })).status;
+  assert.equal(await make('none.test', a.root.key, 1), 403);
+  for (const n of [1, 2, 3]) assert.equal(await make('free.test', a.tenants[1]?.root.key, n), 200);
+});
+
+test('an encrypt whose key is used up needs room for the next one', async () => {
+  const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], limits: { keysPerRing: 2 } }] });
+  await a.call('POST', '/ks/keyrings', { name: 'r' });
+  await a.call('PUT', '/ks/config', { ringname: 'r', config: { algos: { aes256: { maxEncryptCount: 5 } } } });
+  const answers = await Promise.all(
+    Array.from({ length: clients }, () => a.call('POST', '/ks/encrypt', { ringname: 'r' })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 10);
+  assert.equal(answers.filter(({ status }) => status === 403).length, 10);
+  assert.equal(await counted(a, '/ks/keyrings/r/keys'), 2);
+});
+
+test('restoring a keyring needs room too', async () => {
+  const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], limits: { keyrings: 1 } }] });
+  const { ring } = (await a.call('POST', '/ks/keyrings', { name: 'a' })).body;
+  assert.equal((await a.call('DELETE', '/ks/keyrings/a')).status, 200);
+  assert.equal((await a.call('POST', '/ks/keyrings', { name: 'b' })).status, 200, 'a deleted one takes no place');
+  assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 403);
+});
