@@ -7,6 +7,21 @@ export function sha256(bytes: Uint8Array): Uint8Array {
   return nobleSha256(bytes);
 }
 
+/** SHA-256 of bytes that come in pieces. */
+export interface RunningSha256 {
+  update(bytes: Uint8Array): void;
+  /** 32 bytes; nothing may be added after it. */
+  digest(): Uint8Array;
+}
+
+export function runningSha256(): RunningSha256 {
+  const state = nobleSha256.create();
+  return {
+    update: (bytes) => void state.update(bytes),
+    digest: () => state.digest(),
+  };
+}
+
 /**
  * HMAC-SHA256 under `key`. The key's two blocks are hashed once, here; each call starts from copies of that state, which
  * saves two of the four or five compressions of a short message.

@@ -1,47 +1,64 @@
-// The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes.
+// The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes. Of an epoch that was
+// retired, only the keys that read what left the appliance are left.
+import { concatBytes } from '../crypto/bytes.ts';
 import { hkdfSha256 } from '../crypto/hkdf.ts';
 import { KmsError } from '../errors.ts';
 
+/** Keys of what clients and auditors hold: hashes, headers, cursors, signatures. They stay readable for ever. */
+const readingLabels = ['hash', 'header', 'cursor', 'asset-signing', 'activity-head'] as const;
+
 /** What a key is for. The label is part of the derivation and never changes once released. */
-export type KeyLabel =
-  | 'log'
-  | 'snapshot'
-  | 'activity'
-  | 'hash'
-  | 'header'
-  | 'cursor'
-  | 'asset-signing'
-  | 'activity-head';
+export type KeyLabel = 'log' | 'snapshot' | 'activity' | (typeof readingLabels)[number];
+
+export const tenantKeyLength = 32;
+export const readingKeysLength = readingLabels.length * tenantKeyLength;
 
 export interface TenantKeys {
   /** Counts the tenant keys that there have been; new bytes are made under this one. Fits 16 bits. */
   readonly epoch: number;
-  /** The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers don't change or wipe it. Throws `not-found` for an epoch that is not held. */
+  /** The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers don't change or wipe it. Throws `not-found` for an epoch that is not held, `sealed` after a wipe. */
   key(label: KeyLabel, epoch?: number): Uint8Array;
   /** Overwrites all key bytes, best effort. */
   wipe(): void;
 }
 
-/** Makes the keys from the tenant keys held, by epoch (32 bytes each). */
+/** What stays of a tenant key when its epoch is retired: the keys for reading, one behind the other. */
+export function readingKeysOf(tenantKey: Uint8Array): Uint8Array {
+  return concatBytes(...readingLabels.map((label) => derive(tenantKey, label)));
+}
+
+/** Makes the keys from what is held by epoch: tenant keys (32 bytes), or the keys for reading of retired epochs. */
 export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys {
   const epoch = Math.max(...byEpoch.keys());
   const derived = new Map<string, Uint8Array>();
+  let wiped = false;
   return {
     epoch,
     key(label, wanted = epoch) {
+      if (wiped) throw new KmsError('sealed', 'the appliance was sealed');
       const name = `${wanted} ${label}`;
       const known = derived.get(name);
       if (known) return known;
-      const tenantKey = byEpoch.get(wanted);
-      if (!tenantKey) throw new KmsError('not-found', `no tenant key of epoch ${wanted}`);
-      const key = hkdfSha256(tenantKey, `kms/tenant/v1/${label}`, 32);
+      const held = byEpoch.get(wanted);
+      const key = held && (held.length === tenantKeyLength ? derive(held, label) : readingKey(held, label));
+      if (!key) throw new KmsError('not-found', `no tenant key of epoch ${wanted} for this`);
       derived.set(name, key);
       return key;
     },
     wipe() {
+      wiped = true;
       for (const key of byEpoch.values()) key.fill(0);
       for (const key of derived.values()) key.fill(0);
       derived.clear();
     },
   };
+}
+
+function derive(tenantKey: Uint8Array, label: KeyLabel): Uint8Array {
+  return hkdfSha256(tenantKey, `kms/tenant/v1/${label}`, tenantKeyLength);
+}
+
+function readingKey(held: Uint8Array, label: KeyLabel): Uint8Array | undefined {
+  const place = readingLabels.findIndex((each) => each === label);
+  return place < 0 ? undefined : held.slice(place * tenantKeyLength, (place + 1) * tenantKeyLength);
 }

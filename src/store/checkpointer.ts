@@ -9,6 +9,9 @@ export class Checkpointer<T extends object> {
   readonly #live: () => Promise<Live<T>>;
   #running: Promise<void> | undefined;
   #notBefore = Number.NEGATIVE_INFINITY;
+  /** How many want the files to stay, and up to where files have to go when nobody does any more. */
+  #holders = 0;
+  #superseded: number | undefined;
 
   /** `live` waits for a store in service, or throws. */
   constructor(world: EmbeddedWorld<T>, live: () => Promise<Live<T>>) {
@@ -46,6 +49,26 @@ export class Checkpointer<T extends object> {
     while (this.#running) await this.#running.catch(() => {});
   }
 
+  /** From now on no file goes away, until what this answers is called. */
+  hold(): () => void {
+    this.#holders++;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holders--;
+      // What stays behind is removed by the next checkpoint or the next start.
+      this.#removeSuperseded().catch(() => {});
+    };
+  }
+
+  async #removeSuperseded(): Promise<void> {
+    const through = this.#superseded;
+    if (this.#holders > 0 || through === undefined) return;
+    this.#superseded = undefined;
+    await removeSuperseded(this.#world, through);
+  }
+
   async #once(): Promise<void> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#live();
@@ -60,7 +83,8 @@ export class Checkpointer<T extends object> {
       live.log.forget(through);
       live.snapshot = { generation: through, bytes: result.snapshotBytes, savedAt: at };
     }
-    await removeSuperseded(this.#world, through);
+    this.#superseded = through;
+    await this.#removeSuperseded();
     this.#world.onNotice({
       kind: 'checkpoint',
       message: `${snapshotName(dir, through)}: ${result.snapshotBytes} bytes`,

@@ -47,6 +47,11 @@ export class CommitLog {
     return this.#writer;
   }
 
+  /** The log files since the snapshot but the one that is being written. */
+  get closed(): readonly ClosedLog[] {
+    return this.#closed;
+  }
+
   /** Bytes of the log files since the snapshot. */
   get bytes(): number {
     return this.#closed.reduce((sum, log) => sum + log.bytes, this.#writer.place.offset);

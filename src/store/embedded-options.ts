@@ -22,6 +22,8 @@ export interface EmbeddedOptions<T extends object> {
   readonly uid?: Uint8Array;
   /** Runs a checkpoint and answers what it made; by default on this thread. */
   readonly runCheckpoint?: (job: CheckpointJob) => Promise<CheckpointResult>;
+  /** Called before the first missing migration of a store that is not new; what it throws stops the start. */
+  readonly beforeMigration?: () => Promise<void>;
   readonly onNotice?: (notice: StoreNotice) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
@@ -62,6 +64,7 @@ export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): Em
   const { files, dir, keys, wasm, random = systemRandom } = options;
   return {
     onNotice: () => {},
+    beforeMigration: async () => {},
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),

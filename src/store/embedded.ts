@@ -4,6 +4,7 @@ import { KmsError } from '../errors.ts';
 import { Checkpointer, removeSuperseded } from './checkpointer.ts';
 import { type EmbeddedOptions, type EmbeddedWorld, embeddedWorld } from './embedded-options.ts';
 import { listStoreFiles } from './file-names.ts';
+import { holdLive, type StoreHold } from './hold.ts';
 import { type Live, openLive } from './live.ts';
 import { inWords } from './notice.ts';
 import type { ActivityFilter, ActivityRecord, ChainedActivity, Store, StoreStatus, Transaction } from './port.ts';
@@ -82,6 +83,15 @@ export class EmbeddedStore<T extends object> implements Store<T> {
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
       this.#enqueue({ refuse: reject, run: (live) => live.session.peek(fn).then(resolve, reject) });
+    });
+  }
+
+  hold(): Promise<StoreHold> {
+    return new Promise((resolve, reject) => {
+      this.#enqueue({
+        refuse: reject,
+        run: (live) => holdLive(live, this.#world, this.#checkpoints).then(resolve, reject),
+      });
     });
   }
 

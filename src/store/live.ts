@@ -36,6 +36,8 @@ export async function openLive<T extends object>(world: EmbeddedWorld<T>, events
   const { state, activity, log: end } = recovered;
   let log: CommitLog | undefined;
   try {
+    const isNew = state.schemaVersion === 0 && end.place.sequence === 0;
+    if (state.schemaVersion < migrations.length && !isNew) await world.beforeMigration();
     const writer = await continueLog(world.context, end.header, end.place);
     log = new CommitLog(world.context, recovered.uid, writer, recovered.closed, events);
     noticeTorn(world, recovered);

@@ -1,4 +1,5 @@
 // The store as `core` sees it: transactions over typed tables, and the activity log. No SQL, no driver, no file.
+import type { StoreHold } from './hold.ts';
 import type { Page, PageRequest } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
@@ -108,6 +109,8 @@ export interface Store<T extends object = Tables> {
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;
+  /** Keeps the files of the last commit as they are until released; absent where the truth is not in files of the store's own. */
+  hold?(): Promise<StoreHold>;
   /** Waits for what is under way, makes it durable and lets go of the files. */
   close(): Promise<void>;
 }

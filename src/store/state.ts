@@ -162,6 +162,27 @@ export class State {
     return row?.user_version ?? 0;
   }
 
+  /** Rows of each table. */
+  countRows(): Record<string, number> {
+    const names = this.all<{ name: string }>(
+      this.statement(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`),
+      [],
+    );
+    const count = (name: string): number =>
+      this.get<{ n: number }>(this.statement(`SELECT count(*) AS n FROM "${name}"`), [])?.n ?? 0;
+    return Object.fromEntries(names.map(({ name }) => [name, count(name)]));
+  }
+
+  /** What SQLite finds wrong with the database and its references; it looks at all of it. */
+  faults(): string[] {
+    const integrity = this.all(this.#prepare('PRAGMA integrity_check', true), []).map((row) =>
+      String(Object.values(row)[0]),
+    );
+    const dangling = this.all(this.#prepare('PRAGMA foreign_key_check', true), []);
+    const found = integrity.filter((line) => line !== 'ok');
+    return dangling.length === 0 ? found : [...found, `${dangling.length} references lead nowhere`];
+  }
+
   /** The whole database as bytes. Frees every prepared statement: for the end of a checkpoint only. */
   image(): Uint8Array {
     this.#statements.clear();

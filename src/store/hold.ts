@@ -1,0 +1,67 @@
+// The files of a store as they are at one commit, kept from being removed while somebody copies them. Nothing waits for the
+// copy: what is written meanwhile stands behind the part that is held, or in other files.
+
+import type { ChainHead } from './activity/activity-log.ts';
+import { segmentPath } from './activity/segment-read.ts';
+import type { Checkpointer } from './checkpointer.ts';
+import type { EmbeddedWorld } from './embedded-options.ts';
+import { logName, snapshotName } from './file-names.ts';
+import type { Live } from './live.ts';
+
+/** A file, or the first `bytes` bytes of one. */
+export interface HeldFile {
+  /** As the store's files have it: with the store's directory in front. */
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface StoreHold {
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  /** Transactions up to the commit. */
+  readonly sequence: number;
+  /** The snapshot from which a recovery starts. */
+  readonly snapshot: number;
+  /** The last log, and where in it the commit ends. */
+  readonly log: { readonly generation: number; readonly offset: number };
+  /** All that a recovery up to the commit reads. The last one is the last log. */
+  readonly files: readonly HeldFile[];
+  /** The end of the activity log at the commit. */
+  readonly activity: ChainHead;
+  /** Rows of each table at the commit. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Lets the files go; may be called twice. */
+  release(): void;
+}
+
+/** Between transactions. Waits for the sync that is under way, so that the commit is the last one of the state. */
+export async function holdLive<T extends object>(
+  live: Live<T>,
+  { dir }: EmbeddedWorld<T>,
+  checkpoints: Checkpointer<T>,
+): Promise<StoreHold> {
+  const release = checkpoints.hold();
+  try {
+    await live.log.durable();
+    const { snapshot, activity, log, uid, state } = live;
+    const { generation, place } = log.writer;
+    return {
+      uid,
+      sequence: place.sequence,
+      snapshot: snapshot.generation,
+      log: { generation, offset: place.offset },
+      files: [
+        { name: snapshotName(dir, snapshot.generation), bytes: snapshot.bytes },
+        ...activity.segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
+        ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
+        { name: logName(dir, generation), bytes: place.offset },
+      ],
+      activity: activity.head,
+      tables: state.countRows(),
+      release,
+    };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
