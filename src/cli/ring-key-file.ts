@@ -1,6 +1,5 @@
 // Where the private keys of rings are kept: one PEM file for each ring, mode 0600, in the user's configuration directory. They
 // are written once and never overwritten.
-import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
 import { KmsError } from '../errors.ts';
@@ -44,7 +43,8 @@ export async function reserveKeyPlace(cli: Cli, kind: RingKind, ring: string): P
   const named = cli.path('--private-key-out');
   const path = named ?? ringKeyPath(cli, kind, checkedRingName(ring));
   if (named === undefined) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 }).catch((error) => {
+    const { makeDirs } = await import('../server/make-dirs.ts');
+    await makeDirs(dirname(path)).catch((error) => {
       throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
     });
   }

@@ -1,6 +1,6 @@
 // Makes an appliance: data directory, master key, the appliance's own store, the tenant `default` with its first account and API key.
 // The seal is written last: until then the directory counts as unfinished, and the next `init` starts over.
-import { chmod, mkdir, rm, rmdir } from 'node:fs/promises';
+import { chmod, rm, rmdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FullApiKey } from '../core/api-key-wire.ts';
 import { bootstrap } from '../core/bootstrap.ts';
@@ -14,6 +14,7 @@ import { nodeFiles } from '../store/node-files.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile } from './data-dir.ts';
 import { anyHost, hostList } from './host-names.ts';
 import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
+import { makeDirs } from './make-dirs.ts';
 import { sqlWasm } from './runtime.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld, systemDir } from './stores.ts';
 import { tenantDir } from './tenants.ts';
@@ -73,7 +74,7 @@ async function refuseUnlessNew(data: string): Promise<void> {
 
 async function makeDirectory(data: string): Promise<boolean> {
   try {
-    const made = await mkdir(data, { recursive: true, mode: 0o700 });
+    const made = await makeDirs(data);
     // A volume may belong to somebody else, who set its mode; then `serve` warns.
     await chmod(data, 0o700).catch(() => {});
     return made !== undefined;

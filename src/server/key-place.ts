@@ -1,11 +1,12 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
-import { link, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
+import { link, open, readFile, stat, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { toHex } from '../crypto/encoding.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { formatKeyFile, parseKeyFile } from '../seal/key-file.ts';
 import type { Slot } from '../seal/slot.ts';
+import { makeDirs } from './make-dirs.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
 
 /** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
@@ -40,7 +41,7 @@ export async function findKeyFile(places: readonly string[]): Promise<{ secret: 
 export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
   const draft = `${place}.${toHex(systemRandom(6))}.new`;
   try {
-    await mkdir(dirname(place), { recursive: true, mode: 0o700 });
+    await makeDirs(dirname(place));
     await writeDurably(draft, formatKeyFile(secret));
     try {
       // Unlike a rename, a link fails where there is a file.

@@ -23,7 +23,7 @@ export function fileTrouble(error: unknown, name: string): unknown {
       });
     case 'ENOSPC':
     case 'EDQUOT':
-      return new KmsError('unavailable', `${name}: no space left`, {
+      return new KmsError('refused', `${name}: no space left`, {
         hint: 'free some space and try again',
         cause: error,
       });
@@ -38,7 +38,7 @@ export function fileTrouble(error: unknown, name: string): unknown {
         cause: error,
       });
     case 'ENOENT':
-      return new KmsError('unavailable', `${name}: no such file or directory`, {
+      return new KmsError('refused', `${name}: no such file or directory`, {
         hint: 'check the path',
         cause: error,
       });
@@ -48,12 +48,12 @@ export function fileTrouble(error: unknown, name: string): unknown {
       return new KmsError('refused', `${name}: too many symbolic links`, { hint: 'check the path', cause: error });
     case 'EMFILE':
     case 'ENFILE':
-      return new KmsError('unavailable', `${name}: too many open files`, {
+      return new KmsError('refused', `${name}: too many open files`, {
         hint: 'raise the limit of open files (ulimit -n)',
         cause: error,
       });
     case 'EIO':
-      return new KmsError('unavailable', `${name}: the disk reports an error`, {
+      return new KmsError('refused', `${name}: the disk reports an error`, {
         hint: 'check the disk',
         cause: error,
       });

@@ -134,6 +134,12 @@ test('files that others may read are pointed out', async () => {
   assert.equal(notices.length, 2);
 });
 
+test('a place where no directory can be made is refused', { timeout: 20_000 }, async () => {
+  await assert.rejects(initAppliance({ data: '/proc/kms/data' }), isCode('refused'));
+  writeFileSync(join(base, 'a-file'), '');
+  await assert.rejects(initAppliance({ data: join(base, 'a-file', 'data') }), isCode('refused'));
+});
+
 test('a missing or an empty data directory: nothing reachable', async () => {
   await assert.rejects(openAppliance({ data: join(base, 'missing') }), isCode('unavailable'));
   await assert.rejects(openAppliance({ data: directory('empty') }), isCode('unavailable'));

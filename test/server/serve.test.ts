@@ -80,7 +80,7 @@ test('TLS files: both, readable, and belonging together', async () => {
   writeFileSync(file, 'no certificate');
   await assert.rejects(listening({ tlsCert: file }), isCode('usage'));
   await assert.rejects(listening({ tlsKey: file }), isCode('usage'));
-  await assert.rejects(listening({ tlsCert: file, tlsKey: join(base, 'none.pem') }), isCode('unavailable'));
+  await assert.rejects(listening({ tlsCert: file, tlsKey: join(base, 'none.pem') }), isCode('refused'));
   await assert.rejects(listening({ tlsCert: file, tlsKey: file }), isCode('refused'));
 });
 
