@@ -2,17 +2,22 @@
 // wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
 import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/encoding.ts';
 import { KmsError } from '../errors.ts';
-import { custodianKinds, type Slot, slotId } from './slot.ts';
+import { custodianKinds, type Slot, type SlotParam, slotId } from './slot.ts';
+import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
 const version = 1;
+/** What wrapping adds: nonce and tag. */
+const wrapping = 24 + 16;
+const wrappedKey = tenantKeyLength + wrapping;
+const wrappedReadingKeys = readingKeysLength + wrapping;
 
 export interface SealHeader {
   readonly applianceId: string;
   /** The fingerprint of the master key. */
   readonly master: string;
   readonly slots: readonly (Slot & { readonly wrapped: Uint8Array })[];
-  /** Wrapped store keys by directory, then by epoch. */
+  /** Wrapped store keys by directory, then by epoch: the whole key, or of a retired epoch what reading takes, told apart by length. */
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
 
@@ -67,7 +72,10 @@ function headerFields(header: SealHeader): object {
     })),
     keys: [...header.keys].map(([store, epochs]) => ({
       store,
-      epochs: [...epochs].map(([epoch, wrapped]) => ({ epoch, wrapped: toBase64Url(wrapped) })),
+      epochs: [...epochs].map(([epoch, wrapped]) => ({
+        epoch,
+        [wrapped.length === wrappedKey ? 'wrapped' : 'reading']: toBase64Url(wrapped),
+      })),
     })),
   };
 }
@@ -88,9 +96,9 @@ function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
   const publicKey = bytesOf(value.publicKey, 32);
   const wrapped = bytesOf(value.wrapped, 32 + 32 + 16);
   if (!kind || !publicKey || !wrapped || value.id !== slotId(publicKey)) return;
-  const params: Record<string, string | number> = {};
+  const params: Record<string, SlotParam> = {};
   for (const [name, param] of Object.entries(value.params)) {
-    if (typeof param !== 'string' && typeof param !== 'number') return;
+    if (typeof param !== 'string' && typeof param !== 'number' && !isTexts(param)) return;
     Object.defineProperty(params, name, { value: param, enumerable: true });
   }
   return { id: slotId(publicKey), kind, params, publicKey, wrapped };
@@ -102,7 +110,7 @@ function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | unde
   for (const entry of value.epochs) {
     if (!isObject(entry)) return;
     const epoch = entry.epoch;
-    const wrapped = bytesOf(entry.wrapped, 24 + 32 + 16);
+    const wrapped = bytesOf(entry.wrapped, wrappedKey) ?? bytesOf(entry.reading, wrappedReadingKeys);
     if (typeof epoch !== 'number' || !Number.isInteger(epoch) || epoch < 1 || epoch > 0xffff || !wrapped) return;
     epochs.set(epoch, wrapped);
   }
@@ -111,6 +119,10 @@ function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | unde
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 function isHex(value: unknown, digits: number): value is string {

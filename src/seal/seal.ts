@@ -107,7 +107,8 @@ function openWith(masterKey: Uint8Array, header: SealHeader, mac: Uint8Array, ra
     }
     keys.set(dir, opened);
   }
-  return sealOf({ applianceId: header.applianceId, masterKey, slots: header.slots, keys }, random);
+  const slots = header.slots.map(({ id, kind, params, publicKey }) => ({ id, kind, params, publicKey }));
+  return sealOf({ applianceId: header.applianceId, masterKey, slots, keys }, random);
 }
 
 function sealOf(state: State, random: Random): Seal {

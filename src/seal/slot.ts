@@ -11,16 +11,18 @@ import { publicFromPrivate } from '../crypto/x25519.ts';
 export type Random = (length: number) => Uint8Array;
 
 /** Where a custodian's secret comes from. */
-export type CustodianKind = 'keyfile';
+export const custodianKinds = ['keyfile', 'env', 'credential', 'passphrase', 'shares', 'exec', 'recovery-kit'] as const;
 
-export const custodianKinds: readonly CustodianKind[] = ['keyfile'];
+export type CustodianKind = (typeof custodianKinds)[number];
+
+export type SlotParam = string | number | readonly string[];
 
 export interface Slot {
   /** The fingerprint of the public key: 16 hex digits, and what people compare. */
   readonly id: string;
   readonly kind: CustodianKind;
   /** What the kind needs to make the secret again; nothing secret. */
-  readonly params: Readonly<Record<string, string | number>>;
+  readonly params: Readonly<Record<string, SlotParam>>;
   readonly publicKey: Uint8Array;
 }
 

@@ -59,6 +59,7 @@ function derive(tenantKey: Uint8Array, label: KeyLabel): Uint8Array {
 }
 
 function readingKey(held: Uint8Array, label: KeyLabel): Uint8Array | undefined {
-  const place = readingLabels.findIndex((each) => each === label);
+  const labels: readonly KeyLabel[] = readingLabels;
+  const place = labels.indexOf(label);
   return place < 0 ? undefined : held.slice(place * tenantKeyLength, (place + 1) * tenantKeyLength);
 }

@@ -68,7 +68,7 @@ export async function openAppliance(options: OpenOptions): Promise<Appliance> {
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
     const stores: StoreWorld = { root: data, files, wasm: await sqlWasm(), onNotice: onStoreNotice(options.onNotice) };
-    const system = await openSystemStore(stores, seal.current.keysFor(systemDir));
+    const system = await openSystemStore(stores, seal.keysFor(systemDir));
     open.push(() => system.close());
     const baseUrl = await address(system, options.baseUrl);
     const tenants = new Tenants();

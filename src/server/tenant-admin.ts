@@ -193,7 +193,7 @@ export class TenantAdmin {
 
   #serve(record: TenantRecord, store: Store): void {
     const { tenants, seal, baseUrl } = this.#deps;
-    tenants.put(servedTenant(record, seal.current.keysFor(record.dir), store, baseUrl));
+    tenants.put(servedTenant(record, seal.keysFor(record.dir), store, baseUrl));
   }
 
   async #served(nameOrId: string): Promise<ServedTenant> {

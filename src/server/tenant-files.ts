@@ -27,12 +27,12 @@ export async function makeFiles({ stores, seal }: TenantFiles, dir: string, now:
   await files.makeDir(tenantDir(dir));
   await files.replace(markOf(dir), utf8('a tenant is being made; without its record the next start removes this\n'));
   await seal.change((current) => current.withStore(dir));
-  await createStore(stores, tenantDir(dir), seal.current.keysFor(dir), now);
+  await createStore(stores, tenantDir(dir), seal.keysFor(dir), now);
   return openFiles({ stores, seal }, dir);
 }
 
 export function openFiles({ stores, seal }: TenantFiles, dir: string): Promise<Store> {
-  return openTenantStore(stores, tenantDir(dir), seal.current.keysFor(dir));
+  return openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
 }
 
 /** The tenant's record is durable. */
