@@ -10,14 +10,19 @@ export const sealFile = 'kms.seal';
 export const initMark = 'kms.init';
 export const socketFile = 'kms.sock';
 
+/** There while a `restore` is under way. */
+export const restoreMark = 'kms.restore';
+
 /** Names that an empty directory may have: a file system of its own brings the first, a start that went no further the others. */
-const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`];
+const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
 
 export type DataDirState =
   | 'missing'
   | 'empty'
   /** An `init` did not get to its end. */
   | 'unfinished'
+  /** A `restore` did not get to its end. */
+  | 'unrestored'
   | 'whole'
   /** Something else is in there. */
   | 'foreign';
@@ -31,6 +36,7 @@ export async function dataDirState(data: string): Promise<DataDirState> {
     throw fileTrouble(error, data);
   }
   if (names.includes(sealFile)) return 'whole';
+  if (names.includes(restoreMark)) return 'unrestored';
   if (names.includes(initMark)) return 'unfinished';
   return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
 }
@@ -40,6 +46,7 @@ export async function needAppliance(data: string): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'whole') return;
   if (state === 'foreign') throw foreign(data);
+  if (state === 'unrestored') throw unrestored(data);
   const problem = {
     missing: 'there is no data directory here',
     empty: 'the data directory is empty',
@@ -47,6 +54,12 @@ export async function needAppliance(data: string): Promise<void> {
   }[state];
   throw new KmsError('unavailable', `${data}: ${problem}`, {
     hint: 'run `kms init` or `kms serve`, or give another one with --data',
+  });
+}
+
+export function unrestored(data: string): KmsError {
+  return new KmsError('refused', `${data}: a restore into it was cut off`, {
+    hint: 'run `kms restore` again, which starts it over',
   });
 }
 

@@ -11,7 +11,7 @@ import { secretLength } from '../seal/key-file.ts';
 import { createSeal, type Seal } from '../seal/seal.ts';
 import { lockDirectory, lockFile } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
-import { dataDirState, foreign, inDir, initMark, sealFile } from './data-dir.ts';
+import { dataDirState, foreign, inDir, initMark, sealFile, unrestored } from './data-dir.ts';
 import { anyHost, hostList } from './host-names.ts';
 import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
 import { makeDirs } from './make-dirs.ts';
@@ -66,6 +66,7 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
 async function refuseUnlessNew(data: string): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'foreign') throw foreign(data);
+  if (state === 'unrestored') throw unrestored(data);
   if (state !== 'whole') return;
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',

@@ -236,6 +236,11 @@ export class TenantAdmin {
     return this.#deps.system.peek((tables) => tables.tenants.all());
   }
 
+  /** Runs while no tenant is made, changed, deleted, restored or erased. */
+  exclusively<R>(run: () => Promise<R>): Promise<R> {
+    return this.#inTurn(run);
+  }
+
   #inTurn<R>(run: () => Promise<R>): Promise<R> {
     const mine = this.#last.then(run);
     this.#last = mine.catch(() => {});

@@ -1,8 +1,11 @@
 // What the appliance keeps about itself, by name.
 import type { Row, Sql } from '../sql.ts';
 
-/** `url`: where clients reached the appliance when it was last served. */
-export type SettingName = 'url';
+/**
+ * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is. `backup`: the last
+ * one that was restored on trial.
+ */
+export type SettingName = 'url' | 'epoch' | 'backup';
 
 interface SettingRow extends Row {
   value: string;
