@@ -1,7 +1,7 @@
 // The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line counts what
 // passed and failed; the exit code says whether all did. Arguments name test files, and then only those run.
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { run } from 'node:test';
@@ -26,12 +26,16 @@ function check(name: string, command: readonly string[]): void {
   count(status === 0);
 }
 
-/** The tests of the built executable are run by .ci/run, after building it. */
+/** The tests of the built executable are run by .ci/run, after building it; those of pages need a browser. */
 function testFiles(): string[] {
+  const hasBrowser = existsSync(process.env.KMS_CHROMIUM || '/usr/bin/chromium');
+  if (!hasBrowser) {
+    process.stderr.write('kms: no Chromium here: the tests in test/browser are not run (KMS_CHROMIUM names one)\n');
+  }
   return readdirSync(join(paths.root, 'test'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))
     .map((entry) => relative(paths.root, join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith('test/executable/'))
+    .filter((file) => !file.startsWith('test/executable/') && (hasBrowser || !file.startsWith('test/browser/')))
     .sort();
 }
 

@@ -23,7 +23,7 @@ export function ForgotPage() {
     const email = field.current?.value.trim() ?? '';
     if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
       return refuse(
-        email === '' ? 'Type your e-mail address first.' : 'That is no e-mail address: name@example.org is one.',
+        email === '' ? 'Type your e-mail address first.' : 'Type a whole e-mail address, such as name@example.org.',
       );
     }
     setBusy(true);

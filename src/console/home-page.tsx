@@ -3,15 +3,15 @@ import { Notice } from './notice.tsx';
 
 export function HomePage() {
   return (
-    <Notice title="Key management service" isFirst>
+    <Notice title="Keys, and who may use them" isFirst>
       <p>
         This service gives out the keys that files and records are encrypted with, decides who may use them, and keeps
         account of who did. Programs reach it at this address with an API key; administrators use the command{' '}
         <code>kms</code>.
       </p>
-      <h2>You have been invited?</h2>
+      <h2>Invited?</h2>
       <p>Open the link that you were given: it leads to a page of this service where you choose your password.</p>
-      <h2>You forgot your password?</h2>
+      <h2>Forgot your password?</h2>
       <p>
         <a href={forgotHref()}>Ask for a link to choose a new one</a>
       </p>

@@ -91,8 +91,8 @@ function Open({ user, onSubmit }: OpenProps) {
   return (
     <Notice title={`Welcome, ${user.displayName}`}>
       <p>
-        You are invited to the key management service as <Name of={user.username} /> ({user.email}). Choose a password
-        to get in.
+        You are invited to the key management service, with the address <bdi>{user.email}</bdi>. Choose a password to
+        get in.
       </p>
       <PasswordForm username={user.username} action="Set password" onSubmit={onSubmit} />
     </Notice>
@@ -102,7 +102,7 @@ function Open({ user, onSubmit }: OpenProps) {
 function Refused({ why }: { readonly why: Refusal }) {
   if (why === 'missing') {
     return (
-      <Notice title="Open the link of your invitation" tone="bad">
+      <Notice title="Open the link of your invitation">
         <p>
           This page needs the whole link that you were given. Loading the page again is not enough: open the link itself
           once more.

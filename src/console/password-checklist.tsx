@@ -1,13 +1,15 @@
 // The rules for passwords as a list that says of each whether it is met.
 import type { PasswordCheck, PasswordRule } from '../client/password-rules.ts';
 
+/** Not to be broken apart at the end of a line. */
+const examples = ', such as !\u00a0or\u00a0?';
+
 const texts: Readonly<Record<PasswordRule['name'], (least: number) => string>> = {
   length: (least) => `${least} characters`,
   uppercase: (least) => (least === 1 ? 'an upper-case letter' : `${least} upper-case letters`),
   lowercase: (least) => (least === 1 ? 'a lower-case letter' : `${least} lower-case letters`),
   number: (least) => (least === 1 ? 'a digit' : `${least} digits`),
-  special: (least) =>
-    least === 1 ? 'a special character, such as - or !' : `${least} special characters, such as - or !`,
+  special: (least) => (least === 1 ? 'a special character' : `${least} special characters`) + examples,
 };
 
 export function PasswordChecklist({ id, check }: { readonly id: string; readonly check: PasswordCheck }) {

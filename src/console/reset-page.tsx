@@ -33,7 +33,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
       );
     case 'missing':
       return (
-        <Notice key="missing" title="Open the link that you were given" tone="bad">
+        <Notice key="missing" title="Open the link that you were given">
           <p>
             This page needs the whole link. Loading the page again is not enough: open the link itself once more, or{' '}
             <a href="forgot">ask for another one</a>.

@@ -1,0 +1,75 @@
+// A real appliance on a port of its own, for people with a browser: invites, reset links and logins in a line each.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { Lifetimes } from '../../src/core/access-settings.ts';
+import type { Initialised } from '../../src/server/init.ts';
+import { serve } from '../../src/server/serve.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type AnyJson = any;
+
+export interface ServedAppliance {
+  readonly url: string;
+  call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: AnyJson }>;
+  /** The link of the invite. */
+  invite(username: string, more?: object): Promise<string>;
+  /** The status that a login answers. */
+  login(username: string, password: string): Promise<number>;
+  resetLink(username: string): Promise<string>;
+  /** A user with this password. */
+  addUser(username: string, password: string): Promise<void>;
+}
+
+export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promise<ServedAppliance> {
+  const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
+  let made: Initialised | undefined;
+  const { url, appliance, close } = await serve({
+    data: join(dir, 'data'),
+    listen: '127.0.0.1:0',
+    logLevel: 'silent',
+    people: { lifetimes },
+    onInitialised: (first) => {
+      made = first;
+    },
+  });
+  after(async () => {
+    await close();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const call: ServedAppliance['call'] = async (method, path, body, key = made?.apiKey.key) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.json() };
+  };
+  const invite: ServedAppliance['invite'] = async (username, more) => {
+    const person = { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace', ...more };
+    const { status, body } = await call('POST', '/auth/user/invite', person);
+    assert.equal(status, 200);
+    return body.loginUrl;
+  };
+  return {
+    url,
+    call,
+    invite,
+    login: async (username, password) => (await call('POST', '/auth/basic/login', { username, password })).status,
+    async resetLink(username) {
+      const body = JSON.stringify({ username });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await appliance.fetchLocal(
+        new Request('http://kms.local/local/reset-link', { method: 'POST', headers, body }),
+      );
+      return (await answer.json()).resetUrl;
+    },
+    async addUser(username, password) {
+      const token = new URL(await invite(username)).searchParams.get('token');
+      assert.equal((await call('POST', '/auth/user/invite-complete', { token, password })).status, 200);
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// Debian's Chromium for tests of pages: one for each test file, and for each visit a context of its own that notes all that went wrong
+// in it.
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+const executable = process.env.KMS_CHROMIUM || '/usr/bin/chromium';
+if (!existsSync(executable)) {
+  throw new Error(
+    `tests of pages need Chromium, and ${executable} is missing: run scripts/install-browser as root, or name one in KMS_CHROMIUM`,
+  );
+}
+const axe = readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const screenshots = fileURLToPath(new URL('../../dist/screenshots/', import.meta.url));
+
+export interface Look {
+  readonly scheme?: 'light' | 'dark';
+  /** Of the window, in CSS pixels. */
+  readonly width?: number;
+}
+
+export interface Visit {
+  readonly page: Page;
+  /** Errors of scripts and refusals of the content security policy. */
+  readonly troubles: readonly string[];
+}
+
+let starting: Promise<Browser> | undefined;
+// Where the start failed, the tests have said so.
+after(async () => (await starting?.catch(() => undefined))?.close());
+
+/** A new window at `url`, closed after the tests of the file. */
+export async function visit(url: string, { scheme = 'light', width = 1000 }: Look = {}): Promise<Visit> {
+  starting ??= start();
+  const browser = await starting;
+  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 800 } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  const troubles: string[] = [];
+  page.on('pageerror', (error) => troubles.push(error.message));
+  page.on('console', (message) => {
+    // A request that was refused is no trouble of the page; there are tests that want just that.
+    const isRefusal = message.text().startsWith('Failed to load resource');
+    if (['error', 'warning'].includes(message.type()) && !isRefusal) troubles.push(message.text());
+  });
+  await page.goto(url);
+  return { page, troubles };
+}
+
+function start(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: executable,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** What axe finds wrong with the page, one line each. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(await axe);
+  return page.evaluate(async () => {
+    // biome-ignore lint/suspicious/noExplicitAny: axe puts itself there
+    const { violations } = await (globalThis as any).axe.run();
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    return violations.map((each: any) => `${each.id}: ${each.nodes.map((node: any) => node.html).join(' ')}`);
+  });
+}
+
+/** Kept in dist/screenshots, for people to look at. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  await mkdir(screenshots, { recursive: true });
+  await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
+}
