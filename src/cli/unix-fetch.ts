@@ -33,7 +33,7 @@ async function readAnswer(answer: IncomingMessage): Promise<Response> {
   for (let n = 0; n + 1 < answer.rawHeaders.length; n += 2) {
     headers.append(answer.rawHeaders[n] ?? '', answer.rawHeaders[n + 1] ?? '');
   }
-  const isJson = headers.get('content-type')?.startsWith('application/json');
+  const isJson = /^application\/json\s*(?:;|$)/.test(headers.get('content-type') ?? '');
   if (status === 200 && !isJson) return new Response(streamOf(answer), { status, headers });
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk);
