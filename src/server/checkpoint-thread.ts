@@ -2,11 +2,10 @@
 import { once } from 'node:events';
 import { KmsError } from '../errors.ts';
 import type { CheckpointJob, CheckpointResult } from '../store/checkpoint.ts';
-import type { StoreKeyLabel, StoreKeys } from '../store/store-keys.ts';
+import type { StoreKeys } from '../store/store-keys.ts';
+import { keysAsData } from './keys-as-data.ts';
 import { startWorker } from './runtime.ts';
-import type { KeysAsData, Work, WorkAnswer } from './worker-jobs.ts';
-
-const labels: readonly StoreKeyLabel[] = ['log', 'snapshot', 'activity'];
+import type { Work, WorkAnswer } from './worker-jobs.ts';
 
 export function checkpointThread(
   root: string,
@@ -14,7 +13,7 @@ export function checkpointThread(
   wasm: Uint8Array,
 ): (job: CheckpointJob) => Promise<CheckpointResult> {
   return async (job) => {
-    const work: Work = { kind: 'checkpoint', root, keys: asData(keys), wasm, job };
+    const work: Work = { kind: 'checkpoint', root, keys: keysAsData(keys), wasm, job };
     const worker = startWorker(work);
     try {
       const [answer] = (await Promise.race([once(worker, 'message'), failed(worker)])) as [WorkAnswer];
@@ -29,18 +28,4 @@ export function checkpointThread(
 async function failed(worker: ReturnType<typeof startWorker>): Promise<never> {
   const [code] = await once(worker, 'exit');
   throw new KmsError('internal', `the checkpoint's thread ended early, with code ${code}`);
-}
-
-function asData(keys: StoreKeys): KeysAsData {
-  const epochs = Array.from({ length: keys.epoch }, (_, i) => i + 1);
-  return { epoch: keys.epoch, held: epochs.flatMap((epoch) => labels.flatMap((label) => heldKey(keys, label, epoch))) };
-}
-
-function heldKey(keys: StoreKeys, label: StoreKeyLabel, epoch: number): KeysAsData['held'] {
-  try {
-    return [{ label, epoch, key: keys.key(label, epoch) }];
-  } catch (error) {
-    if (error instanceof KmsError && error.code === 'not-found') return [];
-    throw error;
-  }
 }

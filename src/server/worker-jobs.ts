@@ -1,6 +1,10 @@
 // What is sent to a worker thread and what it sends back: plain data that the structured clone takes.
+import type { PassphraseCost } from '../crypto/passphrase.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { CheckpointJob, CheckpointResult } from '../store/checkpoint.ts';
 import type { StoreKeyLabel } from '../store/store-keys.ts';
+import type { Summary } from './backup/manifest.ts';
+import type { Proof } from './backup/prove.ts';
 
 /** A store's keys as data: the epoch in force and every key held. */
 export interface KeysAsData {
@@ -22,7 +26,32 @@ export interface PasswordWork {
   readonly kind: 'passwords';
 }
 
-export type Work = CheckpointWork | PasswordWork;
+/** Answers the 32 bytes that a passphrase makes, or in words why it does not: see custody/passphrase-thread.ts. */
+export interface PassphraseWork {
+  readonly kind: 'passphrase';
+  readonly passphrase: string;
+  readonly salt: Uint8Array;
+  readonly cost: PassphraseCost;
+}
+
+/** Proves a backup: see backup/trial.ts. */
+export interface ProveWork {
+  readonly kind: 'prove';
+  /** The directory of the backup file, and its name there. */
+  readonly root: string;
+  readonly name: string;
+  readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
+  readonly summary: Summary;
+  readonly wasm: Uint8Array;
+  /** Restored into this directory first, which goes away again. */
+  readonly restoreTo: string | undefined;
+}
+
+export type ProveAnswer =
+  | { readonly ok: true; readonly result: Proof }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
+
+export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork;
 
 export type WorkAnswer =
   | { readonly ok: true; readonly result: CheckpointResult }

@@ -1,12 +1,14 @@
 // What runs on worker threads: one entry for every kind of work, so that the executable carries one more script and no other file.
 import { parentPort, workerData } from 'node:worker_threads';
+import { passphraseSecret } from '../crypto/passphrase.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
 import { nodeFiles } from '../store/node-files.ts';
-import type { StoreKeys } from '../store/store-keys.ts';
+import { proveBackup } from './backup/trial.ts';
+import { keysFromData } from './keys-as-data.ts';
 import { servePasswords } from './password-worker.ts';
-import type { CheckpointWork, KeysAsData, Work, WorkAnswer } from './worker-jobs.ts';
+import type { CheckpointWork, PassphraseWork, ProveAnswer, Work, WorkAnswer } from './worker-jobs.ts';
 
 // Cast: whoever starts this thread sends nothing else.
 run(workerData as Work);
@@ -20,26 +22,38 @@ function run(work: Work): void {
           answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
       );
       break;
+    case 'prove':
+      void proveBackup(work).then(
+        (result) => answer({ ok: true, result }),
+        (error: unknown) => answer(proveAnswer(error)),
+      );
+      break;
     case 'passwords':
       if (parentPort) servePasswords(parentPort);
+      break;
+    case 'passphrase':
+      parentPort?.postMessage(tryPassphrase(work));
+  }
+}
+
+function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array | string {
+  try {
+    return passphraseSecret(passphrase, salt, cost);
+  } catch (error) {
+    return error instanceof KmsError ? error.message : 'the passphrase could not be tried';
   }
 }
 
 function checkpoint({ root, wasm, job, keys }: CheckpointWork): Promise<CheckpointResult> {
-  return writeCheckpoint({ files: nodeFiles(root), keys: storeKeys(keys), wasm, random: systemRandom }, job);
+  return writeCheckpoint({ files: nodeFiles(root), keys: keysFromData(keys), wasm, random: systemRandom }, job);
 }
 
-function storeKeys({ epoch: current, held }: KeysAsData): StoreKeys {
-  return {
-    epoch: current,
-    key(label, epoch = current) {
-      const found = held.find((each) => each.label === label && each.epoch === epoch);
-      if (!found) throw new KmsError('not-found', `no key of epoch ${epoch}`);
-      return found.key;
-    },
-  };
+function proveAnswer(error: unknown): ProveAnswer {
+  const known = error instanceof KmsError ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return { ok: false, code: known?.code ?? 'internal', message, hint: known?.hint };
 }
 
-function answer(message: WorkAnswer): void {
+function answer(message: WorkAnswer | ProveAnswer): void {
   parentPort?.postMessage(message);
 }

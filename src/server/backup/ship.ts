@@ -1,0 +1,161 @@
+// Ships the appliance to a second directory every few seconds: what the last ones wrote, and from time to time a snapshot, so that a
+// disk that dies takes no more than the interval with it. The serving thread reads and copies small pieces; no request waits.
+import { concatBytes, equalBytes } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import type { Seal } from '../../seal/seal.ts';
+import { logName } from '../../store/file-names.ts';
+import type { Files } from '../../store/files.ts';
+import { systemDir } from '../stores.ts';
+import { type Collected, type Collecting, collect } from './collect.ts';
+import { type Point, type ShippedPlace, samePlace } from './points.ts';
+import { ShipTarget } from './ship-target.ts';
+import { isLog, isSegment, shippedDirectory } from './shipped-files.ts';
+
+export interface ShipDeps extends Collecting {
+  readonly seal: { readonly current: Seal };
+  /** The directory's files for one epoch of the appliance. */
+  target(directory: string): Files;
+  /** Which life of the appliance this is. */
+  readonly epoch: number;
+  /** Epoch milliseconds. */
+  now(): number;
+  /** For how long earlier states stay restorable, in milliseconds. */
+  readonly window: number;
+}
+
+/** What of a log is compared before it is continued: a record's seal, which goes on all before it. */
+const comparedTail = 64;
+/** Points that may be past the window before the journal is written anew. */
+const pruneEvery = 256;
+
+export class Shipper {
+  readonly #deps: ShipDeps;
+  #target: ShipTarget | undefined;
+  #seal: Seal | undefined;
+  #signature: string | undefined;
+  #pruned = 0;
+  #snapshots = '';
+
+  constructor(deps: ShipDeps) {
+    this.#deps = deps;
+  }
+
+  /** Ships everything that is durable now. Answers whether there was anything. After a failure the next one does what this one did not. */
+  async ship(): Promise<boolean> {
+    const signature = this.#signatureNow();
+    if (signature === this.#signature && this.#seal === this.#deps.seal.current) return false;
+    const seal = this.#deps.seal.current;
+    const collected = await collect(this.#deps);
+    try {
+      const at = this.#deps.now();
+      const target = this.#target ?? (await this.#open(collected, seal));
+      this.#target = target;
+      await this.#bring(target, collected, seal, at);
+    } catch (error) {
+      // What is there is found out anew.
+      this.#target = undefined;
+      this.#seal = undefined;
+      this.#signature = undefined;
+      throw error;
+    } finally {
+      collected.release();
+    }
+    this.#signature = signature;
+    return true;
+  }
+
+  async #bring(target: ShipTarget, { stores }: Collected, seal: Seal, at: number): Promise<void> {
+    const { files } = this.#deps;
+    for (const { dir, files: held } of stores) {
+      await target.makeDir(dir);
+      for (const file of held) await target.bring(files, file);
+    }
+    // A key that was retired meanwhile may be the one of a file just copied: then this does not count, and the next time it does.
+    if (this.#deps.seal.current !== seal) throw new KmsError('unavailable', 'the seal changed while it was shipped');
+    if (this.#seal !== seal) await target.bringSeal(seal);
+    this.#seal = seal;
+    const places = new Map(stores.map((store) => [store.dir, placeOf(store)]));
+    const changed = changes(target, places);
+    const { epoch: keyEpoch } = seal.keysFor(systemDir);
+    if (Object.keys(changed).length > 0 || target.points.length === 0) {
+      await target.note({ at, keyEpoch, stores: changed });
+    }
+    await this.#prune(target, places, at, seal);
+  }
+
+  /** What was there before must be the beginning of what is here. */
+  async #open({ stores }: Collected, seal: Seal): Promise<ShipTarget> {
+    const { files, epoch } = this.#deps;
+    const directory = shippedDirectory(seal.applianceId, epoch);
+    const keys = seal.keysFor(systemDir);
+    const target = new ShipTarget(this.#deps.target(directory), directory, keys);
+    await target.open(keys);
+    for (const store of stores) {
+      const there = target.places.get(store.dir);
+      if (!there) continue;
+      const here = placeOf(store);
+      if (there.uid !== here.uid || isBehind(here, there)) throw older(directory);
+      const held = store.files.find(({ name }) => name === logName(store.dir, there.log));
+      if (!held) continue;
+      const length = Math.min(comparedTail, there.offset);
+      const own = await files.readAt(held.name, there.offset - length, length);
+      if (!equalBytes(concatBytes(own), await target.tailOf(store.dir, there, length))) throw older(directory);
+    }
+    return target;
+  }
+
+  async #prune(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>, at: number, seal: Seal): Promise<void> {
+    const snapshots = [...places].map(([dir, { snapshot }]) => `${dir} ${snapshot}`).join();
+    if (snapshots === this.#snapshots && ++this.#pruned < pruneEvery) return;
+    await target.prune(at - this.#deps.window, seal.keysFor(systemDir));
+    this.#snapshots = snapshots;
+    this.#pruned = 0;
+  }
+
+  /** Anything that could make a difference, without holding anything. */
+  #signatureNow(): string {
+    const { system, tenants } = this.#deps;
+    return [system, ...tenants.all.map(({ handle }) => handle.store)]
+      .map((store) => {
+        const { sequence, logBytes, lastCheckpointAt } = store.status();
+        return `${sequence}/${logBytes}/${lastCheckpointAt}`;
+      })
+      .join();
+  }
+}
+
+function placeOf({ uid, sequence, files, hold }: Collected['stores'][number]): ShippedPlace {
+  const logs = files.filter(isLog);
+  const last = logs.at(-1);
+  const snapshot = hold?.snapshot ?? generationOf(files[0]?.name ?? '');
+  return {
+    uid,
+    ...(sequence === undefined ? {} : { sequence }),
+    snapshot,
+    log: hold?.log.generation ?? (last ? generationOf(last.name) : snapshot),
+    offset: last?.bytes ?? 0,
+    segments: files.filter(isSegment).length,
+  };
+}
+
+function generationOf(name: string): number {
+  return Number(/-([0-9]{10})\.kms$/.exec(name)?.[1] ?? 0);
+}
+
+function changes(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>): Point['stores'] {
+  const changed: Record<string, ShippedPlace | null> = {};
+  for (const [dir, place] of places) if (!samePlace(target.places.get(dir), place)) changed[dir] = place;
+  for (const dir of target.places.keys()) if (!places.has(dir)) changed[dir] = null;
+  return changed;
+}
+
+function isBehind(here: ShippedPlace, there: ShippedPlace): boolean {
+  if (here.sequence !== undefined && there.sequence !== undefined && here.sequence < there.sequence) return true;
+  return here.log < there.log || (here.log === there.log && here.offset < there.offset);
+}
+
+function older(directory: string): KmsError {
+  return new KmsError('refused', `the data directory is older than what was shipped from it to ${directory}`, {
+    hint: 'it was put back from a copy: restore it with `kms restore` from what was shipped, or move that away; it is left as it is',
+  });
+}
