@@ -11,6 +11,7 @@ import type { Tables } from '../store/port.ts';
 import { bearerToken } from './bearer.ts';
 import type { BodyRead } from './body.ts';
 import type { AppContext, TenantHandle } from './deps.ts';
+import { headerOf } from './header.ts';
 import type { RawInput } from './input.ts';
 
 /** A credential as it came: the token, or that of whoever is at the machine. */
@@ -30,7 +31,7 @@ export const unknownCredential = new KmsError('unauthenticated', 'the credential
 
 /** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
 export function credentialOf(c: AppContext): Credential | undefined {
-  const header = c.req.header('authorization');
+  const header = headerOf(c, 'authorization');
   if (header === undefined && c.env?.local) return 'local';
   const token = bearerToken(header);
   return token === undefined ? undefined : { token };
@@ -70,7 +71,7 @@ export async function admit(
     }
   }
   if (!found.usable) return { caller, ringname, refusal: unknownCredential };
-  const refusal = access.kind === 'flag' ? refusalOf(caller, access.action, subject) : undefined;
+  const refusal = access.kind === 'flag' ? refusalOf(caller, access.flag ?? access.action, subject) : undefined;
   if (!refusal || (await isAboutSelf(access, tables, caller, raw))) return { caller, ringname };
   return { caller, ringname, refusal };
 }

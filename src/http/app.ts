@@ -11,6 +11,7 @@ import { logged, requestIds } from './request-log.ts';
 import { activityChainRoutes } from './routes/activity-chain.ts';
 import { resetLinkRoute } from './routes/reset-link.ts';
 import { routes } from './routes.ts';
+import { sealRoutes } from './seal.ts';
 import { serveUnmatched } from './unmatched.ts';
 
 export type App = Hono<{ Bindings: RequestEnv }>;
@@ -24,6 +25,7 @@ export function createApp(deps: AppDeps): App {
     { method: 'GET', path: '/readyz', serve: serveReadiness(deps) },
   ] as const;
   const pages = consoleRoutes(deps);
+  const seal = sealRoutes(deps);
 
   for (const endpoint of endpoints) {
     const route = routes[endpoint.id];
@@ -32,7 +34,7 @@ export function createApp(deps: AppDeps): App {
     const serve = serveEndpoint(deps, endpoint, plain);
     app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve));
   }
-  for (const { method, path, serve } of [...health, ...pages]) {
+  for (const { method, path, serve } of [...health, ...seal, ...pages]) {
     app.on(method, honoPath(path), logged(deps, ids, path, serve));
   }
   for (const route of localRoutes) {
@@ -41,7 +43,13 @@ export function createApp(deps: AppDeps): App {
 
   if (pages.length > 0) app.get('/console/*', logged(deps, ids, 'none', serveUnknownPage(deps)));
 
-  const known = [...endpoints, ...health, ...pages, ...localRoutes.map((route) => ({ ...route, local: true }))];
+  const known = [
+    ...endpoints,
+    ...health,
+    ...seal,
+    ...pages,
+    ...localRoutes.map((route) => ({ ...route, local: true })),
+  ];
   app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known)));
   return app;
 }

@@ -2,6 +2,7 @@
 // told that first.
 import { KmsError } from '../errors.ts';
 import type { AppContext } from './deps.ts';
+import { headerOf } from './header.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
 
@@ -11,7 +12,7 @@ export type BodyRead = { readonly value: unknown; readonly problem?: undefined }
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export async function readJsonBody(c: AppContext, limit: number): Promise<BodyRead> {
-  if (!isJson(c.req.header('content-type'))) {
+  if (!isJson(headerOf(c, 'content-type'))) {
     return { problem: new KmsError('invalid', 'the body needs the header Content-Type: application/json') };
   }
   let bytes: ArrayBuffer | Uint8Array | undefined;
@@ -38,7 +39,7 @@ function isJson(contentType: string | undefined): boolean {
 
 /** Undefined when there are more than `limit`. */
 async function readBytes(c: AppContext, limit: number): Promise<ArrayBuffer | Uint8Array | undefined> {
-  const declared = c.req.header('content-length');
+  const declared = headerOf(c, 'content-length');
   if (declared !== undefined) {
     // The HTTP parser holds the body to its declared length.
     if (Number(declared) > limit) return undefined;

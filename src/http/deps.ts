@@ -1,6 +1,7 @@
 // What the app is given by whoever composes it: tenants, the world, a logger, limits. And what each request is given beside
 // its own bytes.
 import type { Context as HonoContext } from 'hono';
+import type { SealStatus, UnsealStep } from '../api/seal.ts';
 import type { Tenant, World } from '../core/context.ts';
 import type { Store } from '../store/port.ts';
 import type { ConsoleFiles } from './console.ts';
@@ -55,6 +56,15 @@ export interface LocalInput {
   readonly tenant: string | undefined;
 }
 
+/** The appliance's master key, as people put it in and out of reach. */
+export interface Sealing {
+  status(): SealStatus;
+  /** Takes one step towards the open appliance, or all of them. Throws `refused` and `invalid` for what does not help. */
+  unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus>;
+  /** Forgets the keys, once the requests under way have ended. Answers at once. */
+  seal(): void;
+}
+
 export interface AppDeps {
   readonly tenants: TenantDirectory;
   readonly world: World;
@@ -68,6 +78,8 @@ export interface AppDeps {
   ready(): Readiness;
   /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
   sealed?(): boolean;
+  /** Sealing and unsealing, where that can be done from outside. */
+  readonly sealing?: Sealing;
   readonly localRoutes?: readonly LocalRoute[];
   /** The pages for people; where it is absent there are none. Called for each request to one. */
   consoleFiles?(): Promise<ConsoleFiles>;
@@ -78,6 +90,8 @@ export interface RequestEnv {
   /** Came through the local socket or from within the process: without a credential of its own it acts as the local administrator. */
   readonly local?: boolean;
   readonly remoteAddress?: string;
+  /** The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 export type AppContext = HonoContext<{ Bindings: RequestEnv }>;

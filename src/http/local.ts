@@ -2,6 +2,7 @@
 import { KmsError } from '../errors.ts';
 import { defaultBodyLimit, readJsonBody } from './body.ts';
 import type { AppContext, AppDeps, LocalRoute } from './deps.ts';
+import { headerOf } from './header.ts';
 import type { Served } from './request-log.ts';
 import { answered, refused, streamed } from './respond.ts';
 import { tenantHeader } from './tenants.ts';
@@ -23,7 +24,7 @@ export function serveLocal(deps: AppDeps, route: LocalRoute): (c: AppContext) =>
     if (!c.env?.local) return { outcome: refused(unknownPath) };
     try {
       const body = await localBody(deps, c);
-      const tenant = c.req.header(tenantHeader);
+      const tenant = headerOf(c, tenantHeader);
       const answer = await route.handle({ params: c.req.param(), query: c.req.query(), body, tenant });
       if (!(answer instanceof LocalStream)) return { outcome: answered(answer) };
       return { outcome: streamed(answer.contentType, reported(deps, route, answer.text)) };

@@ -1,6 +1,7 @@
 // Which tenant a request is for: by its Host, or by name where it comes from the machine itself.
 import { KmsError } from '../errors.ts';
 import type { AppContext, AppDeps, TenantDirectory, TenantHandle } from './deps.ts';
+import { headerOf } from './header.ts';
 
 /** By which a request from the machine itself names its tenant. */
 export const tenantHeader = 'kms-tenant';
@@ -24,8 +25,8 @@ export function tenantDirectory(
 
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function tenantOf({ tenants }: AppDeps, c: AppContext): TenantHandle {
-  if (c.env?.local) return localTenant(tenants, c.req.header(tenantHeader));
-  const handle = tenants.byHost(hostName(c.req.header('host') ?? authority(c.req.url)));
+  if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
+  const handle = tenants.byHost(hostName(headerOf(c, 'host') ?? authority(c.req.url)));
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
 }

@@ -47,7 +47,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const network = networkServer(gate.fetch, where);
   await takePort(network, where);
   const url = where.urlOf(portOf(network));
-  const socket = httpServer(gate.fetch, { env: () => ({ local: true }) });
+  const socket = httpServer(gate.fetch, { env: ({ headers }) => ({ local: true, headers }) });
   let appliance: Appliance | undefined;
   const close = async (): Promise<void> => {
     await Promise.all([endServer(network), endServer(socket)]);
@@ -110,7 +110,8 @@ function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening): Server
     tls,
     env: (incoming: IncomingMessage) => {
       const remoteAddress = clientAddress(incoming, behindProxy);
-      return remoteAddress === undefined ? {} : { remoteAddress };
+      const { headers } = incoming;
+      return remoteAddress === undefined ? { headers } : { headers, remoteAddress };
     },
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
   });
