@@ -25,6 +25,8 @@ export type Access =
       readonly kind: 'flag';
       /** The flag, or with `ring` the flag before the ring's name is put in: `keyring.encrypt` becomes `keyring.<ringname>.encrypt`. */
       readonly action: string;
+      /** The flag, where it is not the action's name. */
+      readonly flag?: string;
       readonly ring?: RingSource;
       /** The ring that the request is about where the flag does not name it; goes to the activity log only. */
       readonly about?: RingSource;

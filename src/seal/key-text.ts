@@ -5,7 +5,7 @@ import { KmsError } from '../errors.ts';
 import { parseKeyFile, secretLength } from './key-file.ts';
 import { mentionsRecoveryCode, parseRecoveryCode } from './recovery-code.ts';
 
-/** Throws `corrupt` for text of our formats that is damaged, `invalid` for anything else that is no secret. */
+/** Throws `corrupt` for text of our formats that is damaged, and for anything else that is no secret. */
 export function parseSecret(bytes: Uint8Array, name: string): Uint8Array {
   const text = fromUtf8(bytes);
   // Bytes of a generator; 32 characters of text are more likely a password.
@@ -21,7 +21,7 @@ export function parseSecret(bytes: Uint8Array, name: string): Uint8Array {
 }
 
 function none(name: string): KmsError {
-  return new KmsError('invalid', `${name}: expected a master key, found something else`, {
+  return new KmsError('corrupt', `${name}: expected a master key, found something else`, {
     hint: 'the line of a key file, a recovery code, or 32 random bytes in hex or base64',
   });
 }

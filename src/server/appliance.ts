@@ -4,10 +4,15 @@ import { resolve } from 'node:path';
 import type { World } from '../core/context.ts';
 import { purgeExpired } from '../core/keyring-deletion.ts';
 import { type App, createApp } from '../http/app.ts';
-import type { Logger, Readiness } from '../http/deps.ts';
+import type { Logger, Readiness, Sealing } from '../http/deps.ts';
+import type { Slot } from '../seal/slot.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
+import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
 import { consoleFiles } from './console-files.ts';
+import type { KeySources } from './custody/key-sources.ts';
+import { masterRoutes } from './custody/master-admin.ts';
+import type { OpenedSeal } from './custody/unlock.ts';
 import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
 import { isExposed } from './key-place.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
@@ -27,6 +32,8 @@ export interface OpenOptions {
   /** The data directory. */
   readonly data: string;
   readonly keyFile?: string | undefined;
+  /** Where else the master key may come from. */
+  readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** Where clients reach it; asked anew for each use, since a port may be chosen late. */
   readonly baseUrl?: () => string;
   readonly logger?: Logger;
@@ -34,6 +41,8 @@ export interface OpenOptions {
   /** Bytes of a request's body. */
   readonly bodyLimit?: number;
   readonly people?: PeopleSettings;
+  /** By which it can be sealed from outside; absent where it cannot. */
+  readonly sealing?: Sealing;
   /** Clock and randomness; the system's when absent. */
   readonly world?: World;
 }
@@ -43,28 +52,49 @@ export interface Appliance {
   /** A request from the administrator at this machine. */
   fetchLocal(request: Request): Promise<Response>;
   status(): Promise<ApplianceStatus>;
-  /** Waits for what is under way, makes it durable and lets go of the directory. */
+  /** Who holds the master key. */
+  custodians(): readonly Slot[];
+  /** Adds a record to the log of every tenant. */
+  record(activity: ApplianceActivity): Promise<void>;
+  /** Waits for what is under way, makes it durable, wipes the keys and lets go of the files. */
   close(): Promise<void>;
 }
 
 const day = 24 * 60 * 60 * 1000;
 
+/** Opens the appliance in a data directory for this process alone. Throws `sealed` where the master key is not to be had. */
 export async function openAppliance(options: OpenOptions): Promise<Appliance> {
   const data = resolve(options.data);
   await needAppliance(data);
+  try {
+    const lock = lockDirectory(data);
+    try {
+      const opened = await openSealFile(data, { ...options.sources, keyFile: options.keyFile });
+      const appliance = await openUnsealed(options, opened);
+      const close = (): Promise<void> => appliance.close().finally(() => lock.release());
+      return { ...appliance, close };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw fileTrouble(error, data);
+  }
+}
+
+/** Opens what an opened seal has the keys of. The caller holds the directory's lock. */
+export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Promise<Appliance> {
+  const data = resolve(options.data);
   // What is open, to be closed in reverse order.
   const open: (() => Promise<void> | void)[] = [];
   const closeAll = async (): Promise<void> => {
     for (let close = open.pop(); close; close = open.pop()) await close();
   };
   try {
-    const lock = lockDirectory(data);
-    open.push(() => lock.release());
-    const { seal: opened, place } = await openSealFile(data, options.keyFile);
     const files = nodeFiles(data);
-    const seal = new SealKeeper(opened, files);
+    const seal = new SealKeeper(opened.seal, files);
     open.push(() => seal.wipe());
-    await warn(data, place, options);
+    await warn(data, opened.place, options);
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
     const stores: StoreWorld = { root: data, files, wasm: await sqlWasm(), onNotice: onStoreNotice(options.onNotice) };
@@ -109,7 +139,7 @@ function assemble(
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
-  const { logger = silentLogger, bodyLimit, onNotice } = options;
+  const { logger = silentLogger, bodyLimit, onNotice, sealing } = options;
   const status = (): Promise<ApplianceStatus> => applianceStatus(seal.current, system, tenants);
   const { people, close: closePeople } = servedPeople(world, options.people);
   open.push(closePeople);
@@ -124,7 +154,12 @@ function assemble(
     people,
     consoleFiles: consoleFiles(),
     ready: () => readiness(system, tenants),
-    localRoutes: [{ method: 'GET', path: '/local/status', handle: status }, ...tenantRoutes(admin, baseUrl)],
+    ...(sealing && { sealing }),
+    localRoutes: [
+      { method: 'GET', path: '/local/status', handle: status },
+      ...tenantRoutes(admin, baseUrl),
+      ...masterRoutes({ seal, tenants, world }),
+    ],
   });
   const purge = async (): Promise<void> => {
     await admin.purge();
@@ -146,6 +181,8 @@ function assemble(
     app,
     fetchLocal: async (request) => app.fetch(request, { local: true }),
     status,
+    custodians: () => seal.current.slots,
+    record: (activity) => recordInTenants(tenants, world, activity),
     close: closeAll,
   };
 }
@@ -158,12 +195,13 @@ function readiness(system: SystemStore, tenants: Tenants): Readiness {
   return { ok: true };
 }
 
-async function warn(data: string, keyFile: string, { onNotice }: OpenOptions): Promise<void> {
+async function warn(data: string, keyFile: string | undefined, { onNotice }: OpenOptions): Promise<void> {
   if (!onNotice) return;
   for (const [place, mode] of [
     [data, '0700'],
     [keyFile, '0600'],
   ] as const) {
+    if (place === undefined) continue;
     const open = place === data ? await isOpenToOthers(place) : await isExposed(place);
     if (open)
       onNotice({ level: 'warn', message: `${place}: others than its owner may read it; set its mode to ${mode}` });

@@ -4,7 +4,8 @@ import { dirname, resolve } from 'node:path';
 import { toHex } from '../crypto/encoding.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
-import { formatKeyFile, parseKeyFile } from '../seal/key-file.ts';
+import { formatKeyFile } from '../seal/key-file.ts';
+import { parseSecret } from '../seal/key-text.ts';
 import type { Slot } from '../seal/slot.ts';
 import { makeDirs } from './make-dirs.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
@@ -63,10 +64,10 @@ export async function isExposed(file: string): Promise<boolean> {
   return ((await stat(file)).mode & 0o077) !== 0;
 }
 
-/** The secret in the key file; undefined where there is no file. */
+/** The secret in the key file, or in a recovery kit in its place; undefined where there is no file. */
 export async function readKeyFile(place: string): Promise<Uint8Array | undefined> {
   try {
-    return parseKeyFile(await readFile(place, 'utf8'), place);
+    return parseSecret(await readFile(place), place);
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw fileTrouble(error, place);

@@ -1,22 +1,20 @@
-// Opens the seal of a data directory with the key file that belongs to it. Changes nothing.
+// The seal of a data directory: read, and opened with the custodian that can be had. Changes nothing.
 import { readFile } from 'node:fs/promises';
-import { systemRandom } from '../crypto/random.ts';
-import { parseHeader } from '../seal/header.ts';
-import { openSeal, type Seal } from '../seal/seal.ts';
+import type { KeySources } from './custody/key-sources.ts';
+import { type OpenedSeal, type SealBytes, unlockSeal } from './custody/unlock.ts';
 import { inDir, sealFile } from './data-dir.ts';
-import { findKeyFile, keyPlaces } from './key-place.ts';
 import { fileTrouble } from './trouble.ts';
 
-export async function openSealFile(data: string, keyFile: string | undefined): Promise<{ seal: Seal; place: string }> {
+export async function readSealFile(data: string): Promise<SealBytes> {
   const name = inDir(data, sealFile);
   const bytes = await readFile(name).catch((error: unknown) => {
     throw fileTrouble(error, name);
   });
-  const { header } = parseHeader(bytes, name);
-  const { secret, place } = await findKeyFile(keyPlaces(data, keyFile, header.slots));
-  try {
-    return { seal: openSeal(bytes, secret, systemRandom, name), place };
-  } finally {
-    secret.fill(0);
-  }
+  return { bytes, name };
+}
+
+/** `given` is a key file, or all that may give the key. */
+export async function openSealFile(data: string, given: KeySources | string | undefined): Promise<OpenedSeal> {
+  const sources = typeof given === 'object' ? given : { keyFile: given };
+  return unlockSeal(await readSealFile(data), data, sources);
 }
