@@ -3,6 +3,7 @@
 import { bootstrap } from '../../src/core/bootstrap.ts';
 import type { Limits, World } from '../../src/core/context.ts';
 import { type App, createApp } from '../../src/http/app.ts';
+import type { ConsoleFiles } from '../../src/http/console.ts';
 import type { AppDeps, LocalRoute, Readiness, RequestEnv, TenantHandle } from '../../src/http/deps.ts';
 import { type PeopleOptions, peopleDeps } from '../../src/http/people.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
@@ -21,6 +22,7 @@ export interface ApplianceOptions {
   readonly localRoutes?: readonly LocalRoute[];
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
+  readonly consoleFiles?: () => Promise<ConsoleFiles>;
   /** Passwords are hashed by a pretence unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
 }
@@ -101,6 +103,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     ready: options.ready ?? (() => ({ ok: true })),
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
     ...(options.sealed && { sealed: options.sealed }),
+    ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
     ...(options.localRoutes && { localRoutes: options.localRoutes }),
   };
   const app = createApp(deps);
