@@ -8,12 +8,12 @@ import { answered, refused, streamed } from './respond.ts';
 import { tenantHeader } from './tenants.ts';
 import { unknownPath } from './unmatched.ts';
 
-/** An answer too long to be held: text that is made while it is read. A failure on the way breaks the connection off. */
+/** An answer too long to be held: text or bytes that are made while it is read. A failure on the way breaks the connection off. */
 export class LocalStream {
   readonly contentType: string;
-  readonly text: AsyncIterable<string>;
+  readonly text: AsyncIterable<string | Uint8Array>;
 
-  constructor(contentType: string, text: AsyncIterable<string>) {
+  constructor(contentType: string, text: AsyncIterable<string | Uint8Array>) {
     this.contentType = contentType;
     this.text = text;
   }
@@ -27,7 +27,7 @@ export function serveLocal(deps: AppDeps, route: LocalRoute): (c: AppContext) =>
       const tenant = headerOf(c, tenantHeader);
       const answer = await route.handle({ params: c.req.param(), query: c.req.query(), body, tenant });
       if (!(answer instanceof LocalStream)) return { outcome: answered(answer) };
-      return { outcome: streamed(answer.contentType, reported(deps, route, answer.text)) };
+      return { outcome: streamed(answer.contentType, reported(deps, route.path, answer.text)) };
     } catch (error) {
       return { outcome: refused(error) };
     }
@@ -46,11 +46,11 @@ async function localBody(deps: AppDeps, c: AppContext): Promise<Readonly<Record<
 }
 
 /** The status has gone out already when a stream fails: what went wrong is for the log. */
-async function* reported(deps: AppDeps, route: LocalRoute, text: AsyncIterable<string>): AsyncGenerator<string> {
+export async function* reported<T>(deps: AppDeps, route: string, pieces: AsyncIterable<T>): AsyncGenerator<T> {
   try {
-    yield* text;
+    yield* pieces;
   } catch (err) {
-    deps.logger.error({ err, route: route.path }, 'an answer broke off');
+    deps.logger.error({ err, route }, 'an answer broke off');
     throw err;
   }
 }

@@ -37,7 +37,7 @@ export function answered(body: object): Outcome {
 }
 
 /** An answer that is made while it is sent. */
-export function streamed(contentType: string, text: AsyncIterable<string>): Outcome {
+export function streamed(contentType: string, text: AsyncIterable<string | Uint8Array>): Outcome {
   const chunks = inChunks(text);
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -53,9 +53,14 @@ export function streamed(contentType: string, text: AsyncIterable<string>): Outc
 const chunkLength = 65_536;
 const encoder = new TextEncoder();
 
-async function* inChunks(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+/** Text in pieces of a good size; bytes, which stand for themselves, as they come. */
+async function* inChunks(text: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   let waiting = '';
   for await (const part of text) {
+    if (typeof part !== 'string') {
+      yield part;
+      continue;
+    }
     waiting += part;
     if (waiting.length < chunkLength) continue;
     yield encoder.encode(waiting);

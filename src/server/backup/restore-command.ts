@@ -4,6 +4,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { lockDirectory } from '../../store/lock.ts';
 import { nodeFiles } from '../../store/node-files.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
 import { dataDirState } from '../data-dir.ts';
 import { defaultKeyPlace, readKeyFile, writeKeyFile } from '../key-place.ts';
 import { sqlWasm } from '../runtime.ts';
@@ -13,14 +14,13 @@ import { openBackup, sealOf } from './read.ts';
 import { type RestoredAppliance, type RestoreSource, restoreInto } from './restore.ts';
 import { shippedSource } from './ship-source.ts';
 import { sourceOf } from './source.ts';
-import { type Unsealed, unseal } from './unseal.ts';
+import { type KeyOptions, unseal } from './unseal.ts';
 
-export interface RestoreOptions {
+export interface RestoreOptions extends KeyOptions {
   /** The backup file, or the directory that was shipped to. */
   readonly from: string;
   /** The new data directory: missing, empty, or left by a restore that was cut off. */
   readonly data: string;
-  readonly keyFile?: string | undefined;
   /** Of a shipped directory, as it was at this time (epoch milliseconds); the newest when absent. */
   readonly to?: number | undefined;
 }
@@ -30,8 +30,9 @@ export interface RestoreResult extends RestoredAppliance {
   /** Of which time the restored data are. */
   readonly madeAt: string;
   readonly applianceId: string;
-  readonly keyFile: string;
-  /** Whether the key file was copied to its place. */
+  /** The key file, where one opened it, at its default place. */
+  readonly keyFile?: string;
+  /** Whether it was copied there. */
   readonly keyFileMade: boolean;
 }
 
@@ -69,12 +70,12 @@ async function refuseUnlessNew(data: string): Promise<void> {
 }
 
 async function findSource(
-  { from, keyFile, to }: RestoreOptions,
+  { from, to, ...keys }: RestoreOptions,
   data: string,
-): Promise<{ unsealed: Unsealed; source: RestoreSource }> {
+): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
   const path = resolve(from);
   try {
-    if ((await stat(path)).isDirectory()) return await shippedSource(path, { data, keyFile }, to);
+    if ((await stat(path)).isDirectory()) return await shippedSource(path, { ...keys, data }, to);
     if (to !== undefined) {
       throw new KmsError('usage', '--to goes with a directory that was shipped to; a backup is of one time', {
         hint: 'leave --to out, or give the directory of `kms serve --ship-to`',
@@ -82,7 +83,7 @@ async function findSource(
     }
     const files = nodeFiles(dirname(path));
     const backup = await openBackup(files, basename(path));
-    const unsealed = await unseal(await sealOf(files, backup), `the seal in ${from}`, { data, keyFile });
+    const unsealed = await unseal(await sealOf(files, backup), `the seal in ${from}`, { ...keys, data });
     return { unsealed, source: await sourceOf(files, backup, unsealed.seal) };
   } catch (error) {
     throw fileTrouble(error, path);
@@ -90,7 +91,11 @@ async function findSource(
 }
 
 /** The key file at the new directory's default place: a copy, unless one is there. */
-async function placeKey(data: string, from: string): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {
+async function placeKey(
+  data: string,
+  from: string | undefined,
+): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {
+  if (from === undefined) return { keyFileMade: false };
   const keyFile = defaultKeyPlace(data);
   if (from === keyFile || (await readKeyFile(keyFile))) return { keyFile, keyFileMade: false };
   const secret = await readKeyFile(from);

@@ -5,12 +5,13 @@ import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
 import { sealFile } from '../data-dir.ts';
 import { systemDir } from '../stores.ts';
 import { arrived, journalFile, type Point, readJournal, type ShippedPlace } from './points.ts';
 import { type RestoredFile, type RestoreSource, sealName } from './restore.ts';
 import { filesUpTo, parseShippedDirectory, parseShippedSegment, type ShippedDirectory } from './shipped-files.ts';
-import { type KeyOptions, type Unsealed, unseal } from './unseal.ts';
+import { type KeyOptions, unseal } from './unseal.ts';
 import { pieces } from './write.ts';
 
 /** `path` is what was given to `--ship-to`, or one of the directories in it. */
@@ -18,7 +19,7 @@ export async function shippedSource(
   path: string,
   keys: KeyOptions,
   to?: number,
-): Promise<{ unsealed: Unsealed; source: RestoreSource }> {
+): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
   const { root, directories } = await findDirectories(path);
   let earliest: number | undefined;
   for (const { name } of directories) {

@@ -24,7 +24,7 @@ export async function verifyBackup(path: string, keys: KeyOptions): Promise<Veri
     const backup = await openBackup(files, name);
     const { manifest, bytes } = backup;
     const opened = await unseal(await sealOf(files, backup), `the seal in ${path}`, keys).catch((error: unknown) => {
-      if (error instanceof KmsError && error.code === 'sealed' && keys.keyFile === undefined) return undefined;
+      if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;
     });
     if (!opened) {
