@@ -1,6 +1,7 @@
 // One transaction after the other on the state in memory: begin, run, commit or take back. It keeps what a transaction
 // wrote, for whoever makes that durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
+import { Memory } from './memory.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Sql, SqlValue } from './sql.ts';
 import type { State, Statement } from './state.ts';
@@ -42,6 +43,7 @@ export class Session<T extends object> {
   readonly #statements: Statement[] = [];
   readonly #params: SqlValue[][] = [];
   readonly #lines: string[] = [];
+  readonly #memory = new Memory();
   #mode: Mode = 'idle';
   #depth = 0;
 
@@ -53,6 +55,9 @@ export class Session<T extends object> {
       get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
       all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
       run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
+      remember: (table, key, load) => this.#memory.remember(table, key, load),
+      count: async (text, id) => this.#count(text, id),
+      counted: (text, id) => this.#state.statement(text).counts?.get(id) ?? 0,
     });
     this.#transaction = {
       ...this.#tables,
@@ -113,6 +118,16 @@ export class Session<T extends object> {
     return changed;
   }
 
+  /** The statement goes into the log and is run when that is read; here a number is kept, which costs a fifth of running it. */
+  #count(text: string, id: string): void {
+    if (this.#mode !== 'transaction') throw outside();
+    const statement = this.#state.statement(text);
+    statement.counts ??= new Map();
+    statement.counts.set(id, (statement.counts.get(id) ?? 0) + 1);
+    this.#statements.push(statement);
+    this.#params.push([id]);
+  }
+
   #get<R extends Row>(text: string, params: SqlValue[]): R | undefined {
     const statement = this.#readable(text);
     const row = this.#state.get<R>(statement, params);
@@ -136,6 +151,9 @@ export class Session<T extends object> {
   #keep(statement: Statement, params: SqlValue[]): void {
     this.#statements.push(statement);
     this.#params.push(params);
+    // A deletion may reach other tables through their references.
+    if (statement.writes === undefined) this.#memory.forgetAll();
+    else this.#memory.forget(statement.writes);
   }
 
   async #savepoint<R>(fn: () => Promise<R>): Promise<R> {
@@ -153,8 +171,7 @@ export class Session<T extends object> {
       this.#inStep(depth);
       this.#state.control(`ROLLBACK TO s${depth}`);
       this.#state.control(`RELEASE s${depth}`);
-      this.#statements.length = statements;
-      this.#params.length = statements;
+      this.#forgetFrom(statements);
       this.#lines.length = lines;
       this.#staging.discardStaged(staged);
       this.#depth--;
@@ -173,7 +190,20 @@ export class Session<T extends object> {
     throw new KmsError('internal', 'savepoints of one transaction must nest, not run side by side');
   }
 
+  /** The statements from `start` on are taken back. */
+  #forgetFrom(start: number): void {
+    if (this.#statements.length > start) this.#memory.forgetAll();
+    for (let i = start; i < this.#statements.length; i++) {
+      const counts = this.#statements[i]?.counts;
+      const id = this.#params[i]?.[0];
+      if (counts && typeof id === 'string') counts.set(id, (counts.get(id) ?? 0) - 1);
+    }
+    this.#statements.length = start;
+    this.#params.length = start;
+  }
+
   #rollBack(): void {
+    this.#forgetFrom(0);
     this.#clear();
     this.#staging.discardStaged();
     try {

@@ -10,6 +10,17 @@ export interface Sql {
   all<R extends Row>(sql: string, ...params: SqlValue[]): Promise<R[]>;
   /** Runs a statement that writes; answers the number of rows it changed. */
   run(sql: string, ...params: SqlValue[]): Promise<number>;
+  /**
+   * What `load` finds in `table` under `key`, perhaps remembered from before: a driver may keep it until something is written to the
+   * table or a transaction is taken back. `load` reads that table alone, and nobody changes what it answers.
+   */
+  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
+  /**
+   * Counts one: `sql` adds one to a number in the row that its only parameter names. As durable as a statement that was run, but a
+   * driver may leave it at that until the database is opened again, and say with `counted` what is to be added to the row until then.
+   */
+  count(sql: string, id: string): Promise<void>;
+  counted(sql: string, id: string): number;
 }
 
 export interface Page<T> {

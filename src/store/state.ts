@@ -28,7 +28,11 @@ export interface Statement {
   readonly prepared: Prepared;
   /** Changes nothing, so that it needs no place in a log. */
   readonly reads: boolean;
+  /** The one table that it writes to; undefined where it may be others or none. */
+  readonly writes: string | undefined;
   columns: readonly string[] | undefined;
+  /** For a statement that is counted, not run: how often for each parameter since the database was opened. */
+  counts: Map<string, number> | undefined;
   logged: object | undefined;
   place: number;
 }
@@ -48,6 +52,7 @@ const pragmas = [
 const readsOnly = /^\s*(?:SELECT|VALUES)\b/i;
 const readsWith = /^\s*WITH\b/i;
 const writes = /\b(?:INSERT|UPDATE|DELETE|REPLACE)\b/i;
+const oneTable = /^\s*(?:INSERT INTO|UPDATE)\s+(\w+)/i;
 const control =
   /^\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM|ANALYZE|REINDEX|EXPLAIN)\b/i;
 const versionText = /^PRAGMA user_version = \d+$/;
@@ -87,7 +92,17 @@ export class State {
       prepared.free();
       throw new KmsError('internal', `more than one statement in one text: ${text}`);
     }
-    const statement = { text, prepared, reads, columns: undefined, logged: undefined, place: 0 };
+    const writes = oneTable.exec(text)?.[1];
+    const statement = {
+      text,
+      prepared,
+      reads,
+      writes,
+      columns: undefined,
+      counts: undefined,
+      logged: undefined,
+      place: 0,
+    };
     this.#statements.set(text, statement);
     return statement;
   }

@@ -22,9 +22,16 @@ interface NoteRow extends Row {
   size: number | null;
 }
 
+const countSize = 'UPDATE notes SET size = coalesce(size, 0) + 1 WHERE name = ?';
+
 export function noteTables(sql: Sql) {
+  const remembered = (name: string) =>
+    sql.remember('notes', name, async () => sql.get<NoteRow>('SELECT * FROM notes WHERE name = ?', name));
   return {
     notes: {
+      remembered,
+      count: (name: string) => sql.count(countSize, name),
+      counted: async (name: string) => ((await remembered(name))?.size ?? 0) + sql.counted(countSize, name),
       add: (name: string, value: string | number | null = null, size: number | null = null) =>
         sql.run('INSERT INTO notes (name, value, size) VALUES (?, ?, ?)', name, value, size),
       set: (name: string, value: string | number | null) =>
@@ -63,6 +70,70 @@ export function storeContract(
 ): void {
   const names = (store: Store<NoteTables>) =>
     store.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+
+  test(`${name}: what is remembered is what a look-up would find`, async () => {
+    const store = await open();
+    await store.transaction(async (tx) => {
+      await tx.notes.add('a', 1);
+      assert.equal((await tx.notes.remembered('a'))?.value, 1);
+      await tx.notes.set('a', 2);
+      assert.equal((await tx.notes.remembered('a'))?.value, 2);
+      assert.equal(await tx.notes.remembered('b'), undefined);
+      await tx.notes.add('b', 'new');
+      assert.equal((await tx.notes.remembered('b'))?.value, 'new');
+      const taken = tx.savepoint(async () => {
+        await tx.notes.set('a', 3);
+        assert.equal((await tx.notes.remembered('a'))?.value, 3);
+        throw new Error('taken back');
+      });
+      await assert.rejects(taken, /taken back/);
+      assert.equal((await tx.notes.remembered('a'))?.value, 2);
+    });
+    const failed = store.transaction(async (tx) => {
+      await tx.notes.remove('b');
+      assert.equal(await tx.notes.remembered('b'), undefined);
+      await tx.notes.set('a', 4);
+      await tx.notes.remembered('a');
+      throw new Error('taken back');
+    });
+    await assert.rejects(failed, /taken back/);
+    await store.transaction(async (tx) => {
+      assert.equal((await tx.notes.remembered('a'))?.value, 2);
+      assert.equal((await tx.notes.remembered('b'))?.value, 'new');
+    });
+    await store.close();
+  });
+
+  test(`${name}: what is counted counts once for each transaction that was kept`, async () => {
+    let store = await open();
+    const count = (times: number, kept = true) =>
+      store.transaction(async (tx) => {
+        for (let i = 0; i < times; i++) await tx.notes.count('a');
+        if (!kept) throw new Error('taken back');
+      });
+    const counted = () => store.transaction((tx) => tx.notes.counted('a'));
+    await store.transaction((tx) => tx.notes.add('a', 'x', 5));
+    await count(2);
+    assert.equal(await counted(), 7);
+    await assert.rejects(count(3, false), /taken back/);
+    assert.equal(await counted(), 7);
+    await store.transaction(async (tx) => {
+      await tx.notes.count('a');
+      await assert.rejects(
+        tx.savepoint(async () => {
+          await tx.notes.count('a');
+          throw new Error('taken back');
+        }),
+      );
+      await tx.notes.set('a', 'y');
+      assert.equal(await tx.notes.counted('a'), 8);
+    });
+    if (reopen) store = await reopen(store);
+    assert.equal(await counted(), 8);
+    await count(1);
+    assert.equal(await counted(), 9);
+    await store.close();
+  });
 
   test(`${name}: a transaction answers what its function does, and keeps what it wrote`, async () => {
     const store = await open();

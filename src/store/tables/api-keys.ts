@@ -71,21 +71,22 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** The key behind a bearer secret, as far as authentication looks at it. */
-    async credential(secretHash: string): Promise<CredentialRow | undefined> {
-      const row = await sql.get<Pick<ApiKeyRow, 'id' | 'active' | 'account_id' | 'user_id' | 'flags'>>(
-        'SELECT id, active, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
-        secretHash,
-      );
-      return (
-        row && {
-          id: row.id,
-          active: row.active === 1,
-          accountId: row.account_id,
-          userId: row.user_id ?? undefined,
-          flagsText: row.flags,
-        }
-      );
-    },
+    credential: (secretHash: string): Promise<CredentialRow | undefined> =>
+      sql.remember('api_keys', secretHash, async () => {
+        const row = await sql.get<Pick<ApiKeyRow, 'id' | 'active' | 'account_id' | 'user_id' | 'flags'>>(
+          'SELECT id, active, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
+          secretHash,
+        );
+        return (
+          row && {
+            id: row.id,
+            active: row.active === 1,
+            accountId: row.account_id,
+            userId: row.user_id ?? undefined,
+            flagsText: row.flags,
+          }
+        );
+      }),
 
     async byId(id: string): Promise<ApiKey | undefined> {
       const row = await sql.get<ApiKeyRow>(`SELECT ${columns} FROM api_keys WHERE id = ?`, id);

@@ -13,12 +13,12 @@ export interface RingKey {
   /** Base64 of the HPKE base nonce. */
   readonly iv: string;
   readonly props: JsonObject;
-  /** How many encrypts it has served. */
-  readonly encryptCount: number;
+  /** How many encrypts its row tells of; `encryptCount` knows them all. */
+  readonly storedCount: number;
   readonly createdAt: number;
 }
 
-export type NewRingKey = Omit<RingKey, 'seq' | 'encryptCount'>;
+export type NewRingKey = Omit<RingKey, 'seq' | 'storedCount'>;
 
 interface RingKeyRow extends Row {
   seq: number;
@@ -33,6 +33,8 @@ interface RingKeyRow extends Row {
 }
 
 export type RingKeyTable = ReturnType<typeof ringKeyTable>;
+
+const countEncrypt = 'UPDATE ring_keys SET encrypt_count = encrypt_count + 1 WHERE id = ?';
 
 export function ringKeyTable(sql: Sql) {
   return {
@@ -52,13 +54,19 @@ export function ringKeyTable(sql: Sql) {
 
     /** The key of that id, if it is one of that ring. */
     async byId(ringId: string, id: string): Promise<RingKey | undefined> {
-      const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ? AND ring_id = ?', id, ringId);
-      return row && fromRow(row);
+      const key = await sql.remember('ring_keys', id, async () => {
+        const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ?', id);
+        return row && fromRow(row);
+      });
+      return key?.ringId === ringId ? key : undefined;
     },
 
-    async countEncrypt(id: string): Promise<void> {
-      await sql.run('UPDATE ring_keys SET encrypt_count = encrypt_count + 1 WHERE id = ?', id);
+    /** How many encrypts it has served. */
+    encryptCount(key: RingKey): number {
+      return key.storedCount + sql.counted(countEncrypt, key.id);
     },
+
+    countEncrypt: (id: string): Promise<void> => sql.count(countEncrypt, id),
 
     /** The oldest first. */
     async list(ringId: string, page: PageRequest): Promise<Page<RingKey>> {
@@ -87,7 +95,7 @@ function fromRow(row: RingKeyRow): RingKey {
     wrapped: row.wrapped,
     iv: row.iv,
     props: objectOf(row.props),
-    encryptCount: row.encrypt_count,
+    storedCount: row.encrypt_count,
     createdAt: row.created_at,
   };
 }
