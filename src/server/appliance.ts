@@ -2,9 +2,10 @@
 // for itself. Holding it open means holding the data directory's lock.
 import { resolve } from 'node:path';
 import type { World } from '../core/context.ts';
+import { localCaller } from '../core/credential.ts';
 import { purgeExpired } from '../core/keyring-deletion.ts';
 import { type App, createApp } from '../http/app.ts';
-import type { Logger, Readiness, Sealing } from '../http/deps.ts';
+import type { LocalRoute, Logger, Readiness, Sealing } from '../http/deps.ts';
 import type { Slot } from '../seal/slot.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
@@ -159,6 +160,7 @@ function assemble(
       { method: 'GET', path: '/local/status', handle: status },
       ...tenantRoutes(admin, baseUrl),
       ...masterRoutes({ seal, tenants, world }),
+      ...(sealing ? [localSeal(sealing, tenants, world)] : []),
     ],
   });
   const purge = async (): Promise<void> => {
@@ -184,6 +186,19 @@ function assemble(
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
     close: closeAll,
+  };
+}
+
+/** Seals for the administrator at the machine, whose request belongs to no tenant. */
+function localSeal(sealing: Sealing, tenants: Tenants, world: World): LocalRoute {
+  return {
+    method: 'POST',
+    path: '/local/seal',
+    async handle() {
+      await recordInTenants(tenants, world, { action: 'system.seal', keyid: localCaller.id, props: {} });
+      sealing.seal();
+      return sealing.status();
+    },
   };
 }
 

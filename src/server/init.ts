@@ -7,13 +7,16 @@ import { bootstrap } from '../core/bootstrap.ts';
 import { toHex, utf8 } from '../crypto/encoding.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
-import { secretLength } from '../seal/key-file.ts';
-import { createSeal, type Seal } from '../seal/seal.ts';
+import { type Seal, sealFor } from '../seal/seal.ts';
+import type { Slot } from '../seal/slot.ts';
 import { lockDirectory, lockFile } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
+import { credentialSource, environmentSource } from './custody/key-sources.ts';
+import { type CustodianRequest, type NewCustodian, newCustodian } from './custody/new-custodian.ts';
+import { recoveryKitText } from './custody/recovery-kit.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile, unrestored } from './data-dir.ts';
 import { anyHost, hostList } from './host-names.ts';
-import { defaultKeyPlace, readKeyFile, slotParams, writeKeyFile } from './key-place.ts';
+import { defaultKeyPlace } from './key-place.ts';
 import { makeDirs } from './make-dirs.ts';
 import { sqlWasm } from './runtime.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld, systemDir } from './stores.ts';
@@ -28,6 +31,10 @@ export interface InitOptions {
   readonly keyFile?: string | undefined;
   /** Hosts that the tenant answers; every host when there is none. */
   readonly hosts?: readonly string[] | undefined;
+  /** Who holds the master key. Default: what the environment has one for, else a key file. */
+  readonly custodian?: CustodianRequest | undefined;
+  /** Whether a recovery kit is to be made too. */
+  readonly recoveryKit?: boolean | undefined;
 }
 
 export interface Initialised {
@@ -36,9 +43,17 @@ export interface Initialised {
   /** Everything is allowed to it, and its secret is nowhere else. */
   readonly apiKey: FullApiKey;
   readonly data: string;
+  /** Where the key file is, or would be where the custodian is another. */
   readonly keyFile: string;
   /** Whether the key file was made, not found. */
   readonly keyFileMade: boolean;
+  readonly custodian: Slot['kind'];
+  /** Texts for the people who are to keep them; they are nowhere else. */
+  readonly shares?: readonly string[];
+  /** For KMS_MASTER_KEY, where that was not set; it is nowhere else. */
+  readonly masterKey?: string;
+  /** The text of the recovery kit; it is nowhere else. */
+  readonly recoveryKit?: string;
 }
 
 const firstTenant = 'default';
@@ -52,7 +67,7 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
     const lock = lockDirectory(data);
     try {
       await refuseUnlessNew(data);
-      return await fill(data, hosts, options.keyFile);
+      return await fill(data, hosts, await custodiansFor(data, options));
     } finally {
       lock.release();
     }
@@ -84,10 +99,25 @@ async function makeDirectory(data: string): Promise<boolean> {
   }
 }
 
-async function fill(data: string, hosts: readonly string[], given: string | undefined): Promise<Initialised> {
-  const keyFile = given === undefined ? defaultKeyPlace(data) : resolve(given);
-  const known = await readKeyFile(keyFile);
-  const secret = known ?? systemRandom(secretLength);
+interface FirstCustodians {
+  readonly first: NewCustodian;
+  readonly kit: NewCustodian | undefined;
+}
+
+async function custodiansFor(data: string, { keyFile, custodian, recoveryKit }: InitOptions): Promise<FirstCustodians> {
+  const first = await newCustodian(custodian ?? (await usualCustodian(data, keyFile)));
+  return { first, kit: recoveryKit ? await newCustodian({ kind: 'recovery-kit' }) : undefined };
+}
+
+async function usualCustodian(data: string, keyFile: string | undefined): Promise<CustodianRequest> {
+  if (keyFile === undefined) {
+    if (await environmentSource().find()) return { kind: 'env' };
+    if (await credentialSource().find()) return { kind: 'credential' };
+  }
+  return { kind: 'keyfile', data, file: keyFile ?? defaultKeyPlace(data) };
+}
+
+async function fill(data: string, hosts: readonly string[], { first, kit }: FirstCustodians): Promise<Initialised> {
   const files = nodeFiles(data);
   await files.replace(
     initMark,
@@ -96,13 +126,24 @@ async function fill(data: string, hosts: readonly string[], given: string | unde
   try {
     await removeStores(data);
     const dir = toHex(systemRandom(8));
-    const seal = createSeal(secret, systemRandom, slotParams(data, keyFile)).withStore(systemDir).withStore(dir);
-    const made = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
-    if (!known) await writeKeyFile(keyFile, secret);
+    const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
+    const seal = made.withStore(systemDir).withStore(dir);
+    const stores = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
+    await first.keep();
     await files.replace(sealFile, seal.toBytes());
     await files.remove(initMark);
     seal.wipe();
-    return { ...made, data, keyFile, keyFileMade: !known };
+    const { slot, shares, masterKey, keyFile } = first;
+    return {
+      ...stores,
+      data,
+      keyFile: keyFile?.place ?? defaultKeyPlace(data),
+      keyFileMade: keyFile?.made ?? false,
+      custodian: slot.kind,
+      ...(shares && { shares }),
+      ...(masterKey !== undefined && { masterKey }),
+      ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
+    };
   } catch (error) {
     if ((await dataDirState(data)) === 'unfinished') {
       await removeStores(data);
@@ -110,6 +151,10 @@ async function fill(data: string, hosts: readonly string[], given: string | unde
     }
     throw error;
   }
+}
+
+function kitText(applianceId: string, id: string, code: string): string {
+  return recoveryKitText({ applianceId, id, code, day: new Date().toISOString().slice(0, 10) });
 }
 
 async function makeStores(

@@ -4,8 +4,11 @@ import { chmod, rm } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
+import { sealedError } from '../http/admission.ts';
 import type { RequestEnv } from '../http/deps.ts';
-import { type Appliance, openAppliance } from './appliance.ts';
+import { lockDirectory } from '../store/lock.ts';
+import type { Appliance } from './appliance.ts';
+import type { KeySources } from './custody/key-sources.ts';
 import { dataDirState, inDir, socketFile } from './data-dir.ts';
 import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
 import { type Initialised, initAppliance } from './init.ts';
@@ -14,12 +17,15 @@ import { createLog, type Logger } from './log.ts';
 import type { Notice } from './notices.ts';
 import type { PeopleSettings } from './people.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
-import { systemCode } from './trouble.ts';
+import { SealableAppliance } from './sealable.ts';
+import { fileTrouble, systemCode } from './trouble.ts';
 
 export interface ServeOptions extends ListenOptions {
   /** The data directory; initialised first when it is missing, empty or unfinished. */
   readonly data: string;
   readonly keyFile?: string | undefined;
+  /** Where else the master key may come from. */
+  readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** Of the first tenant, when the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
   /** Bytes of a request's body. */
@@ -34,7 +40,10 @@ export interface ServeOptions extends ListenOptions {
 export interface Serving {
   /** Where clients reach it. */
   readonly url: string;
+  /** Throws `sealed` while it is. */
   readonly appliance: Appliance;
+  /** Why it is sealed at the start; undefined when it is not. */
+  readonly sealed: KmsError | undefined;
   /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
   close(): Promise<void>;
 }
@@ -48,10 +57,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   await takePort(network, where);
   const url = where.urlOf(portOf(network));
   const socket = httpServer(gate.fetch, { env: ({ headers }) => ({ local: true, headers }) });
-  let appliance: Appliance | undefined;
+  let sealable: SealableAppliance | undefined;
+  let unlock = (): void => {};
   const close = async (): Promise<void> => {
     await Promise.all([endServer(network), endServer(socket)]);
-    await appliance?.close();
+    await sealable?.close();
+    unlock();
     flush();
   };
   try {
@@ -59,36 +70,50 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       const made = await initAppliance({ data, keyFile: options.keyFile, hosts: options.hosts });
       await options.onInitialised?.(made);
     }
-    appliance = await openAppliance({
+    const lock = lockDirectory(data);
+    unlock = () => lock.release();
+    const started = new SealableAppliance({
       data,
       keyFile: options.keyFile,
+      sources: options.sources,
       logger,
       baseUrl: () => url,
       onNotice: (notice) => note(logger, notice),
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
       ...(options.people === undefined ? {} : { people: options.people }),
     });
+    sealable = started;
+    const sealed = await started.start();
     await openSocket(socket, data, logger);
-    gate.open(appliance);
-    return { url, appliance, close: closeOnce(close) };
+    gate.open(started);
+    return {
+      url,
+      get appliance() {
+        const { appliance } = started;
+        if (!appliance) throw sealedError;
+        return appliance;
+      },
+      sealed,
+      close: closeOnce(close),
+    };
   } catch (error) {
     gate.refuse();
     await close();
-    throw error;
+    throw fileTrouble(error, data);
   }
 }
 
-/** Holds requests back until there is an appliance to answer them. */
+/** Holds requests back until there is something to answer them. */
 class Gate {
-  readonly #opened = Promise.withResolvers<Appliance | undefined>();
-  #appliance: Appliance | undefined;
+  readonly #opened = Promise.withResolvers<SealableAppliance | undefined>();
+  #appliance: SealableAppliance | undefined;
 
   readonly fetch: AppFetch = (request, env) => {
     const appliance = this.#appliance;
-    return appliance ? appliance.app.fetch(request, env) : this.#later(request, env);
+    return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
 
-  open(appliance: Appliance): void {
+  open(appliance: SealableAppliance): void {
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
   }
@@ -100,7 +125,7 @@ class Gate {
   async #later(request: Request, env: RequestEnv): Promise<Response> {
     const appliance = await this.#opened.promise;
     return (
-      appliance?.app.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
+      appliance?.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
     );
   }
 }

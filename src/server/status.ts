@@ -7,7 +7,7 @@ import type { Tenants } from './tenants.ts';
 
 export interface ApplianceStatus {
   readonly version: string;
-  readonly sealed: boolean;
+  readonly sealed: false;
   readonly applianceId: string;
   readonly masterKey: {
     readonly fingerprint: string;
@@ -15,6 +15,17 @@ export interface ApplianceStatus {
   };
   readonly tenants: readonly TenantStatus[];
   readonly system: StoreStatus;
+}
+
+/** What a sealed appliance can tell. */
+export interface SealedStatus {
+  readonly version: string;
+  readonly sealed: true;
+  /** Of the custodians. */
+  readonly kinds: readonly string[];
+  /** How many shares it takes, and how many were given. */
+  readonly threshold?: number;
+  readonly progress?: number;
 }
 
 export interface TenantStatus {
