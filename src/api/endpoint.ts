@@ -50,6 +50,8 @@ export interface Endpoint {
   readonly answer: z.ZodType;
   /** Answers pages: `query` has `cursor` and `limit`, `answer` is a `pageOf`. */
   readonly paginated?: true;
+  /** Answers bytes, `application/octet-stream`, in place of JSON; `answer` says nothing then. */
+  readonly binary?: true;
   /** Every 400 is `{}`, as the interface wants it here. */
   readonly silent400?: true;
   /** The other statuses that it can answer, beyond 400 to 413 and 500 that all have. */

@@ -9,6 +9,7 @@ import { asymEndpoints } from './endpoints/asym.ts';
 import { encryptionEndpoints } from './endpoints/encryption.ts';
 import { keyringEndpoints } from './endpoints/keyrings.ts';
 import { loginEndpoints } from './endpoints/login.ts';
+import { systemEndpoints } from './endpoints/system.ts';
 import { userEndpoints } from './endpoints/users.ts';
 
 export const endpoints = [
@@ -21,6 +22,7 @@ export const endpoints = [
   ...activityEndpoints,
   ...userEndpoints,
   ...loginEndpoints,
+  ...systemEndpoints,
 ] as const;
 
 export type AnyEndpoint = (typeof endpoints)[number];

@@ -4,10 +4,12 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from '../client/client.ts';
+import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
 import { say } from './io.ts';
+import { watchRollbacks } from './seen-states.ts';
 import { answers, unixFetch } from './unix-fetch.ts';
 import { visible } from './visible.ts';
 
@@ -17,8 +19,10 @@ export interface Connection {
   readonly way: Way;
   readonly client: Client;
   readonly baseUrl: string;
-  /** A request as the client sends it; for what is not part of the API. */
+  /** A request as the client sends it, but for the API key; for what is not part of the API. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** What shows who asks; empty on this machine. */
+  readonly headers: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
@@ -102,13 +106,15 @@ async function mustBeThere(data: string): Promise<void> {
 function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
   const tenant = cli.text('--tenant');
   const headers: Record<string, string> = tenant === undefined ? {} : { [tenantHeader]: tenant };
-  const send = stoppable(cli, fetch);
+  const watch = watchRollbacks(cli.io);
+  const send = watched(watch, stoppable(cli, fetch));
   return {
     way,
     client: createClient({ baseUrl: localUrl, fetch: send, headers }),
     baseUrl: localUrl,
     fetch: send,
-    close,
+    headers: {},
+    close: () => watch.save().finally(close),
   };
 }
 
@@ -123,10 +129,15 @@ async function overNetwork(cli: Cli, server: string): Promise<Connection> {
   if (apiKey !== undefined && url.protocol === 'http:' && !isLoopback(url.hostname)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const send = stoppable(cli, (request) => fetch(request));
+  const watch = watchRollbacks(cli.io);
+  const send = watched(
+    watch,
+    stoppable(cli, (request) => fetch(request)),
+  );
   const baseUrl = url.href.replace(/\/+$/, '');
   const client = createClient({ baseUrl, fetch: send, ...(apiKey === undefined ? {} : { apiKey }) });
-  return { way: 'network', client, baseUrl, fetch: send, close: async () => undefined };
+  const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  return { way: 'network', client, baseUrl, fetch: send, headers, close: () => watch.save() };
 }
 
 function serverUrl(server: string): URL {
@@ -144,4 +155,13 @@ function isLoopback(host: string): boolean {
 /** Ctrl-C ends a request that is under way. */
 function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   return (request) => send(new Request(request, { signal: AbortSignal.any([request.signal, cli.io.signal]) }));
+}
+
+/** Each answer says how far the appliance is. */
+function watched(watch: RollbackWatch, send: Connection['fetch']): Connection['fetch'] {
+  return async (request) => {
+    const response = await send(request);
+    await watch.see(response);
+    return response;
+  };
 }

@@ -12,6 +12,8 @@ export interface ClientOptions {
   readonly apiKey?: string;
   /** Default: the platform's. */
   readonly fetch?: (request: Request) => Promise<Response>;
+  /** Told of every answer before it is read: see rollback.ts. */
+  readonly watch?: (response: Response) => Promise<void>;
   /** Further headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -59,6 +61,7 @@ export function createClient(options: ClientOptions): Client {
     let text: string;
     try {
       response = await send(new Request(base + path, init));
+      await options.watch?.(response);
       text = await response.text();
     } catch (cause) {
       throw errorOfFailure(cause, base, signal);

@@ -5,7 +5,11 @@ import type { loginEndpoints } from '../api/endpoints/login.ts';
 import type { userEndpoints } from '../api/endpoints/users.ts';
 import type { AnyEndpoint } from '../api/endpoints.ts';
 
-export type ClientEndpoint = AnyEndpoint | (typeof loginEndpoints)[number] | (typeof userEndpoints)[number];
+/** All that answer JSON. */
+export type ClientEndpoint =
+  | Exclude<AnyEndpoint, { readonly binary: true }>
+  | (typeof loginEndpoints)[number]
+  | (typeof userEndpoints)[number];
 export type ClientEndpointId = ClientEndpoint['id'];
 
 /** Method, path, and which fields of the input go into the query. The others go into the path where it names them, else into the body. */

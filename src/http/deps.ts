@@ -81,6 +81,10 @@ export interface AppDeps {
   /** Sealing and unsealing, where that can be done from outside. */
   readonly sealing?: Sealing;
   readonly localRoutes?: readonly LocalRoute[];
+  /** The whole appliance as a backup, sealed; nothing is done before the first piece is asked for. */
+  backup?(): AsyncIterable<Uint8Array>;
+  /** What `Kms-State` says of a tenant to those that it knows: which appliance, which epoch of it, how many transactions. */
+  stateOf?(handle: TenantHandle): string;
   /** The pages for people; where it is absent there are none. Called for each request to one. */
   consoleFiles?(): Promise<ConsoleFiles>;
 }

@@ -9,11 +9,15 @@ import { admit, type Credential, credentialOf, noCredential, sealedError, unknow
 import { defaultBodyLimit, readJsonBody } from './body.ts';
 import type { AppContext, AppDeps, TenantHandle } from './deps.ts';
 import { type Checked, type CheckedInput, checkInput, type RawInput, rawInput } from './input.ts';
+import { reported } from './local.ts';
 import { pageBody } from './pages.ts';
 import type { Served } from './request-log.ts';
-import { answered, failed, type Outcome, refused } from './respond.ts';
+import { answered, failed, type Outcome, refused, streamed } from './respond.ts';
 import type { Outside } from './route.ts';
 import { tenantOf } from './tenants.ts';
+
+/** Its value: `<appliance>.<tenant>.<epoch>.<transactions>`. */
+export const stateHeader = 'Kms-State';
 
 /** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
 export interface PlainRoute {
@@ -76,7 +80,15 @@ export function serveEndpoint(
       input: undefined,
       result: undefined,
     };
-    return transact(exchange);
+    return withState(await transact(exchange), handle);
+  }
+
+  /** Whoever has a credential learns how far the appliance is, so that one that was set back is noticed. */
+  function withState(served: Served, handle: TenantHandle): Served {
+    if (served.keyid === undefined || !deps.stateOf) return served;
+    const { outcome } = served;
+    const headers = { ...outcome.headers, [stateHeader]: deps.stateOf(handle) };
+    return { ...served, outcome: { ...outcome, headers } };
   }
 
   async function transact(exchange: Exchange): Promise<Served> {
@@ -132,10 +144,15 @@ export function serveEndpoint(
       const body = route.answer ? route.answer(value) : value;
       // The types of the routes see to it that lists answer pages and all others objects.
       if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, input, body as Page<unknown>));
+      if (endpoint.binary) return binaryAnswer(body as AsyncIterable<Uint8Array>);
       return answered(body as object);
     } catch (error) {
       return refused(error, endpoint.silent400);
     }
+  }
+
+  function binaryAnswer(pieces: AsyncIterable<Uint8Array>): Outcome {
+    return streamed('application/octet-stream', reported(deps, endpoint.path, pieces));
   }
 
   function plainInput(exchange: Exchange, checked: CheckedInput): PlainInput {

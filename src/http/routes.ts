@@ -9,6 +9,7 @@ import { asymRoutes } from './routes/asym.ts';
 import { encryptionRoutes } from './routes/encryption.ts';
 import { keyringRoutes } from './routes/keyrings.ts';
 import { loginRoutes } from './routes/login.ts';
+import { systemRoutes } from './routes/system.ts';
 import { userRoutes } from './routes/users.ts';
 
 export const routes: RoutesOf<EndpointId> = {
@@ -21,4 +22,5 @@ export const routes: RoutesOf<EndpointId> = {
   ...activityRoutes,
   ...userRoutes,
   ...loginRoutes,
+  ...systemRoutes,
 };

@@ -35,6 +35,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   zod: ['api', 'http'],
   pino: ['server'],
   nodemailer: ['server'],
+  croner: ['server'],
 };
 
 /** Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded when used. */

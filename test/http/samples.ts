@@ -211,6 +211,7 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   logout: async (a) => ({ key: (await logIn(a)).accessToken }),
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
+  createBackup: async () => ({}),
 };
 
 /** Path and query of a sample. */

@@ -101,6 +101,10 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     people: peopleDeps(world, { hasher: pretendHasher, ...options.people }),
     logger: { debug: line, info: line, warn: line, error: line },
     ready: options.ready ?? (() => ({ ok: true })),
+    async *backup() {
+      yield new Uint8Array([1, 2]);
+      yield new Uint8Array([3]);
+    },
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
     ...(options.sealed && { sealed: options.sealed }),
     ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
@@ -131,7 +135,10 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     const text = await response.text();
     return {
       status: response.status,
-      body: text === '' ? undefined : JSON.parse(text),
+      body:
+        response.headers.get('content-type') === 'application/octet-stream' || text === ''
+          ? undefined
+          : JSON.parse(text),
       text,
       headers: response.headers,
     };

@@ -1,0 +1,18 @@
+// The appliance as a whole, over the network.
+import { z } from 'zod';
+import { endpoint } from '../endpoint.ts';
+import { errorBody } from '../error.ts';
+
+export const systemEndpoints = [
+  endpoint({
+    id: 'createBackup',
+    method: 'POST',
+    path: '/system/backup',
+    tag: 'System',
+    summary: 'Make a backup of the whole appliance, sealed, while it serves',
+    access: { kind: 'flag', action: 'system.backup' },
+    answer: z.unknown(),
+    binary: true,
+    errors: { 503: { description: 'this appliance cannot be backed up right now', schema: errorBody } },
+  }),
+] as const;

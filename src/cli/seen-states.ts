@@ -1,0 +1,51 @@
+// What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says when one
+// of them comes back older than it was.
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseState, type RollbackWatch, rollbackWatch, type SeenState, type StateMemory } from '../client/rollback.ts';
+import { type Io, say } from './io.ts';
+import { visible } from './visible.ts';
+
+export function watchRollbacks(io: Io): RollbackWatch {
+  return rollbackWatch(fileMemory(stateDirectory(io)), {
+    onOlder: (seen, remembered) =>
+      say(
+        io,
+        visible(
+          `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, and was ` +
+            `at ${remembered.sequence} of epoch ${remembered.epoch} when last used from here; deleted keys and revoked credentials may ` +
+            'be alive again; ask whoever runs it (a `kms restore` would have begun a new epoch)',
+        ),
+      ),
+    onNewEpoch: (seen) =>
+      say(io, visible(`the appliance ${seen.appliance} was restored from a copy since it was last used from here`)),
+  });
+}
+
+function stateDirectory({ env, home, cwd }: Io): string {
+  const base = env.XDG_STATE_HOME ? resolve(cwd, env.XDG_STATE_HOME) : join(home, '.local', 'state');
+  return join(base, 'kms', 'seen');
+}
+
+/** One file for each tenant of each appliance: `<appliance>.<tenant>`, holding what the header said. */
+function fileMemory(dir: string): StateMemory {
+  const fileOf = (appliance: string, tenant: string): string => join(dir, `${appliance}.${tenant}`);
+  const load = async (appliance: string, tenant: string): Promise<SeenState | undefined> => {
+    const text = await readFile(fileOf(appliance, tenant), 'utf8').catch(() => '');
+    return parseState(text.trim());
+  };
+  return {
+    load,
+    async save(state) {
+      const { appliance, tenant, epoch, sequence } = state;
+      await mkdir(dir, { recursive: true, mode: 0o700 });
+      // Another command may have seen more meanwhile.
+      const now = await load(appliance, tenant);
+      if (now && (now.epoch > epoch || (now.epoch === epoch && now.sequence >= sequence))) return;
+      const file = fileOf(appliance, tenant);
+      const draft = `${file}.${Math.random().toString(36).slice(2)}.tmp`;
+      await writeFile(draft, `${appliance}.${tenant}.${epoch}.${sequence}\n`, { mode: 0o600 });
+      await rename(draft, file);
+    },
+  };
+}
