@@ -3,7 +3,7 @@ import type { World } from '../core/context.ts';
 import type { Tenants } from './tenants.ts';
 
 export interface ApplianceActivity {
-  readonly action: 'system.unseal' | 'system.seal' | 'system.master';
+  readonly action: 'system.unseal' | 'system.seal' | 'system.master' | 'system.backup';
   /** Who: `local` for the administrator at the machine, `network` for whoever unsealed it from elsewhere. */
   readonly keyid: string;
   readonly props: Readonly<Record<string, unknown>>;

@@ -10,6 +10,7 @@ import type { Slot } from '../seal/slot.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
+import { type Copies, type CopiesStatus, type CopySettings, openCopies } from './backup/service.ts';
 import { consoleFiles } from './console-files.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterRoutes } from './custody/master-admin.ts';
@@ -42,6 +43,8 @@ export interface OpenOptions {
   /** Bytes of a request's body. */
   readonly bodyLimit?: number;
   readonly people?: PeopleSettings;
+  /** Scheduled backups and shipping. */
+  readonly copies?: CopySettings | undefined;
   /** By which it can be sealed from outside; absent where it cannot. */
   readonly sealing?: Sealing;
   /** Clock and randomness; the system's when absent. */
@@ -53,6 +56,8 @@ export interface Appliance {
   /** A request from the administrator at this machine. */
   fetchLocal(request: Request): Promise<Response>;
   status(): Promise<ApplianceStatus>;
+  /** What `/readyz`, metrics and doctor tell of backups and shipping. */
+  copies(): CopiesStatus;
   /** Who holds the master key. */
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
@@ -109,7 +114,10 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const { world = systemWorld() } = options;
     const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onNotice: options.onNotice });
     await admin.openAll();
-    return assemble(options, { seal, system, tenants, world, admin, baseUrl }, open, closeAll);
+    const deps = { root: data, files, seal, system, tenants, admin, world };
+    const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
+    open.push(() => copies.close());
+    return assemble(options, { seal, system, tenants, world, admin, baseUrl, copies }, open, closeAll);
   } catch (error) {
     await closeAll();
     throw fileTrouble(error, data);
@@ -132,16 +140,17 @@ interface Parts {
   readonly world: World;
   readonly admin: TenantAdmin;
   readonly baseUrl: () => string;
+  readonly copies: Copies;
 }
 
 function assemble(
   options: OpenOptions,
-  { seal, system, tenants, world, admin, baseUrl }: Parts,
+  { seal, system, tenants, world, admin, baseUrl, copies }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
   const { logger = silentLogger, bodyLimit, onNotice, sealing } = options;
-  const status = (): Promise<ApplianceStatus> => applianceStatus(seal.current, system, tenants);
+  const status = (): Promise<ApplianceStatus> => applianceStatus(seal.current, system, tenants, copies.status());
   const { people, close: closePeople } = servedPeople(world, options.people);
   open.push(closePeople);
   const app = createApp({
@@ -154,10 +163,14 @@ function assemble(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
     consoleFiles: consoleFiles(),
-    ready: () => readiness(system, tenants),
+    ready: () => ({ ...readiness(system, tenants), details: copies.details() }),
+    backup: () => copies.stream(),
+    stateOf: ({ tenant, store }) =>
+      `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${store.status().sequence}`,
     ...(sealing && { sealing }),
     localRoutes: [
       { method: 'GET', path: '/local/status', handle: status },
+      ...copies.routes,
       ...tenantRoutes(admin, baseUrl),
       ...masterRoutes({ seal, tenants, world }),
       ...(sealing ? [localSeal(sealing, tenants, world)] : []),
@@ -183,6 +196,7 @@ function assemble(
     app,
     fetchLocal: async (request) => app.fetch(request, { local: true }),
     status,
+    copies: () => copies.status(),
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
     close: closeAll,

@@ -8,6 +8,7 @@ import { sealedError } from '../http/admission.ts';
 import type { RequestEnv } from '../http/deps.ts';
 import { lockDirectory } from '../store/lock.ts';
 import type { Appliance } from './appliance.ts';
+import type { CopySettings } from './backup/service.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { dataDirState, inDir, socketFile } from './data-dir.ts';
 import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
@@ -32,6 +33,8 @@ export interface ServeOptions extends ListenOptions {
   readonly bodyLimit?: number | undefined;
   /** Lifetimes of sessions, invites and resets, and the mail server. */
   readonly people?: PeopleSettings | undefined;
+  /** Scheduled backups and shipping. */
+  readonly copies?: CopySettings | undefined;
   readonly logLevel?: string | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
@@ -81,6 +84,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       onNotice: (notice) => note(logger, notice),
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
       ...(options.people === undefined ? {} : { people: options.people }),
+      copies: options.copies,
     });
     sealable = started;
     const sealed = await started.start();

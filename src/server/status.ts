@@ -2,6 +2,7 @@
 import type { Seal } from '../seal/seal.ts';
 import type { StoreStatus } from '../store/port.ts';
 import { version } from '../version.ts';
+import type { CopiesStatus } from './backup/service.ts';
 import type { SystemStore } from './stores.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -13,6 +14,8 @@ export interface ApplianceStatus {
     readonly fingerprint: string;
     readonly custodians: readonly { readonly kind: string; readonly fingerprint: string }[];
   };
+  /** Which life of the appliance this is, its last verified backup, and how far shipping is. */
+  readonly copies: CopiesStatus;
   readonly tenants: readonly TenantStatus[];
   readonly system: StoreStatus;
 }
@@ -41,7 +44,12 @@ export interface TenantStatus {
   readonly store: StoreStatus;
 }
 
-export async function applianceStatus(seal: Seal, system: SystemStore, tenants: Tenants): Promise<ApplianceStatus> {
+export async function applianceStatus(
+  seal: Seal,
+  system: SystemStore,
+  tenants: Tenants,
+  copies: CopiesStatus,
+): Promise<ApplianceStatus> {
   return {
     version,
     sealed: false,
@@ -50,6 +58,7 @@ export async function applianceStatus(seal: Seal, system: SystemStore, tenants: 
       fingerprint: seal.fingerprint,
       custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
     },
+    copies,
     tenants: await Promise.all(tenants.all.map(tenantStatus)),
     system: system.status(),
   };

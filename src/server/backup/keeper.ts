@@ -5,6 +5,7 @@ import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { toHex } from '../../crypto/encoding.ts';
 import { nodeFiles } from '../../store/node-files.ts';
+import { recordInTenants } from '../appliance-activity.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { type Collecting, collect } from './collect.ts';
 import type { Proof } from './prove.ts';
@@ -70,20 +71,7 @@ export class BackupKeeper {
   /** Puts it into the activity log of every tenant, whose data all leave the appliance, though sealed. */
   async record(props: Readonly<Record<string, unknown>>): Promise<void> {
     const { tenants, world } = this.#deps;
-    for (const { handle } of tenants.all) {
-      await handle.store.transaction(async (tx) =>
-        tx.record({
-          id: world.newId('act'),
-          createdAt: world.now(),
-          keyid: localCaller.id,
-          action: 'system.backup',
-          ringname: '',
-          validAction: true,
-          status: 200,
-          props,
-        }),
-      );
-    }
+    await recordInTenants(tenants, world, { action: 'system.backup', keyid: localCaller.id, props });
   }
 
   /** Makes the backup `file`, an absolute path, restores it beside itself, and notes it when that went well. */
