@@ -5,7 +5,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import { fileTrouble } from '../trouble.ts';
 import type { Manifest } from './manifest.ts';
 import type { Proof } from './prove.ts';
-import { checkDigests, openBackup, sealOf } from './read.ts';
+import { checkDigests, type OpenedBackup, openBackup, sealOf } from './read.ts';
 import { tryRestore } from './trial.ts';
 import { type KeyOptions, unseal } from './unseal.ts';
 
@@ -17,11 +17,11 @@ export interface Verified {
 }
 
 /** Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. */
-export async function verifyBackup(path: string, keys: KeyOptions): Promise<Verified> {
-  const files = nodeFiles(dirname(resolve(path)));
-  const name = basename(path);
+export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): Promise<Verified> {
+  const path = resolve(cwd, name);
+  const files = nodeFiles(dirname(path));
   try {
-    const backup = await openBackup(files, name);
+    const backup = await openBackup(files, basename(path));
     const { manifest, bytes } = backup;
     const opened = await unseal(await sealOf(files, backup), `the seal in ${path}`, keys).catch((error: unknown) => {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
@@ -32,11 +32,19 @@ export async function verifyBackup(path: string, keys: KeyOptions): Promise<Veri
       return { manifest, bytes };
     }
     try {
-      return { manifest, bytes, proof: await tryRestore(resolve(path), opened.seal) };
+      return { manifest, bytes, proof: await tryRestore(path, opened.seal) };
     } finally {
       opened.seal.wipe();
     }
   } catch (error) {
     throw fileTrouble(error, path);
   }
+}
+
+/** The structure of the backup file alone, whose content is compared as well. */
+export async function openBackupFile(path: string): Promise<OpenedBackup> {
+  const files = nodeFiles(dirname(resolve(path)));
+  const backup = await openBackup(files, basename(path));
+  await checkDigests(files, backup);
+  return backup;
 }
