@@ -10,6 +10,7 @@ import type { Slot } from '../seal/slot.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
+import { backupBeforeMigration } from './backup/before-migration.ts';
 import { type Copies, type CopiesStatus, type CopySettings, openCopies } from './backup/service.ts';
 import { consoleFiles } from './console-files.ts';
 import type { KeySources } from './custody/key-sources.ts';
@@ -103,7 +104,14 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     await warn(data, opened.place, options);
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
-    const stores: StoreWorld = { root: data, files, wasm: await sqlWasm(), onNotice: onStoreNotice(options.onNotice) };
+    const { world = systemWorld() } = options;
+    const stores: StoreWorld = {
+      root: data,
+      files,
+      wasm: await sqlWasm(),
+      onNotice: onStoreNotice(options.onNotice),
+      beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onNotice),
+    };
     const system = await openSystemStore(stores, seal.keysFor(systemDir));
     open.push(() => system.close());
     const baseUrl = await address(system, options.baseUrl);
@@ -111,7 +119,6 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     open.push(async () => {
       for (const { handle } of tenants.all) await handle.store.close();
     });
-    const { world = systemWorld() } = options;
     const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onNotice: options.onNotice });
     await admin.openAll();
     const deps = { root: data, files, seal, system, tenants, admin, world };

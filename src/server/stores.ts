@@ -23,6 +23,8 @@ export interface StoreWorld {
   readonly files: Files;
   readonly wasm: Uint8Array;
   onNotice?(dir: string, notice: StoreNotice): void;
+  /** Called before a store that an older program made is changed. */
+  beforeMigration?(): Promise<void>;
 }
 
 export function createStore({ files }: StoreWorld, dir: string, keys: TenantKeys, now: number): Promise<void> {
@@ -38,7 +40,7 @@ export function openTenantStore(world: StoreWorld, dir: string, keys: TenantKeys
 }
 
 function open<T extends object>(
-  { root, files, wasm, onNotice }: StoreWorld,
+  { root, files, wasm, onNotice, beforeMigration }: StoreWorld,
   dir: string,
   keys: TenantKeys,
   migrations: readonly Migration[],
@@ -53,5 +55,6 @@ function open<T extends object>(
     tables,
     runCheckpoint: checkpointThread(root, keys, wasm),
     onNotice: (notice) => onNotice?.(dir, notice),
+    beforeMigration: async () => beforeMigration?.(),
   });
 }

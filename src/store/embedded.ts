@@ -4,7 +4,7 @@ import { KmsError } from '../errors.ts';
 import { Checkpointer, removeSuperseded } from './checkpointer.ts';
 import { type EmbeddedOptions, type EmbeddedWorld, embeddedWorld } from './embedded-options.ts';
 import { listStoreFiles } from './file-names.ts';
-import { holdLive, type StoreHold } from './hold.ts';
+import { FilesGone, holdLive, type StoreHold } from './hold.ts';
 import { type Live, openLive } from './live.ts';
 import { inWords } from './notice.ts';
 import type { ActivityFilter, ActivityRecord, ChainedActivity, Store, StoreStatus, Transaction } from './port.ts';
@@ -88,11 +88,17 @@ export class EmbeddedStore<T extends object> implements Store<T> {
 
   hold(): Promise<StoreHold> {
     return new Promise((resolve, reject) => {
-      this.#enqueue({
-        refuse: reject,
-        run: (live) => holdLive(live, this.#world, this.#checkpoints).then(resolve, reject),
-      });
+      this.#enqueue({ refuse: reject, run: (live) => this.#hold(live).then(resolve, reject) });
     });
+  }
+
+  async #hold(live: Live<T>): Promise<StoreHold> {
+    try {
+      return await holdLive(live, this.#world, this.#checkpoints);
+    } catch (error) {
+      if (error instanceof FilesGone) this.#leaveService(live, error, live.log.close());
+      throw error;
+    }
   }
 
   async searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {

@@ -1,6 +1,7 @@
 // The files of a store as they are at one commit, kept from being removed while somebody copies them. Nothing waits for the
 // copy: what is written meanwhile stands behind the part that is held, or in other files.
 
+import { KmsError } from '../errors.ts';
 import type { ChainHead } from './activity/activity-log.ts';
 import { segmentPath } from './activity/segment-read.ts';
 import type { Checkpointer } from './checkpointer.ts';
@@ -34,10 +35,17 @@ export interface StoreHold {
   release(): void;
 }
 
+/** The log that is being written is not in its place: what is acknowledged from now on would be lost. */
+export class FilesGone extends KmsError {
+  constructor(name: string) {
+    super('unavailable', `${name}: the file is gone, or was cut`, { hint: 'restore the data directory' });
+  }
+}
+
 /** Between transactions. Waits for the sync that is under way, so that the commit is the last one of the state. */
 export async function holdLive<T extends object>(
   live: Live<T>,
-  { dir }: EmbeddedWorld<T>,
+  { dir, files }: EmbeddedWorld<T>,
   checkpoints: Checkpointer<T>,
 ): Promise<StoreHold> {
   const release = checkpoints.hold();
@@ -45,6 +53,8 @@ export async function holdLive<T extends object>(
     await live.log.durable();
     const { snapshot, activity, log, uid, state } = live;
     const { generation, place } = log.writer;
+    const last = logName(dir, generation);
+    if (!(await files.exists(last)) || (await files.size(last)) < place.offset) throw new FilesGone(last);
     return {
       uid,
       sequence: place.sequence,
@@ -54,7 +64,7 @@ export async function holdLive<T extends object>(
         { name: snapshotName(dir, snapshot.generation), bytes: snapshot.bytes },
         ...activity.segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
         ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
-        { name: logName(dir, generation), bytes: place.offset },
+        { name: last, bytes: place.offset },
       ],
       activity: activity.head,
       tables: state.countRows(),
