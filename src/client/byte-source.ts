@@ -1,6 +1,5 @@
 // Where bytes come from, as one kind of iterator, and readers that take an exact number of them: the first few, or blocks of
 // one length to the end.
-import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 
 /** A piece belongs to the taker once it is given: the source does not write to it again. */
@@ -40,15 +39,28 @@ export function byteReader(source: ByteSource): ByteReader {
       pieces.return?.().catch(() => {});
     },
     async take(length) {
-      const parts: Uint8Array[] = [];
-      for (let missing = length; missing > 0; ) {
-        const { done, value } = await reader.next();
-        if (done) break;
-        if (value.length > missing) left = value.subarray(missing);
-        parts.push(value.subarray(0, missing));
-        missing -= Math.min(missing, value.length);
+      const first = await filled(reader);
+      if (!first) return new Uint8Array();
+      if (first.length >= length) {
+        if (first.length > length) left = first.subarray(length);
+        return first.subarray(0, length);
       }
-      return joined(parts);
+      // Pieces may be as small as a byte: each is copied as it comes, so that none is kept and none costs more than itself.
+      let block: Uint8Array | undefined;
+      let filledTo = first.length;
+      while (filledTo < length) {
+        const piece = await filled(reader);
+        if (!piece) break;
+        if (!block) {
+          block = new Uint8Array(length);
+          block.set(first);
+        }
+        const missing = length - filledTo;
+        if (piece.length > missing) left = piece.subarray(missing);
+        block.set(piece.subarray(0, missing), filledTo);
+        filledTo += Math.min(missing, piece.length);
+      }
+      return block ? block.subarray(0, filledTo) : first;
     },
     [Symbol.asyncIterator]: () => reader,
   };
@@ -86,7 +98,11 @@ function piecesOf(source: ByteSource): AsyncIterator<Uint8Array> {
   };
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const [only] = parts;
-  return only && parts.length === 1 ? only : concatBytes(...parts);
+/** The next piece that holds anything. */
+async function filled(reader: ByteReader): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const { done, value } = await reader.next();
+    if (done) return undefined;
+    if (value.length > 0) return value;
+  }
 }

@@ -110,8 +110,17 @@ test('random messages in random pieces', async () => {
       assert.equal(plain.error, undefined);
       assert.deepEqual(plain.bytes, message);
     }),
-    { numRuns: 60 },
+    // Tens of thousands of pieces in one block, every other one empty.
+    { numRuns: 60, examples: [[41_107, [1, 0], [0, 1, 0]]] },
   );
+});
+
+test('150,000 pieces of one byte, in both directions', async () => {
+  const message = systemRandom(150_000);
+  const stream = await encrypted(message, 1);
+  const { bytes, error } = await collect(decrypt(stream, 1));
+  assert.equal(error, undefined);
+  assert.deepEqual(bytes, message);
 });
 
 test('one byte at a time, and through ReadableStreams', async () => {
