@@ -1,0 +1,133 @@
+// An appliance of two stores on a simulated disk, for tests of copying: the appliance's own store and one tenant's, under a real seal.
+// What is written to the tenant is a row and a record of activity with one number, so that a copy tells how far it goes.
+
+import { type Seal, sealFor } from '../../src/seal/seal.ts';
+import { makeSlot } from '../../src/seal/slot.ts';
+import { tenantKeys } from '../../src/seal/tenant-keys.ts';
+import type { Collecting } from '../../src/server/backup/collect.ts';
+import { systemDir } from '../../src/server/stores.ts';
+import { servedTenant, Tenants, tenantDir } from '../../src/server/tenants.ts';
+import { createEmbedded } from '../../src/store/create-embedded.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import type { Files } from '../../src/store/files.ts';
+import { systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
+import type { Store, Tables } from '../../src/store/port.ts';
+import { type SystemTables, systemTables } from '../../src/store/tables/system-tables.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { activityInput } from '../store/contract.ts';
+import type { Prng } from '../support/prng.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+export const tenantName = '00112233445566aa';
+const limits = { checkpointBytes: 12_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 };
+
+export interface SimAppliance extends Collecting {
+  readonly seal: { current: Seal };
+  readonly tenant: Store<Tables>;
+  /** Writes the next number, which is durable when this resolves with it. */
+  write(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** The same for each seed, so that what one run sealed another opens. */
+export function simSeal(generator: Prng): Seal {
+  const secret = generator.bytes(32);
+  return sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length))
+    .withStore(systemDir)
+    .withStore(tenantName);
+}
+
+export async function createSimAppliance(files: Files, seal: Seal, generator: Prng): Promise<void> {
+  const random = (length: number): Uint8Array => generator.bytes(length);
+  for (const [dir, name] of [
+    [systemDir, systemDir],
+    [tenantDir(tenantName), tenantName],
+  ] as const) {
+    await createEmbedded({ files, dir, keys: seal.keysFor(name), random, at: 1000 });
+  }
+  const appliance = await openSimAppliance(files, seal, generator);
+  await appliance.system.transaction(async (tx) =>
+    tx.tenants.insert({
+      id: 'tenant_1',
+      name: 'default',
+      hosts: ['*'],
+      dir: tenantName,
+      limits: {},
+      createdAt: 1,
+      updatedAt: 1,
+    }),
+  );
+  await appliance.close();
+}
+
+export async function openSimAppliance(files: Files, seal: Seal, generator: Prng): Promise<SimAppliance> {
+  const common = {
+    files,
+    wasm: sqlWasm,
+    random: (length: number) => generator.bytes(length),
+    now: () => 1000,
+    later: () => {},
+    limits,
+  };
+  const system: Store<SystemTables> = await openEmbedded({
+    ...common,
+    dir: systemDir,
+    keys: seal.keysFor(systemDir),
+    migrations: systemMigrations,
+    tables: systemTables,
+  });
+  const tenant: Store<Tables> = await openEmbedded({
+    ...common,
+    dir: tenantDir(tenantName),
+    keys: seal.keysFor(tenantName),
+    migrations: tenantMigrations,
+    tables: tenantTables,
+  });
+  const tenants = new Tenants();
+  const records = await system.peek((tables) => tables.tenants.all());
+  for (const record of records) {
+    tenants.put(servedTenant(record, tenantKeys(new Map([[1, new Uint8Array(32)]])), tenant, () => 'http://kms.test'));
+  }
+  const admin = { list: async () => records, exclusively: <R>(run: () => Promise<R>) => run() };
+  let next = (await numbersIn(tenant)).length + 1;
+  return {
+    files,
+    system,
+    tenants,
+    tenant,
+    admin,
+    seal: { current: seal },
+    async write() {
+      const number = next++;
+      await tenant.transaction(async (tx) => {
+        await tx.accounts.insert({
+          id: `acct_${number}`,
+          uid: `u${number}`,
+          notes: 'n'.repeat(generator.int(200)),
+          props: {},
+          createdAt: number,
+          updatedAt: number,
+        });
+        tx.record(activityInput(`act_${number}`));
+      });
+      return number;
+    },
+    async close() {
+      await tenant.close();
+      await system.close();
+    },
+  };
+}
+
+/** The numbers that were written, in order; throws unless rows and records fit each other. */
+export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
+  const accounts = await tenant.transaction((tx) => tx.accounts.list({ limit: 100_000 }));
+  const numbers = accounts.items.map(({ uid }) => Number(uid.slice(1)));
+  const recorded: string[] = [];
+  for await (const { record } of tenant.readActivity(1)) if (record.id.startsWith('act_')) recorded.push(record.id);
+  const expected = numbers.map((number) => `act_${number}`);
+  const own = recorded.filter((id) => /^act_[0-9]+$/.test(id));
+  if (own.join() !== expected.join()) throw new Error(`rows ${expected.join()} and records ${own.join()} differ`);
+  if (numbers.some((number, at) => number !== at + 1)) throw new Error(`not one run from 1: ${numbers.join()}`);
+  return numbers;
+}
