@@ -1,13 +1,14 @@
 // The transactions that become durable together, as the text of one log record, and its reading at recovery.
 //
-// The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …]}`, then one line for each record of
-// the activity log. Statement texts are numbered through a log file; `from` is the number of the first one given here.
+// The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum, id], …]}`, then
+// one line for each record of the activity log. Statement texts are numbered through a log file; `from` is the number of the first
+// one given here. `counts` is left out where nothing was counted.
 import { fromUtf8, utf8 } from '../crypto/encoding.ts';
 import { KmsError } from '../errors.ts';
 import { corrupt } from './file-header.ts';
-import type { Written } from './session.ts';
+import type { Count, Written } from './session.ts';
 import type { SqlValue } from './sql.ts';
-import type { State } from './state.ts';
+import type { State, Statement } from './state.ts';
 
 /** Counts the statement texts given in a log file. A new file has a new one. */
 export class Numbering {
@@ -25,6 +26,8 @@ export class Group {
   #texts = '';
   #transactions = '';
   #lines = '';
+  /** Sums by statement number and row. */
+  readonly #counts = new Map<number, Map<string, number>>();
 
   constructor(numbering: Numbering) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -38,30 +41,48 @@ export class Group {
   }
 
   add(written: Written): void {
-    const { statements, params, lines } = written;
+    const { statements, params, lines, counts } = written;
     let text = this.count === 0 ? '[' : ',[';
     for (let i = 0; i < statements.length; i++) {
       const statement = statements[i];
       const values = params[i];
       if (!statement || !values) continue;
-      if (statement.logged !== this.#numbering) {
-        statement.logged = this.#numbering;
-        statement.place = this.#numbering.count++;
-        this.#texts += `${this.#texts === '' ? '' : ','}${JSON.stringify(statement.text)}`;
-      }
       text += i === 0 ? '[' : ',[';
-      text += statement.place;
+      text += this.#place(statement);
       text += values.length === 0 ? ']' : `,${JSON.stringify(values).slice(1)}`;
     }
     let more = '';
     for (let i = 0; i < lines.length; i++) more += `${lines[i]}\n`;
     this.#transactions += `${text}]`;
     this.#lines += more;
+    for (const each of counts) this.#count(each);
     this.count++;
   }
 
+  #count({ statement, id }: Count): void {
+    const place = this.#place(statement);
+    let sums = this.#counts.get(place);
+    if (!sums) {
+      sums = new Map();
+      this.#counts.set(place, sums);
+    }
+    sums.set(id, (sums.get(id) ?? 0) + 1);
+  }
+
+  /** The number of a statement's text in this log file. */
+  #place(statement: Statement): number {
+    if (statement.logged !== this.#numbering) {
+      statement.logged = this.#numbering;
+      statement.place = this.#numbering.count++;
+      this.#texts += `${this.#texts === '' ? '' : ','}${JSON.stringify(statement.text)}`;
+    }
+    return statement.place;
+  }
+
   payload(): Uint8Array {
-    return utf8(`{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]}\n${this.#lines}`);
+    const sums = [...this.#counts].flatMap(([place, ids]) => [...ids].map(([id, sum]) => [place, sum, id]));
+    const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
+    return utf8(`{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}}\n${this.#lines}`);
   }
 }
 
@@ -69,6 +90,7 @@ interface Payload {
   readonly from: number;
   readonly sql: string[];
   readonly tx: [number, ...SqlValue[]][][];
+  readonly counts?: [number, number, string][];
 }
 
 /** Runs the groups of one log file again. */
@@ -82,6 +104,10 @@ export class GroupReplayer {
     this.#record = record;
   }
 
+  #run([number, ...params]: [number, ...SqlValue[]]): void {
+    this.#state.run(this.#state.statement(this.#texts[number] ?? ''), params);
+  }
+
   /** Answers how many transactions the payload held. */
   apply(payload: Uint8Array, name: string, offset: number): number {
     const text = fromUtf8(payload);
@@ -89,15 +115,12 @@ export class GroupReplayer {
     try {
       const [first = '', ...lines] = text.split('\n');
       // Cast: the record was sealed by `Group.payload`.
-      const { from, sql, tx } = JSON.parse(first) as Payload;
+      const { from, sql, tx, counts = [] } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       this.#texts.push(...sql);
       this.#state.control('BEGIN');
-      for (const statements of tx) {
-        for (const [number, ...params] of statements) {
-          this.#state.run(this.#state.statement(this.#texts[number] ?? ''), params);
-        }
-      }
+      for (const statements of tx) for (const statement of statements) this.#run(statement);
+      for (const statement of counts) this.#run(statement);
       this.#state.control('COMMIT');
       for (const line of lines) if (line !== '') this.#record(line);
       return tx.length;

@@ -23,6 +23,13 @@ export interface Written {
   /** Of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
   readonly lines: readonly string[];
+  /** What was counted, once for each time: the statement that adds a number to a row, and the row. */
+  readonly counts: readonly Count[];
+}
+
+export interface Count {
+  readonly statement: Statement;
+  readonly id: string;
 }
 
 type Mode = 'idle' | 'transaction' | 'peek';
@@ -43,6 +50,7 @@ export class Session<T extends object> {
   readonly #statements: Statement[] = [];
   readonly #params: SqlValue[][] = [];
   readonly #lines: string[] = [];
+  readonly #counts: Count[] = [];
   readonly #memory = new Memory();
   #mode: Mode = 'idle';
   #depth = 0;
@@ -50,7 +58,7 @@ export class Session<T extends object> {
   constructor(state: State, tables: (sql: Sql) => T, staging: Staging) {
     this.#state = state;
     this.#staging = staging;
-    this.written = { statements: this.#statements, params: this.#params, lines: this.#lines };
+    this.written = { statements: this.#statements, params: this.#params, lines: this.#lines, counts: this.#counts };
     this.#tables = tables({
       get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
       all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
@@ -71,7 +79,7 @@ export class Session<T extends object> {
 
   /** Whether the last transaction has anything to make durable. */
   get wrote(): boolean {
-    return this.#statements.length > 0 || this.#lines.length > 0;
+    return this.#statements.length > 0 || this.#lines.length > 0 || this.#counts.length > 0;
   }
 
   /** Runs one transaction to its commit in memory. Never call it while another is under way. */
@@ -118,14 +126,13 @@ export class Session<T extends object> {
     return changed;
   }
 
-  /** The statement goes into the log and is run when that is read; here a number is kept, which costs a fifth of running it. */
+  /** The log gets the sum of a group, which is run when it is read; here a number is kept beside the row. */
   #count(text: string, id: string): void {
     if (this.#mode !== 'transaction') throw outside();
     const statement = this.#state.statement(text);
     statement.counts ??= new Map();
     statement.counts.set(id, (statement.counts.get(id) ?? 0) + 1);
-    this.#statements.push(statement);
-    this.#params.push([id]);
+    this.#counts.push({ statement, id });
   }
 
   #get<R extends Row>(text: string, params: SqlValue[]): R | undefined {
@@ -161,6 +168,7 @@ export class Session<T extends object> {
     const depth = ++this.#depth;
     const statements = this.#statements.length;
     const lines = this.#lines.length;
+    const counts = this.#counts.length;
     const staged = this.#staging.stagedCount;
     this.#state.control(`SAVEPOINT s${depth}`);
     let result: R;
@@ -171,7 +179,7 @@ export class Session<T extends object> {
       this.#inStep(depth);
       this.#state.control(`ROLLBACK TO s${depth}`);
       this.#state.control(`RELEASE s${depth}`);
-      this.#forgetFrom(statements);
+      this.#forgetFrom(statements, counts);
       this.#lines.length = lines;
       this.#staging.discardStaged(staged);
       this.#depth--;
@@ -190,20 +198,18 @@ export class Session<T extends object> {
     throw new KmsError('internal', 'savepoints of one transaction must nest, not run side by side');
   }
 
-  /** The statements from `start` on are taken back. */
-  #forgetFrom(start: number): void {
-    if (this.#statements.length > start) this.#memory.forgetAll();
-    for (let i = start; i < this.#statements.length; i++) {
-      const counts = this.#statements[i]?.counts;
-      const id = this.#params[i]?.[0];
-      if (counts && typeof id === 'string') counts.set(id, (counts.get(id) ?? 0) - 1);
+  /** What was written from these places on is taken back. */
+  #forgetFrom(statements: number, counts: number): void {
+    if (this.#statements.length > statements) this.#memory.forgetAll();
+    this.#statements.length = statements;
+    this.#params.length = statements;
+    for (const { statement, id } of this.#counts.splice(counts)) {
+      statement.counts?.set(id, (statement.counts.get(id) ?? 0) - 1);
     }
-    this.#statements.length = start;
-    this.#params.length = start;
   }
 
   #rollBack(): void {
-    this.#forgetFrom(0);
+    this.#forgetFrom(0, 0);
     this.#clear();
     this.#staging.discardStaged();
     try {
@@ -217,6 +223,7 @@ export class Session<T extends object> {
     this.#statements.length = 0;
     this.#params.length = 0;
     this.#lines.length = 0;
+    this.#counts.length = 0;
     this.#depth = 0;
   }
 }

@@ -16,8 +16,9 @@ export interface Sql {
    */
   remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
   /**
-   * Counts one: `sql` adds one to a number in the row that its only parameter names. As durable as a statement that was run, but a
-   * driver may leave it at that until the database is opened again, and say with `counted` what is to be added to the row until then.
+   * Counts one: `sql` adds its first parameter to a number in the row that its second one names. As durable as a statement that was
+   * run, but a driver may add up what it counts and run the sum when the database is opened again; `counted` says what is to be added
+   * to the row until then.
    */
   count(sql: string, id: string): Promise<void>;
   counted(sql: string, id: string): number;

@@ -22,7 +22,7 @@ interface NoteRow extends Row {
   size: number | null;
 }
 
-const countSize = 'UPDATE notes SET size = coalesce(size, 0) + 1 WHERE name = ?';
+const countSize = 'UPDATE notes SET size = coalesce(size, 0) + ? WHERE name = ?';
 
 export function noteTables(sql: Sql) {
   const remembered = (name: string) =>

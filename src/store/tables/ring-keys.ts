@@ -34,7 +34,7 @@ interface RingKeyRow extends Row {
 
 export type RingKeyTable = ReturnType<typeof ringKeyTable>;
 
-const countEncrypt = 'UPDATE ring_keys SET encrypt_count = encrypt_count + 1 WHERE id = ?';
+const countEncrypt = 'UPDATE ring_keys SET encrypt_count = encrypt_count + ? WHERE id = ?';
 
 export function ringKeyTable(sql: Sql) {
   return {
