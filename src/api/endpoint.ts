@@ -54,6 +54,8 @@ export interface Endpoint {
   readonly binary?: true;
   /** Every 400 is `{}`, as the interface wants it here. */
   readonly silent400?: true;
+  /** Whether it changes more than the activity log; absent = all but GET do. */
+  readonly changes?: boolean;
   /** The other statuses that it can answer, beyond 400 to 413 and 500 that all have. */
   readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
 }

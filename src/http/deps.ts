@@ -3,6 +3,7 @@
 import type { Context as HonoContext } from 'hono';
 import type { SealStatus, UnsealStep } from '../api/seal.ts';
 import type { Tenant, World } from '../core/context.ts';
+import type { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ConsoleFiles } from './console.ts';
 import type { PeopleDeps } from './people.ts';
@@ -78,6 +79,8 @@ export interface AppDeps {
   ready(): Readiness;
   /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
   sealed?(): boolean;
+  /** Why nothing can be changed now, while reading goes on; undefined when it can. Called for each request that changes something. */
+  refuseWrites?(): KmsError | undefined;
   /** Sealing and unsealing, where that can be done from outside. */
   readonly sealing?: Sealing;
   readonly localRoutes?: readonly LocalRoute[];

@@ -54,7 +54,7 @@ export function serveEndpoint(
   route: PlainRoute,
 ): (c: AppContext) => Promise<Served> {
   const { world } = deps;
-  const { access } = endpoint;
+  const { access, changes = endpoint.method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   const action = access.kind === 'public' ? '' : access.action;
   const bodyLimit = deps.bodyLimit ?? defaultBodyLimit;
@@ -69,6 +69,9 @@ export function serveEndpoint(
     }
     const credential = credentialOf(c);
     if (!credential && !isPublic) return { outcome: refused(noCredential), action };
+    const refusal = changes ? deps.refuseWrites?.() : undefined;
+    // Not recorded: what room is left is for the records of what is still done.
+    if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action };
     const raw = rawInput(endpoint, c, endpoint.body ? await readJsonBody(c, bodyLimit) : undefined);
     const exchange: Exchange = {
       handle,

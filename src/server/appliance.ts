@@ -23,6 +23,8 @@ import { type PeopleSettings, servedPeople } from './people.ts';
 import { sqlWasm } from './runtime.ts';
 import { openSealFile } from './seal-file.ts';
 import { SealKeeper } from './seal-keeper.ts';
+import { guardedFiles } from './space/guarded-files.ts';
+import { SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { type ApplianceStatus, applianceStatus } from './status.ts';
 import { openSystemStore, type StoreWorld, type SystemStore, systemDir } from './stores.ts';
 import { TenantAdmin } from './tenant-admin.ts';
@@ -46,6 +48,8 @@ export interface OpenOptions {
   readonly people?: PeopleSettings;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  /** How the room on the disk is watched; looked at once when absent. */
+  readonly space?: SpaceSettings | undefined;
   /** By which it can be sealed from outside; absent where it cannot. */
   readonly sealing?: Sealing;
   /** Clock and randomness; the system's when absent. */
@@ -98,7 +102,9 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     for (let close = open.pop(); close; close = open.pop()) await close();
   };
   try {
-    const files = nodeFiles(data);
+    const space = await SpaceGuard.open(data, options.space ?? {}, options.onNotice);
+    open.push(() => space.close());
+    const files = guardedFiles(nodeFiles(data), (bytes) => space.full(bytes));
     const seal = new SealKeeper(opened.seal, files);
     open.push(() => seal.wipe());
     await warn(data, opened.place, options);
@@ -109,6 +115,7 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
       root: data,
       files,
       wasm: await sqlWasm(),
+      needRoom: (bytes) => space.needRoom(bytes),
       onNotice: onStoreNotice(options.onNotice),
       beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onNotice),
     };
@@ -124,7 +131,7 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const deps = { root: data, files, seal, system, tenants, admin, world };
     const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
     open.push(() => copies.close());
-    return assemble(options, { seal, system, tenants, world, admin, baseUrl, copies }, open, closeAll);
+    return assemble(options, { seal, system, tenants, world, admin, baseUrl, copies, space }, open, closeAll);
   } catch (error) {
     await closeAll();
     throw fileTrouble(error, data);
@@ -148,16 +155,18 @@ interface Parts {
   readonly admin: TenantAdmin;
   readonly baseUrl: () => string;
   readonly copies: Copies;
+  readonly space: SpaceGuard;
 }
 
 function assemble(
   options: OpenOptions,
-  { seal, system, tenants, world, admin, baseUrl, copies }: Parts,
+  { seal, system, tenants, world, admin, baseUrl, copies, space }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
   const { logger = silentLogger, bodyLimit, onNotice, sealing } = options;
-  const status = (): Promise<ApplianceStatus> => applianceStatus(seal.current, system, tenants, copies.status());
+  const status = (): Promise<ApplianceStatus> =>
+    applianceStatus(seal.current, system, tenants, copies.status(), space.status());
   const { people, close: closePeople } = servedPeople(world, options.people);
   open.push(closePeople);
   const app = createApp({
@@ -170,7 +179,11 @@ function assemble(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
     consoleFiles: consoleFiles(),
-    ready: () => ({ ...readiness(system, tenants), details: copies.details() }),
+    ready: () => ({
+      ...readiness(system, tenants, space),
+      details: { ...copies.details(), ...diskDetails(space) },
+    }),
+    refuseWrites: () => space.refusal,
     backup: () => copies.stream(),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${store.status().sequence}`,
@@ -178,7 +191,7 @@ function assemble(
     localRoutes: [
       { method: 'GET', path: '/local/status', handle: status },
       ...copies.routes,
-      ...tenantRoutes(admin, baseUrl),
+      ...tenantRoutes(admin, baseUrl).map((route) => withRoom(route, space)),
       ...masterRoutes({ seal, tenants, world }),
       ...(sealing ? [localSeal(sealing, tenants, world)] : []),
     ],
@@ -223,12 +236,29 @@ function localSeal(sealing: Sealing, tenants: Tenants, world: World): LocalRoute
   };
 }
 
-function readiness(system: SystemStore, tenants: Tenants): Readiness {
+/** The same endpoint, refused while nothing can be changed. */
+function withRoom(route: LocalRoute, space: SpaceGuard): LocalRoute {
+  if (route.method === 'GET') return route;
+  return {
+    ...route,
+    async handle(input) {
+      if (space.refusal) throw space.refusal;
+      return route.handle(input);
+    },
+  };
+}
+
+function diskDetails(space: SpaceGuard): Readonly<Record<string, unknown>> {
+  const status = space.status();
+  return status ? { disk: { freePercent: status.freePercent, writable: status.reason === undefined } } : {};
+}
+
+function readiness(system: SystemStore, tenants: Tenants, { refusal }: SpaceGuard): Readiness {
   for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
     const { writable, reason } = store.status();
     if (!writable) return { ok: false, reason: reason ?? 'the store cannot write' };
   }
-  return { ok: true };
+  return refusal ? { ok: false, reason: refusal.message } : { ok: true };
 }
 
 async function warn(data: string, keyFile: string | undefined, { onNotice }: OpenOptions): Promise<void> {

@@ -19,6 +19,7 @@ import type { Notice } from './notices.ts';
 import type { PeopleSettings } from './people.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
 import { SealableAppliance } from './sealable.ts';
+import type { SpaceSettings } from './space/space-guard.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
 
 export interface ServeOptions extends ListenOptions {
@@ -35,6 +36,8 @@ export interface ServeOptions extends ListenOptions {
   readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  /** How the room on the disk is watched. */
+  readonly space?: SpaceSettings | undefined;
   readonly logLevel?: string | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
@@ -85,6 +88,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
       ...(options.people === undefined ? {} : { people: options.people }),
       copies: options.copies,
+      space: { every: 1000, ...options.space },
     });
     sealable = started;
     const sealed = await started.start();

@@ -3,6 +3,7 @@ import type { Seal } from '../seal/seal.ts';
 import type { StoreStatus } from '../store/port.ts';
 import { version } from '../version.ts';
 import type { CopiesStatus } from './backup/service.ts';
+import type { SpaceStatus } from './space/space-guard.ts';
 import type { SystemStore } from './stores.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -16,6 +17,8 @@ export interface ApplianceStatus {
   };
   /** Which life of the appliance this is, its last verified backup, and how far shipping is. */
   readonly copies: CopiesStatus;
+  /** Room on the disk, where the system tells. */
+  readonly disk: SpaceStatus | undefined;
   readonly tenants: readonly TenantStatus[];
   readonly system: StoreStatus;
 }
@@ -49,6 +52,7 @@ export async function applianceStatus(
   system: SystemStore,
   tenants: Tenants,
   copies: CopiesStatus,
+  disk: SpaceStatus | undefined,
 ): Promise<ApplianceStatus> {
   return {
     version,
@@ -59,6 +63,7 @@ export async function applianceStatus(
       custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
     },
     copies,
+    disk,
     tenants: await Promise.all(tenants.all.map(tenantStatus)),
     system: system.status(),
   };

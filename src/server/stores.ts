@@ -3,6 +3,7 @@ import { systemRandom } from '../crypto/random.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { createEmbedded } from '../store/create-embedded.ts';
 import { openEmbedded } from '../store/embedded.ts';
+import { listStoreFiles, logName, snapshotName } from '../store/file-names.ts';
 import type { Files } from '../store/files.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../store/migrations.ts';
 import type { StoreNotice } from '../store/notice.ts';
@@ -22,6 +23,8 @@ export interface StoreWorld {
   readonly root: string;
   readonly files: Files;
   readonly wasm: Uint8Array;
+  /** Throws unless a file of that many bytes can be made without taking the last room on the disk. */
+  needRoom?(bytes: number): Promise<void>;
   onNotice?(dir: string, notice: StoreNotice): void;
   /** Called before a store that an older program made is changed. */
   beforeMigration?(): Promise<void>;
@@ -40,12 +43,13 @@ export function openTenantStore(world: StoreWorld, dir: string, keys: TenantKeys
 }
 
 function open<T extends object>(
-  { root, files, wasm, onNotice, beforeMigration }: StoreWorld,
+  { root, files, wasm, needRoom, onNotice, beforeMigration }: StoreWorld,
   dir: string,
   keys: TenantKeys,
   migrations: readonly Migration[],
   tables: (sql: Sql) => T,
 ): Promise<Store<T>> {
+  const onThread = checkpointThread(root, keys, wasm);
   return openEmbedded({
     files,
     dir,
@@ -53,8 +57,22 @@ function open<T extends object>(
     wasm,
     migrations,
     tables,
-    runCheckpoint: checkpointThread(root, keys, wasm),
+    async runCheckpoint(job) {
+      await needRoom?.(await bytesOf(files, dir));
+      return onThread(job);
+    },
     onNotice: (notice) => onNotice?.(dir, notice),
     beforeMigration: async () => beforeMigration?.(),
   });
+}
+
+/** More than a new snapshot takes. */
+async function bytesOf(files: Files, dir: string): Promise<number> {
+  const { snapshots, logs } = await listStoreFiles(files, dir);
+  const names = [
+    ...snapshots.map((number) => snapshotName(dir, number)),
+    ...logs.map((number) => logName(dir, number)),
+  ];
+  const sizes = await Promise.all(names.map((name) => files.size(name)));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }

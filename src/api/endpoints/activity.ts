@@ -13,6 +13,7 @@ export const activityEndpoints = [
     id: 'searchActivity',
     method: 'POST',
     path: '/auth/search/activity',
+    changes: false,
     tag,
     summary: 'Search activity, newest first',
     access: { kind: 'flag', action: 'activity.read' },

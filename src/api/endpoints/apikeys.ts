@@ -24,6 +24,7 @@ export const apikeyEndpoints = [
     id: 'validateApiKey',
     method: 'POST',
     path: '/auth/validate',
+    changes: false,
     tag,
     summary: 'Tell whether an API key exists and is active, and store an activity for it',
     access: { kind: 'flag', action: 'apikey.validate' },

@@ -36,6 +36,7 @@ export const assetEndpoints = [
     id: 'searchAssets',
     method: 'POST',
     path: '/assets/search',
+    changes: false,
     tag,
     summary: 'Search Assets, newest first',
     access: { kind: 'flag', action: 'asset.search' },

@@ -24,6 +24,7 @@ export const encryptionEndpoints = [
     id: 'decrypt',
     method: 'POST',
     path: '/ks/decrypt',
+    changes: false,
     tag,
     summary: 'Resolve a hash or header to its key, and verify the Asset',
     access: { kind: 'flag', action: 'keyring.decrypt', ring: { from: 'sealed-body' } },

@@ -62,6 +62,7 @@ export const loginEndpoints = [
     id: 'refreshSession',
     method: 'GET',
     path: '/auth/basic/refresh',
+    changes: true,
     tag,
     summary: 'Exchange an access token for a new one',
     access: { kind: 'credential', action: 'session.refresh' },

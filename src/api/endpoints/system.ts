@@ -8,6 +8,7 @@ export const systemEndpoints = [
     id: 'createBackup',
     method: 'POST',
     path: '/system/backup',
+    changes: false,
     tag: 'System',
     summary: 'Make a backup of the whole appliance, sealed, while it serves',
     access: { kind: 'flag', action: 'system.backup' },

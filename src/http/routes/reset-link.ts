@@ -14,6 +14,8 @@ export function resetLinkRoute(deps: AppDeps): LocalRoute {
 
 async function makeLink(deps: AppDeps, { body, tenant: named }: LocalInput): Promise<ResetLink> {
   if (deps.sealed?.()) throw sealedError;
+  const refusal = deps.refuseWrites?.();
+  if (refusal) throw refusal;
   const { username, tenant: wanted = named, email } = body;
   if (typeof username !== 'string' || username === '') throw invalidField('username', 'is required');
   if (wanted !== undefined && typeof wanted !== 'string') throw invalidField('tenant', 'expected a string');
