@@ -11,7 +11,7 @@ import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
 import { backupBeforeMigration } from './backup/before-migration.ts';
-import { type Copies, type CopiesStatus, type CopySettings, openCopies } from './backup/service.ts';
+import { type Copies, type CopySettings, openCopies } from './backup/service.ts';
 import { consoleFiles } from './console-files.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterRoutes } from './custody/master-admin.ts';
@@ -61,8 +61,8 @@ export interface Appliance {
   /** A request from the administrator at this machine. */
   fetchLocal(request: Request): Promise<Response>;
   status(): Promise<ApplianceStatus>;
-  /** What `/readyz`, metrics and doctor tell of backups and shipping. */
-  copies(): CopiesStatus;
+  /** Backups and shipping, and what `/readyz`, metrics and doctor tell of them. */
+  readonly copies: Pick<Copies, 'status' | 'backUpNow'>;
   /** Who holds the master key. */
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
@@ -216,7 +216,7 @@ function assemble(
     app,
     fetchLocal: async (request) => app.fetch(request, { local: true }),
     status,
-    copies: () => copies.status(),
+    copies,
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
     close: closeAll,

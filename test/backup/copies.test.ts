@@ -1,0 +1,297 @@
+// A whole appliance and its copies: over HTTP, on schedule, shipped, restored, and what is told of them.
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { KmsError } from '../../src/errors.ts';
+import { type Appliance, type OpenOptions, openAppliance } from '../../src/server/appliance.ts';
+import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
+import { checkSchedule } from '../../src/server/backup/schedule.ts';
+import { verifyBackup } from '../../src/server/backup/verify.ts';
+import { type Initialised, initAppliance } from '../../src/server/init.ts';
+import type { Notice } from '../../src/server/notices.ts';
+import { systemWorld } from '../../src/server/world.ts';
+
+const base = await mkdtemp(join(tmpdir(), 'kms-copies-'));
+after(() => rm(base, { recursive: true, force: true }));
+
+const isCode = (code: string) => (error: unknown) => error instanceof KmsError && error.code === code;
+
+interface Place {
+  readonly dir: string;
+  readonly data: string;
+  readonly made: Initialised;
+  readonly notices: Notice[];
+  readonly keyFile: string;
+  open(more?: Partial<OpenOptions>): Promise<Appliance>;
+}
+
+let count = 0;
+async function place(): Promise<Place> {
+  const dir = join(base, `p${++count}`);
+  const data = join(dir, 'data');
+  const made = await initAppliance({ data });
+  const notices: Notice[] = [];
+  const open = (more: Partial<OpenOptions> = {}) =>
+    openAppliance({
+      data,
+      baseUrl: () => 'https://kms.example.org',
+      onNotice: (notice) => notices.push(notice),
+      ...more,
+    });
+  return { dir, data, made, notices, keyFile: `${data}.master.key`, open };
+}
+
+async function call(
+  appliance: Appliance,
+  made: Initialised,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Response> {
+  return appliance.app.fetch(
+    new Request(`http://kms.example.org${path}`, {
+      method,
+      headers: { authorization: `Bearer ${made.apiKey.key}`, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    }),
+    {},
+  );
+}
+
+const makeRing = (appliance: Appliance, made: Initialised, name: string) =>
+  call(appliance, made, 'POST', '/ks/keyrings', { name });
+
+async function rings(appliance: Appliance, made: Initialised): Promise<string[]> {
+  const { data } = await (await call(appliance, made, 'GET', '/ks/keyrings')).json();
+  return data.map(({ name }: { name: string }) => name);
+}
+
+const keys = (data: string, keyFile?: string) => ({ data, keys: { keyFile, env: () => undefined } });
+
+async function readyz(appliance: Appliance) {
+  return (await appliance.app.fetch(new Request('http://kms.example.org/readyz'), {})).json();
+}
+
+test('POST /system/backup: recorded, streamed, and it restores', async () => {
+  const { dir, data, made, keyFile, open } = await place();
+  const appliance = await open();
+  await makeRing(appliance, made, 'payroll');
+  const answer = await call(appliance, made, 'POST', '/system/backup');
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('content-type'), 'application/octet-stream');
+  const file = join(dir, 'b');
+  await writeFile(file, new Uint8Array(await answer.arrayBuffer()));
+  await makeRing(appliance, made, 'later');
+  const verified = await verifyBackup(file, keys(data));
+  assert.equal(verified.proof?.stores, 2);
+  await rename(keyFile, `${keyFile}.away`);
+  const noKey = await verifyBackup(file, keys(join(dir, 'elsewhere')));
+  await rename(`${keyFile}.away`, keyFile);
+  assert.equal(noKey.proof, undefined);
+  const found = await (
+    await call(appliance, made, 'POST', '/auth/search/activity', { action: 'system.backup' })
+  ).json();
+  assert.deepEqual(
+    found.data.map(({ status }: { status: number }) => status),
+    [200],
+  );
+  await appliance.close();
+
+  const other = await place();
+  await assert.rejects(verifyBackup(file, keys(data, other.keyFile)), /needs [0-9a-f]{16}, got [0-9a-f]{16}/);
+  const into = join(dir, 'new');
+  await assert.rejects(restoreAppliance({ from: file, ...keys(into, other.keyFile) }), /needs [0-9a-f]{16}, got/);
+  await assert.rejects(readdir(into), { code: 'ENOENT' }, 'refused before anything is made');
+  await assert.rejects(restoreAppliance({ from: file, ...keys(data) }), /is not empty; nothing was changed/);
+  const restored = await restoreAppliance({ from: file, ...keys(into, keyFile) });
+  assert.equal(restored.keyFile, `${into}.master.key`);
+  assert.equal(await readFile(restored.keyFile ?? '', 'utf8'), await readFile(keyFile, 'utf8'));
+  assert.ok(restored.epoch.number > 1_700_000_000);
+
+  const back = await openAppliance({ data: into });
+  assert.deepEqual(await rings(back, made), ['payroll']);
+  const seen = await (await call(back, made, 'POST', '/auth/search/activity', { action: 'system.restore' })).json();
+  assert.deepEqual(seen.data[0].props, {
+    from: 'backup',
+    madeAt: verified.manifest.createdAt,
+    epoch: restored.epoch.number,
+  });
+  assert.equal((await readyz(back)).epoch, restored.epoch.number);
+  await back.close();
+  await setTimeout(1100);
+  const again = await restoreAppliance({ from: file, ...keys(join(dir, 'again'), keyFile) });
+  assert.ok(again.epoch.number > restored.epoch.number, 'a later restore of the same backup is a later epoch');
+});
+
+test('without the flag there is no backup', async () => {
+  const { made, open } = await place();
+  const appliance = await open();
+  const key = await (
+    await call(appliance, made, 'POST', '/auth/apikey', { accountId: made.accountId, flags: { 'keyring.*': true } })
+  ).json();
+  const weak = { ...made, apiKey: key };
+  const answer = await call(appliance, weak, 'POST', '/system/backup');
+  assert.equal(answer.status, 403);
+  assert.match((await answer.json()).message, /system\.backup/);
+  await appliance.close();
+});
+
+test('an answer to a known caller says how far the appliance is', async () => {
+  const { made, open } = await place();
+  const appliance = await open();
+  const state = async (): Promise<[string, number, number]> => {
+    const answer = await makeRing(appliance, made, `r${Math.random()}`);
+    const [id = '', , epoch, sequence] = (answer.headers.get('kms-state') ?? '').split('.');
+    return [id, Number(epoch), Number(sequence)];
+  };
+  const [id, epoch, first] = await state();
+  assert.match(id, /^[0-9a-f]{32}$/);
+  assert.equal(epoch, 1);
+  const [, , second] = await state();
+  assert.equal(second, first + 1);
+  const stranger = await call(appliance, { ...made, apiKey: { ...made.apiKey, key: 'x' } }, 'GET', '/ks/keyrings');
+  assert.equal(stranger.headers.get('kms-state'), null);
+  const ready = await readyz(appliance);
+  assert.deepEqual([ready.appliance, ready.epoch, ready.lastVerifiedBackup], [id, 1, null]);
+  await appliance.close();
+});
+
+test('a scheduled backup counts once it was restored; the newest few are kept', async () => {
+  const { dir, data, made, notices, open } = await place();
+  const to = join(dir, 'backups');
+  let ahead = 0;
+  const world = { ...systemWorld(), now: () => Date.now() + ahead };
+  const appliance = await open({ copies: { scheduled: { to, schedule: '0 3 * * *', keep: 2 } }, world });
+  await makeRing(appliance, made, 'payroll');
+  const names: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    ahead = i * 1000;
+    const backup = await appliance.copies.backUpNow();
+    names.push(backup?.file ?? '');
+    assert.equal(backup?.stores, 2);
+  }
+  assert.deepEqual((await readdir(to)).map((name) => join(to, name)).sort(), names.slice(-2));
+  ahead += 60_000;
+  const { lastVerifiedBackup } = await readyz(appliance);
+  assert.ok(
+    lastVerifiedBackup.ageSeconds >= 60 && lastVerifiedBackup.ageSeconds < 120,
+    JSON.stringify(lastVerifiedBackup),
+  );
+  assert.equal(appliance.copies.status().lastVerified?.file, names.at(-1));
+  await appliance.close();
+  assert.ok((await verifyBackup(names.at(-1) ?? '', keys(data))).proof);
+  assert.ok(!notices.some(({ level }) => level === 'error'));
+
+  const later = await open();
+  assert.equal(later.copies.status().lastVerified?.file, names.at(-1), 'it is remembered');
+  await later.close();
+});
+
+test('a scheduled backup that does not restore is no backup', async () => {
+  const { dir, data, open } = await place();
+  const to = join(dir, 'backups');
+  const appliance = await open({ copies: { scheduled: { to, schedule: '0 3 * * *', keep: 2 } } });
+  const store = join(data, 'system');
+  const snapshot = (await readdir(store)).find((name) => name.startsWith('snapshot')) ?? '';
+  const bytes = await readFile(join(store, snapshot));
+  bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;
+  await writeFile(join(store, snapshot), bytes);
+  await assert.rejects(appliance.copies.backUpNow(), /does not verify/);
+  assert.ok((await readdir(to)).every((name) => name.endsWith('.unverified')));
+  assert.equal(appliance.copies.status().lastVerified, undefined);
+  await appliance.close();
+});
+
+test('schedules', () => {
+  for (const good of ['0 3 * * *', '*/5 * * * *', '@daily', '30 4 * * MON']) checkSchedule(good);
+  for (const bad of ['', 'x', '61 * * * *', '0 0 31 2 *', '* * *'])
+    assert.throws(() => checkSchedule(bad), isCode('usage'), bad);
+});
+
+test('a drill restores and leaves nothing behind', async () => {
+  const { dir, data, made, open } = await place();
+  const appliance = await open();
+  await makeRing(appliance, made, 'payroll');
+  const before = await readdir(data);
+  const answer = await appliance.fetchLocal(
+    new Request('http://kms.local/local/drill', {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    }),
+  );
+  const tried = await answer.json();
+  assert.deepEqual([answer.status, tried.stores], [200, 2]);
+  assert.deepEqual((await readdir(data)).sort(), before.sort());
+  assert.deepEqual((await readdir(dir)).sort(), ['data', 'data.master.key']);
+  await appliance.close();
+});
+
+test('the data directory is deleted under the appliance, and it is back from where it was shipped', async () => {
+  const { dir, data, made, keyFile, open } = await place();
+  const to = join(dir, 'shipped');
+  const shipping = { to, every: 50, window: 60_000 };
+  const appliance = await open({ copies: { shipping } });
+  await makeRing(appliance, made, 'one');
+  await setTimeout(200);
+  const between = Date.now();
+  await setTimeout(20);
+  await makeRing(appliance, made, 'two');
+  await setTimeout(400);
+  assert.equal((await readyz(appliance)).shipping.ok, true);
+  await rm(data, { recursive: true });
+  let refused = 0;
+  for (let i = 0; i < 100 && refused === 0; i++) {
+    if ((await makeRing(appliance, made, `lost${i}`)).status >= 500) refused++;
+    await setTimeout(20);
+  }
+  assert.equal(refused, 1, 'what cannot last is not acknowledged for long');
+  await appliance.close();
+
+  const restored = await restoreAppliance({ from: to, ...keys(data) });
+  assert.equal(restored.keyFile, keyFile);
+  const back = await open({ copies: { shipping } });
+  assert.deepEqual((await rings(back, made)).slice(0, 2), ['one', 'two']);
+  await makeRing(back, made, 'three');
+  await back.close();
+  assert.equal((await readdir(to)).length, 2, 'the new epoch is shipped beside the old one');
+
+  const early = await restoreAppliance({ from: to, to: between, ...keys(join(dir, 'early'), keyFile) });
+  const earlier = await openAppliance({ data: early.data });
+  assert.deepEqual(await rings(earlier, made), ['one']);
+  await earlier.close();
+  const latest = await restoreAppliance({ from: to, ...keys(join(dir, 'latest'), keyFile) });
+  const last = await openAppliance({ data: latest.data });
+  assert.ok((await rings(last, made)).includes('three'));
+  await last.close();
+  await assert.rejects(
+    restoreAppliance({ from: to, to: 5, ...keys(join(dir, 'never'), keyFile) }),
+    /holds no state of that time: the earliest is 20/,
+  );
+});
+
+test('a data directory that was set back does not overwrite what it shipped', async () => {
+  const { dir, data, made, notices, open } = await place();
+  const shipping = { to: join(dir, 'shipped'), every: 50_000, window: 60_000 };
+  const first = await open({ copies: { shipping } });
+  await makeRing(first, made, 'one');
+  await first.close();
+  await cp(data, join(dir, 'old'), { recursive: true });
+  const second = await open({ copies: { shipping } });
+  await makeRing(second, made, 'two');
+  await second.close();
+  await rm(data, { recursive: true });
+  await cp(join(dir, 'old'), data, { recursive: true });
+  const third = await open({ copies: { shipping } });
+  assert.match(third.copies.status().shipping?.trouble ?? '', /older than what was shipped/);
+  await makeRing(third, made, 'other');
+  await third.close();
+  assert.ok(notices.some(({ level, message }) => level === 'error' && /older than what was shipped/.test(message)));
+  const restored = await restoreAppliance({ from: shipping.to, ...keys(join(dir, 'new'), `${data}.master.key`) });
+  const back = await openAppliance({ data: restored.data });
+  assert.deepEqual(await rings(back, made), ['one', 'two']);
+  await back.close();
+});
