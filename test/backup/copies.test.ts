@@ -168,7 +168,7 @@ test('a scheduled backup counts once it was restored; the newest few are kept', 
   await makeRing(appliance, made, 'payroll');
   const names: string[] = [];
   for (let i = 0; i < 4; i++) {
-    ahead = i * 1000;
+    ahead = i * 5000;
     const backup = await appliance.copies.backUpNow();
     names.push(backup?.file ?? '');
     assert.equal(backup?.stores, 2);

@@ -57,6 +57,11 @@ export class BackupKeeper {
     return this.#last;
   }
 
+  /** Epoch milliseconds. */
+  now(): number {
+    return this.#deps.world.now();
+  }
+
   /** The whole appliance as a backup. Nothing is held before the first piece is asked for. */
   async *stream(): AsyncGenerator<Uint8Array> {
     const { files, seal, world } = this.#deps;

@@ -81,7 +81,7 @@ export class BackupSchedule {
     try {
       await makeDirs(dir);
       await this.#removeUntried(dir);
-      const time = new Date().toISOString().replace(/[-:]|\.[0-9]+/g, '');
+      const time = new Date(this.#keeper.now()).toISOString().replace(/[-:]|\.[0-9]+/g, '');
       const name = `${this.#prefix}${time}.kms-backup`;
       const file = join(dir, name);
       await this.#keeper.record({ operation: 'scheduled' });
