@@ -7,17 +7,20 @@ const most = 10_000;
 export class Memory {
   readonly #tables = new Map<string, Map<string, object>>();
 
-  async remember<T extends object>(
+  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+    const known = this.#tables.get(table)?.get(key);
+    // Cast: a table file asks for one type under one kind of key.
+    return known ? Promise.resolve(known as T) : this.#learn(table, key, load);
+  }
+
+  async #learn<T extends object>(
     table: string,
     key: string,
     load: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    let entries = this.#tables.get(table);
-    const known = entries?.get(key);
-    // Cast: a table file asks for one type under one kind of key.
-    if (known) return known as T;
     const found = await load();
     if (!found) return undefined;
+    let entries = this.#tables.get(table);
     if (!entries) {
       entries = new Map();
       this.#tables.set(table, entries);
