@@ -9,6 +9,7 @@ import { KmsError } from '../errors.ts';
 import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
 import { say } from './io.ts';
+import { keySources } from './passphrase.ts';
 import { watchRollbacks } from './seen-states.ts';
 import { answers, unixFetch } from './unix-fetch.ts';
 import { visible } from './visible.ts';
@@ -75,6 +76,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
   const appliance = await openAppliance({
     data,
     keyFile: cli.path('--key-file'),
+    sources: keySources(cli),
     onNotice: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },

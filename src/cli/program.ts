@@ -2,6 +2,8 @@
 // it is used.
 import { version } from '../version.ts';
 import { accounts, activity, apiKeys } from './grammar/access.ts';
+import { backups } from './grammar/backup.ts';
+import { custody } from './grammar/custody.ts';
 import { files } from './grammar/files.ts';
 import { life } from './grammar/life.ts';
 import { assets, asym, keyrings } from './grammar/rings.ts';
@@ -18,7 +20,8 @@ export function program(session: Session): GrammarCommand {
     .option('--tenant <NAME>', 'the tenant (default: the only one)')
     .option('--server <URL>', 'use the appliance at this address instead of the one on this machine')
     .option('--api-key-file <FILE>', 'the API key for --server; or put the key itself into KMS_API_KEY')
-    .option('--key-file <FILE>', 'the file with the master key')
+    .option('--key-file <FILE>', 'the file with the master key, or with a recovery kit')
+    .option('--passphrase-file <FILE>', 'the passphrase of the master key; or put it into KMS_PASSPHRASE')
     .option('--json', 'print one JSON document instead of tables and sentences')
     .addHelpText(
       'after',
@@ -33,6 +36,7 @@ Examples:
   $ kms decrypt -o report.pdf report.pdf.kms`,
     );
   life(kms);
+  custody(kms);
   keyrings(kms);
   asym(kms);
   assets(kms);
@@ -42,5 +46,6 @@ Examples:
   apiKeys(kms);
   activity(kms);
   files(kms);
+  backups(kms);
   return kms;
 }

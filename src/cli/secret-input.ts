@@ -11,15 +11,28 @@ const most = 16_384;
 export async function readSecret(cli: Cli, what: string): Promise<string> {
   const { stdin, stderr } = cli.io;
   if (stdin.isTTY && stderr.isTTY) return ask(cli, what);
+  return (await readAll(cli, what)).split('\n', 1)[0]?.trim() ?? '';
+}
+
+/** The lines of stdin that say something, each a secret. `what` names them. */
+export async function readLines(cli: Cli, what: string): Promise<readonly string[]> {
+  const text = await readAll(cli, what);
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+async function readAll(cli: Cli, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of stdin) {
+  for await (const chunk of cli.io.stdin) {
     const bytes = Buffer.from(chunk);
     chunks.push(bytes);
     length += bytes.length;
     if (length > most) throw new KmsError('usage', `expected the ${what} on stdin, got more than ${most} bytes`);
   }
-  return Buffer.concat(chunks).toString('utf8').split('\n', 1)[0]?.trim() ?? '';
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function ask(cli: Cli, what: string): Promise<string> {

@@ -27,7 +27,7 @@ export function logged(deps: AppDeps, ids: RequestIds, route: string, serve: (c:
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     const requestId = ids.next();
     const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
-    if (status < 500) {
+    if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');
       return respond(outcome);

@@ -82,7 +82,8 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
   if (error.retryAfter !== undefined) {
     return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
   }
-  return status >= 500 ? { status, body, cause: error } : { status, body };
+  // Being sealed is a state, not a failure.
+  return status >= 500 && error.code !== 'sealed' ? { status, body, cause: error } : { status, body };
 }
 
 /** The outcome when the transaction itself failed: nothing of the request is durable. */

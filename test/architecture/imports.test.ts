@@ -35,6 +35,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   zod: ['api', 'http'],
   pino: ['server'],
   nodemailer: ['server'],
+  uqr: ['cli'],
   croner: ['server'],
 };
 

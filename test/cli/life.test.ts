@@ -64,7 +64,7 @@ test('init in words shows the key once, and where things are', async () => {
 });
 
 for (const [line, code, stderr] of [
-  ['init --custodian telepathy', 2, /^kms: --custodian: expected keyfile, got "telepathy"; .*\n$/],
+  ['init --custodian telepathy', 2, /^kms: --custodian: expected keyfile, .*, got "telepathy"; .*\n$/],
   ['init --server https://kms.example', 2, /^kms: --server: .*\n$/],
   ['init --data /dev/null/kms', 1, /^kms: .*\n$/],
   ['serve --listen nonsense', 2, /^kms: .*HOST:PORT.*\n$/],

@@ -1,23 +1,55 @@
 // `kms init`: makes an appliance and shows its first API key, which is shown nowhere else.
 import { KmsError } from '../../errors.ts';
+import { askLine } from '../ask.ts';
 import { type Cli, given } from '../cli.ts';
 import { dataDirectory } from '../connect.ts';
+import { custodianRequest } from '../custodian-options.ts';
 import { printFirstKey } from '../first-key.ts';
 import { say } from '../io.ts';
+import { codeOf, kitFiles, showKit } from '../kit-output.ts';
 
 export async function run(cli: Cli): Promise<void> {
   if (cli.text('--server') !== undefined && cli.isTyped('--server')) {
     throw new KmsError('usage', '--server: an appliance is made where it is to run', { hint: cli.seeHelp });
   }
-  const custodian = cli.text('--custodian') ?? 'keyfile';
-  if (custodian !== 'keyfile') {
-    throw new KmsError('usage', `--custodian: expected keyfile, got "${custodian}"`, {
-      hint: 'this version keeps the master key in a key file',
-    });
+  const data = dataDirectory(cli);
+  const keyFile = cli.path('--key-file');
+  const kind = cli.text('--custodian') ?? impliedKind(cli);
+  const file = keyFile ?? `${data}.master.key`;
+  const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { data, file });
+  const { initAppliance, refuseUnlessNew } = await import('../../server/init.ts');
+  await refuseUnlessNew(data);
+  const kitFile = cli.path('--recovery-kit');
+  const recoveryKit = kitFile !== undefined || (await wantsKit(cli));
+  const files = await kitFiles(kitFile, undefined);
+  try {
+    const hosts = cli.list('--host');
+    const made = await initAppliance(given({ data, keyFile, hosts, custodian, recoveryKit }));
+    await printFirstKey(cli, made);
+    if (made.recoveryKit === undefined) return await sayNext(cli);
+    await files.commit(made.recoveryKit, codeOf(made.recoveryKit));
+    if (kitFile === undefined) await showKit(cli, made.recoveryKit);
+    else await say(cli.io, `the recovery kit is in ${kitFile}: print it, keep it in a safe, remove the file`);
+    await sayNext(cli);
+  } catch (error) {
+    await files.discard();
+    throw error;
   }
-  const { initAppliance } = await import('../../server/init.ts');
-  const hosts = cli.list('--host');
-  const made = await initAppliance(given({ data: dataDirectory(cli), keyFile: cli.path('--key-file'), hosts }));
-  await printFirstKey(cli, made);
+}
+
+/** Without --custodian the appliance decides; options of one imply it. */
+function impliedKind(cli: Cli): string | undefined {
+  if (cli.isTyped('--shares') || cli.isTyped('--threshold')) return 'shares';
+  return cli.isTyped('--exec') || cli.isTyped('--exec-arg') ? 'exec' : undefined;
+}
+
+async function wantsKit(cli: Cli): Promise<boolean> {
+  const { stdin, stdout, stderr, signal } = cli.io;
+  if (cli.json || !stdin.isTTY || !stdout.isTTY || !stderr.isTTY) return false;
+  const question = 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N] ';
+  return /^y(es)?$/i.test(await askLine({ input: stdin, output: stderr, terminal: false }, question, signal));
+}
+
+async function sayNext(cli: Cli): Promise<void> {
   if (!cli.json) await say(cli.io, 'next: `kms serve`, then `kms keyring create NAME`');
 }

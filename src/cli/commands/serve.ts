@@ -1,9 +1,12 @@
 // `kms serve`: serves until it is asked to end, then finishes what is under way.
 import { type Cli, given } from '../cli.ts';
 import { dataDirectory } from '../connect.ts';
+import { copySettings } from '../copy-options.ts';
 import { printFirstKey } from '../first-key.ts';
 import { say } from '../io.ts';
+import { serverKeySources } from '../passphrase.ts';
 import { peopleSettings } from '../people-options.ts';
+import { visible } from '../visible.ts';
 
 export async function run(cli: Cli): Promise<void> {
   const { signal } = cli.io;
@@ -20,11 +23,13 @@ export async function run(cli: Cli): Promise<void> {
     bodyLimit: cli.integer('--body-limit'),
     logLevel: cli.text('--log-level'),
     people: await peopleSettings(cli),
+    copies: await copySettings(cli),
   });
   const { serve } = await import('../../server/serve.ts');
   let isNew = false;
   const serving = await serve({
     ...options,
+    sources: serverKeySources(cli),
     onInitialised: async (made) => {
       isNew = true;
       await printFirstKey(cli, made);
@@ -32,6 +37,7 @@ export async function run(cli: Cli): Promise<void> {
   });
   try {
     await say(cli.io, `listening on ${serving.url}`);
+    if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
     if (isNew)
       await say(
         cli.io,

@@ -1,5 +1,6 @@
 // `kms status`: how the appliance is. Over the network only what its health check tells; on its own machine everything.
 
+import type { SealStatus } from '../../api/seal.ts';
 import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
 import { KmsError } from '../../errors.ts';
 import type { ApplianceStatus } from '../../server/status.ts';
@@ -8,6 +9,7 @@ import { type Connection, openConnection } from '../connect.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printTable, printThing } from '../output.ts';
+import { printSealStatus, sealStatus } from '../seal-connection.ts';
 import { byteCount } from '../transfer.ts';
 import { visible } from '../visible.ts';
 
@@ -15,6 +17,11 @@ export async function run(cli: Cli): Promise<number> {
   try {
     const connection = await openConnection(cli);
     try {
+      const sealed = connection.way === 'in-process' ? undefined : await sealOf(cli, connection);
+      if (sealed?.sealed) {
+        await printSealStatus(cli, sealed);
+        return exitCodes.sealed;
+      }
       if (connection.way === 'network') await showHealth(cli, connection);
       else await showAll(cli, await read<ApplianceStatus>(connection, '/local/status'), connection);
       return exitCodes.done;
@@ -26,6 +33,16 @@ export async function run(cli: Cli): Promise<number> {
     await printThing(cli, { sealed: true, message: error.message }, [['sealed', 'yes']]);
     await say(cli.io, visible(error.hint === undefined ? error.message : `${error.message}; ${error.hint}`));
     return exitCodes.sealed;
+  }
+}
+
+/** Undefined where the server knows nothing of it. */
+async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | undefined> {
+  try {
+    return await sealStatus(cli, connection);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
   }
 }
 
@@ -48,6 +65,7 @@ async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): 
       'master key',
       `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
     ],
+    ...copyLines(status.copies),
   ]);
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name },
@@ -66,6 +84,22 @@ async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): 
     },
     { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
   ]);
+}
+
+function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: ApplianceStatus['copies']): Pair[] {
+  const restored = epoch.restoredAt === undefined ? '' : `, restored at ${epoch.restoredAt}`;
+  const shipped = shipping?.trouble ?? (shippingAge === undefined ? 'nothing yet' : `${ageOf(shippingAge)} old`);
+  return [
+    ['epoch', `${epoch.number}${restored}`],
+    ['last verified backup', lastVerified ? `${ageOf(backupAge ?? 0)} old, ${lastVerified.file ?? ''}` : 'none'],
+    ['shipped', shipping && `${shipping.to}: ${shipped}`],
+  ];
+}
+
+function ageOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
 }
 
 /** The body of a GET that is no part of the API. Its shape is the server's, which comes in the same executable or is only shown. */

@@ -1,17 +1,28 @@
 // The part of the grammar about the appliance's own life.
 import { type GrammarCommand, repeated } from '../grammar-command.ts';
+import { copyOptions } from './backup.ts';
+import { custodianOptions } from './custody.ts';
 
 export function life(kms: GrammarCommand): void {
-  kms
-    .leaf(
+  custodianOptions(
+    kms.leaf(
       'init',
       'make a data directory, a master key and the first API key',
-      ['kms init', 'kms init --data /var/lib/kms --host kms.example'],
+      [
+        'kms init',
+        'kms init --data /var/lib/kms --host kms.example',
+        'kms init --custodian shares --shares 5 --threshold 3',
+      ],
       () => import('../commands/init.ts'),
+    ),
+  )
+    .option(
+      '--custodian <KIND>',
+      'who keeps the master key: keyfile (default), passphrase, shares, exec, env or credential',
     )
-    .option('--custodian <KIND>', 'who keeps the master key: keyfile (default)')
+    .option('--recovery-kit <FILE>', 'make a recovery kit too and write it here')
     .option('--host <NAME>', 'answer requests for this host only', repeated);
-  kms
+  const serve = kms
     .leaf(
       'serve',
       'serve; an empty or missing data directory is initialised first',
@@ -37,6 +48,7 @@ export function life(kms: GrammarCommand): void {
       'the authorities that the mail server is trusted by, PEM (default: those of the system)',
     )
     .option('--log-level <LEVEL>', 'debug, info (default), warn, error or silent');
+  copyOptions(serve);
   kms.leaf(
     'status',
     'sealed or not, version, tenants, sizes; exit code 4 when sealed',
