@@ -33,6 +33,9 @@ export interface VerifiedBackup extends Proof {
 /** Names of what a drill makes in the data directory, and what a crash leaves of one. */
 export const drillPrefix = 'drill-';
 
+/** For how long a reader may take nothing, in milliseconds. */
+const stalled = 10 * 60 * 1000;
+
 export class BackupKeeper {
   readonly #deps: KeeperDeps;
   #last: VerifiedBackup | undefined;
@@ -66,9 +69,16 @@ export class BackupKeeper {
   async *stream(): AsyncGenerator<Uint8Array> {
     const { files, seal, world } = this.#deps;
     const { stores, release } = await collect(this.#deps);
+    // Old files go on piling up while they are held, so whoever stops reading loses them.
+    const patience = setTimeout(release, stalled).unref();
     try {
-      yield* writeBackup({ files, seal: () => seal.current, stores, at: world.now(), random: world.random });
+      const input = { files, seal: () => seal.current, stores, at: world.now(), random: world.random };
+      for await (const piece of writeBackup(input)) {
+        yield piece;
+        patience.refresh();
+      }
     } finally {
+      clearTimeout(patience);
       release();
     }
   }

@@ -1,0 +1,109 @@
+// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says so.
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openAppliance } from '../../src/server/appliance.ts';
+import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
+import { verifyBackup } from '../../src/server/backup/verify.ts';
+import { initAppliance } from '../../src/server/init.ts';
+import { openSealFile } from '../../src/server/seal-file.ts';
+import { createStore, systemDir } from '../../src/server/stores.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { type Migration, systemMigrations } from '../../src/store/migrations.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import { systemTables } from '../../src/store/tables/system-tables.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));
+after(() => rm(base, { recursive: true, force: true }));
+
+/** An appliance whose own store was made with these migrations. */
+async function madeWith(name: string, migrations: readonly Migration[]): Promise<string> {
+  const data = join(base, name);
+  await initAppliance({ data });
+  const { seal } = await openSealFile(data, {});
+  const files = nodeFiles(data);
+  const keys = seal.keysFor(systemDir);
+  const open = (list: readonly Migration[]) =>
+    openEmbedded({ files, dir: systemDir, keys, wasm: sqlWasm, migrations: list, tables: systemTables });
+  const first = await open(systemMigrations);
+  const records = await first.peek(({ tenants }) => tenants.all());
+  await first.close();
+  await files.removeDir(systemDir);
+  await createStore({ root: data, files, wasm: sqlWasm }, systemDir, keys, Date.now());
+  const again = await open(migrations);
+  await again.transaction(async ({ tenants }) => {
+    for (const record of records) await tenants.insert(record);
+  });
+  await again.close();
+  return data;
+}
+
+const backupsIn = async (data: string): Promise<string[]> =>
+  (await readdir(data)).filter((name) => name.startsWith('before-migration-'));
+
+test('the first start of a newer program makes a backup first, and no later start does', async () => {
+  const data = await madeWith('older', systemMigrations.slice(0, 1));
+  assert.deepEqual(await backupsIn(data), []);
+  for (let start = 0; start < 2; start++) {
+    const appliance = await openAppliance({ data });
+    await appliance.close();
+    assert.equal((await backupsIn(data)).length, 1);
+  }
+  const [name = ''] = await backupsIn(data);
+  const keys = { keys: { env: () => undefined } };
+  const verified = await verifyBackup(join(data, name), { data, ...keys });
+  assert.equal(verified.proof?.stores, 2);
+  const keyFile = `${data}.master.key`;
+  const into = join(base, 'back');
+  const restored = await restoreAppliance({
+    from: join(data, name),
+    data: into,
+    keys: { keyFile, env: () => undefined },
+  });
+  assert.equal(restored.madeAt, verified.manifest.createdAt);
+  const appliance = await openAppliance({ data: into });
+  assert.equal((await appliance.status()).tenants.length, 1);
+  await appliance.close();
+});
+
+test('without room for the backup nothing is changed', async () => {
+  const data = await madeWith('full', systemMigrations.slice(0, 1));
+  const before = await readdir(join(data, systemDir));
+  // A directory where the file's draft would be.
+  const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
+  const world = { now: () => clock, random: (length: number) => new Uint8Array(length), newId: () => 'x' };
+  await nodeFiles(data).makeDir('before-migration-20260102T030405Z.kms-backup.tmp');
+  await assert.rejects(
+    openAppliance({ data, world }),
+    /the backup before the migration could not be made; nothing was changed/,
+  );
+  assert.deepEqual(await readdir(join(data, systemDir)), before);
+});
+
+test('a newer schema, snapshot, log and seal are refused', async () => {
+  const newer = await madeWith('newer', [
+    ...systemMigrations,
+    { name: 'later', statements: ['CREATE TABLE later (x)'] },
+  ]);
+  await assert.rejects(openAppliance({ data: newer }), /schema version 3, this program knows versions up to 2/);
+  for (const [kind, place] of [
+    ['snapshot', 9],
+    ['log', 9],
+  ] as const) {
+    const data = join(base, kind);
+    await initAppliance({ data });
+    const file = (await readdir(join(data, systemDir))).find((name) => name.startsWith(kind)) ?? '';
+    const bytes = await readFile(join(data, systemDir, file));
+    bytes[place] = 2;
+    await writeFile(join(data, systemDir, file), bytes);
+    await assert.rejects(openAppliance({ data }), /format version 2, this program reads 1: .*written by a newer one/);
+  }
+  const data = join(base, 'seal');
+  await initAppliance({ data });
+  const seal = await readFile(join(data, 'kms.seal'), 'utf8');
+  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 1', '"version": 9'));
+  await assert.rejects(openAppliance({ data }), /expected seal version 1, found 9/);
+});

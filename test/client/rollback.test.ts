@@ -1,0 +1,81 @@
+// What a client remembers of an appliance, and when it says that one was set back.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseState, rollbackWatch, type SeenState, type StateMemory } from '../../src/client/rollback.ts';
+
+const appliance = '0123456789abcdef0123456789abcdef';
+const tenant = 'tenant_01m7y2xq8mywjby9aqs86mgmwf';
+
+function answer(epoch: number, sequence: number): Response {
+  return new Response('{}', { headers: { 'Kms-State': `${appliance}.${tenant}.${epoch}.${sequence}` } });
+}
+
+function memory(kept?: SeenState): StateMemory & { kept: SeenState | undefined } {
+  const place = {
+    kept,
+    load: async () => place.kept,
+    save: async (state: SeenState) => {
+      place.kept = state;
+    },
+  };
+  return place;
+}
+
+const state = (epoch: number, sequence: number): SeenState => ({ appliance, tenant, epoch, sequence });
+
+async function run(place: StateMemory, ...answers: Response[]): Promise<string[]> {
+  const told: string[] = [];
+  const watch = rollbackWatch(place, {
+    onOlder: (seen, before) =>
+      void told.push(`older ${seen.epoch}.${seen.sequence} < ${before.epoch}.${before.sequence}`),
+    onNewEpoch: (seen) => void told.push(`epoch ${seen.epoch}`),
+  });
+  for (const each of answers) await watch.see(each);
+  await watch.save();
+  return told;
+}
+
+test('the value of the header', () => {
+  assert.deepEqual(parseState(`${appliance}.${tenant}.1.2`), state(1, 2));
+  for (const wrong of [
+    null,
+    '',
+    'x',
+    `${appliance}.${tenant}.1`,
+    `${appliance}.${tenant}.1.2.3`,
+    `${appliance}.${tenant}.-1.2`,
+  ]) {
+    assert.equal(parseState(wrong), undefined);
+  }
+});
+
+test('the highest is remembered', async () => {
+  const place = memory();
+  assert.deepEqual(await run(place, answer(1, 5), answer(1, 9), answer(1, 7)), []);
+  assert.deepEqual(place.kept, state(1, 9));
+  assert.deepEqual(await run(place, answer(1, 9), answer(1, 10)), []);
+  assert.deepEqual(place.kept, state(1, 10));
+});
+
+test('one that was set back is told once a run, and what is remembered stays', async () => {
+  const place = memory(state(1, 10));
+  for (let i = 0; i < 2; i++) assert.deepEqual(await run(place, answer(1, 4), answer(1, 5)), ['older 1.4 < 1.10']);
+  assert.deepEqual(place.kept, state(1, 10));
+});
+
+test('a later epoch silences it, an earlier one does not', async () => {
+  const place = memory(state(5, 10));
+  assert.deepEqual(await run(place, answer(9, 1), answer(9, 2)), ['epoch 9']);
+  assert.deepEqual(place.kept, state(9, 2));
+  assert.deepEqual(await run(place, answer(5, 100)), ['older 5.100 < 9.2']);
+});
+
+test('answers that overtake each other, without the header, or with a memory that fails', async () => {
+  const place = memory(state(1, 10));
+  assert.deepEqual(await run(place, answer(1, 12), answer(1, 11), new Response('{}')), []);
+  const failing: StateMemory = {
+    load: () => Promise.reject(new Error('no')),
+    save: () => Promise.reject(new Error('no')),
+  };
+  assert.deepEqual(await run(failing, answer(1, 1)), []);
+});
