@@ -72,6 +72,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
     const replayed = await replay(options, header, logs, new GroupTarget(state, activity));
+    // The migration of a newer program may stand in the log alone.
+    if (options.migrations) refuseNewer(state.schemaVersion, options.migrations, dir);
     return {
       state,
       activity,

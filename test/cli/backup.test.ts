@@ -1,0 +1,152 @@
+// Copies of an appliance as typed: made, proven, restored, and the warning of one that was set back.
+import assert from 'node:assert/strict';
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { type Desk, desk } from './kms.ts';
+
+async function made(): Promise<Desk> {
+  const place = await desk();
+  const first = await place.kms('init');
+  assert.equal(first.code, 0, first.stderr);
+  const ring = await place.kms('keyring create payroll');
+  assert.equal(ring.code, 0, ring.stderr);
+  return place;
+}
+
+/** The same names and values, whatever space stands between. */
+function lines(text: string): string[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replace(/ {2,}/, ': '));
+}
+
+test('create, verify, restore', async () => {
+  await using place = await made();
+  const created = await place.kms('backup create b.kms-backup');
+  assert.equal(created.code, 0);
+  assert.equal(created.stdout, '');
+  assert.match(created.stderr, /^kms: \S+b\.kms-backup: [0-9.]+ KiB; see that it restores with `kms backup verify`\n$/);
+  const again = await place.kms('backup create b.kms-backup');
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /exists already and is not overwritten/);
+
+  const verified = await place.kms('backup verify b.kms-backup');
+  assert.deepEqual([verified.code, verified.stderr], [0, '']);
+  assert.equal(lines(verified.stdout)[0], 'backup: restores');
+  const json = await place.json<{ valid: boolean; restores: boolean; stores: number }>(
+    'backup verify b.kms-backup --json',
+  );
+  assert.deepEqual([json.valid, json.restores, json.stores], [true, true, 2]);
+
+  const full = await place.kms('restore b.kms-backup');
+  assert.equal(full.code, 1);
+  assert.match(full.stderr, /kms-data: is not empty; nothing was changed/);
+  const restored = await place.kms('restore b.kms-backup --data new');
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(restored.stdout, /transactions/);
+  const rings = await place.json<{ data: { name: string }[] }>('keyring list --data new --json');
+  assert.deepEqual(
+    rings.data.map(({ name }) => name),
+    ['payroll'],
+  );
+  const status = await place.kms('status --data new');
+  assert.match(status.stdout, /epoch +[0-9]{10}, restored at 20/);
+  assert.match(status.stdout, /last verified backup +none/);
+});
+
+test('one byte changed, missing or added: exit code 1', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  const bytes = await readFile(place.path('b'));
+  for (const at of [0, 9, 40, 1000, Math.floor(bytes.length / 2), bytes.length - 40, bytes.length - 1]) {
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 4;
+    await writeFile(place.path('x'), changed);
+    const ran = await place.kms('backup verify x');
+    assert.equal(ran.code, 1, `byte ${at}: ${ran.stdout}`);
+    assert.equal(ran.stderr.trimEnd().split('\n').length, 1, ran.stderr);
+  }
+  for (const other of [bytes.subarray(0, -1), Buffer.concat([bytes, Buffer.from([0])]), bytes.subarray(1)]) {
+    await writeFile(place.path('x'), other);
+    assert.equal((await place.kms('backup verify x')).code, 1);
+    assert.equal((await place.kms('restore x --data new')).code, 1);
+  }
+});
+
+test('without the master key the digests alone are compared, and that is said; with another one nothing is', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  await rename(place.path('kms-data.master.key'), place.path('away'));
+  const without = await place.kms('backup verify b');
+  assert.equal(without.code, 0);
+  assert.match(without.stdout, /digests fit/);
+  assert.match(without.stderr, /without the master key only digests were compared/);
+  const restore = await place.kms('restore b --data new');
+  assert.equal(restore.code, 4);
+  await place.kms('init --data other');
+  for (const line of ['backup verify b', 'restore b --data new']) {
+    const wrong = await place.kms(`${line} --key-file other.master.key`);
+    assert.equal(wrong.code, 1, line);
+    assert.match(wrong.stderr, /needs [0-9a-f]{16}, got [0-9a-f]{16}/);
+  }
+  assert.equal((await place.kms('restore b --data new --key-file away')).code, 0);
+});
+
+test('an appliance that was set back is noticed, one that was restored is not', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  await cp(place.path('kms-data'), place.path('old'), { recursive: true });
+  for (const name of ['two', 'three']) await place.kms(`keyring create ${name}`);
+  const quiet = await place.kms('keyring list');
+  assert.equal(quiet.stderr, '');
+  await rm(place.path('kms-data'), { recursive: true });
+  await cp(place.path('old'), place.path('kms-data'), { recursive: true });
+  for (let i = 0; i < 2; i++) {
+    const warned = await place.kms('keyring list');
+    assert.equal(warned.code, 0);
+    assert.match(
+      warned.stderr,
+      /^kms: WARNING: the appliance [0-9a-f]{32} was set back: it is at transaction [0-9]+ of epoch 1, and was at [0-9]+/,
+    );
+  }
+  await rm(place.path('kms-data'), { recursive: true });
+  assert.equal((await place.kms('restore b')).code, 0);
+  const told = await place.kms('keyring list');
+  assert.match(
+    told.stderr,
+    /^kms: the appliance [0-9a-f]{32} was restored from a copy since it was last used from here\n$/,
+  );
+  assert.equal((await place.kms('keyring list')).stderr, '');
+});
+
+test('drill', async () => {
+  await using place = await made();
+  const drill = await place.kms('drill');
+  assert.deepEqual([drill.code, drill.stderr], [0, '']);
+  assert.equal(lines(drill.stdout)[0], 'backup: restores');
+});
+
+test('wrong usage', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  for (const [line, message] of [
+    ['restore b --data new --to 2026-01-01', /--to goes with a directory that was shipped to/],
+    ['restore b --data new --to soon', /--to: expected milliseconds/],
+    ['backup create', /missing required argument/],
+    ['serve --ship-every 5s', /--ship-every goes with --ship-to/],
+    ['serve --backup-keep 5', /--backup-keep goes with --backup-to/],
+    ['serve --backup-to x --backup-schedule never', /expected a cron expression/],
+    ['serve --backup-to x --backup-keep 0', /--backup-keep: expected at least 1/],
+    ['serve --ship-to x --ship-every 5', /--ship-every: expected a duration/],
+  ] as const) {
+    const ran = await place.kms(line === 'serve --backup-to x --backup-schedule never' ? line.split(' ') : line);
+    assert.equal(ran.code, 2, `${line}: ${ran.stderr}`);
+    assert.match(ran.stderr, message, line);
+  }
+  const none = await place.kms('backup verify nothing');
+  assert.equal(none.code, 1);
+  const notShipped = await place.kms('restore kms-data --data new');
+  assert.equal(notShipped.code, 1);
+  assert.match(notShipped.stderr, /is no directory that an appliance shipped to/);
+});
