@@ -86,15 +86,15 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     });
   }
 
-  hold(): Promise<StoreHold> {
+  hold(counted: boolean): Promise<StoreHold> {
     return new Promise((resolve, reject) => {
-      this.#enqueue({ refuse: reject, run: (live) => this.#hold(live).then(resolve, reject) });
+      this.#enqueue({ refuse: reject, run: (live) => this.#hold(live, counted).then(resolve, reject) });
     });
   }
 
-  async #hold(live: Live<T>): Promise<StoreHold> {
+  async #hold(live: Live<T>, counted: boolean): Promise<StoreHold> {
     try {
-      return await holdLive(live, this.#world, this.#checkpoints);
+      return await holdLive(live, this.#world, this.#checkpoints, counted);
     } catch (error) {
       if (error instanceof FilesGone) this.#leaveService(live, error, live.log.close());
       throw error;

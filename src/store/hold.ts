@@ -29,7 +29,7 @@ export interface StoreHold {
   readonly files: readonly HeldFile[];
   /** The end of the activity log at the commit. */
   readonly activity: ChainHead;
-  /** Rows of each table at the commit. */
+  /** Rows of each table at the commit; empty where they were not asked for. */
   readonly tables: Readonly<Record<string, number>>;
   /** Lets the files go; may be called twice. */
   release(): void;
@@ -47,6 +47,7 @@ export async function holdLive<T extends object>(
   live: Live<T>,
   { dir, files }: EmbeddedWorld<T>,
   checkpoints: Checkpointer<T>,
+  counted: boolean,
 ): Promise<StoreHold> {
   const release = checkpoints.hold();
   try {
@@ -67,7 +68,8 @@ export async function holdLive<T extends object>(
         { name: last, bytes: place.offset },
       ],
       activity: activity.head,
-      tables: state.countRows(),
+      // Counting takes as long as the tables are.
+      tables: counted ? state.countRows() : {},
       release,
     };
   } catch (error) {

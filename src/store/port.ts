@@ -109,8 +109,11 @@ export interface Store<T extends object = Tables> {
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;
-  /** Keeps the files of the last commit as they are until released; absent where the truth is not in files of the store's own. */
-  hold?(): Promise<StoreHold>;
+  /**
+   * Keeps the files of the last commit as they are until released, `counted` with the rows of each table. Absent where the truth is not in
+   * files of the store's own.
+   */
+  hold?(counted: boolean): Promise<StoreHold>;
   /** Waits for what is under way, makes it durable and lets go of the files. */
   close(): Promise<void>;
 }

@@ -43,7 +43,7 @@ async function made(
       await setImmediate();
     }
   })();
-  const { stores, release } = await collect(appliance);
+  const { stores, release } = await collect(appliance, { counted: true });
   const from = last;
   const pieces: Uint8Array[] = [];
   const random = (length: number): Uint8Array => generator.bytes(length);
@@ -191,7 +191,7 @@ test('keys that change while files are copied fail the backup', async () => {
   const files = new SimFiles({ prng: generator });
   await createSimAppliance(files, seal, generator);
   const appliance = await openSimAppliance(files, seal, generator);
-  const { stores, release } = await collect(appliance);
+  const { stores, release } = await collect(appliance, { counted: true });
   let current = seal;
   const random = (length: number): Uint8Array => generator.bytes(length);
   await assert.rejects(async () => {

@@ -286,6 +286,7 @@ test('a data directory that was set back does not overwrite what it shipped', as
   await rm(data, { recursive: true });
   await cp(join(dir, 'old'), data, { recursive: true });
   const third = await open({ copies: { shipping } });
+  for (let i = 0; i < 200 && !third.copies.status().shipping?.trouble; i++) await setTimeout(10);
   assert.match(third.copies.status().shipping?.trouble ?? '', /older than what was shipped/);
   await makeRing(third, made, 'other');
   await third.close();

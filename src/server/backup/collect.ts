@@ -27,15 +27,19 @@ export interface Collected {
 }
 
 /** No request waits for it; tenants are made and deleted before or after it. */
-export function collect({ files, system, tenants, admin }: Collecting): Promise<Collected> {
+export function collect(
+  { files, system, tenants, admin }: Collecting,
+  { counted }: { readonly counted: boolean },
+): Promise<Collected> {
   return admin.exclusively(async () => {
     const holds: StoreHold[] = [];
     const open = async (dir: string, store: Pick<Store<never>, 'hold'>): Promise<Collected['stores'][number]> => {
       if (!store.hold) throw new KmsError('refused', 'this kind of store is not backed up by its files');
-      const hold = await store.hold();
+      const hold = await store.hold(counted);
       holds.push(hold);
       const { uid, sequence, activity, tables } = hold;
-      return { dir, uid: toHex(uid), sequence, files: hold.files, summary: { activity, tables }, hold };
+      const summary = counted ? { summary: { activity, tables } } : {};
+      return { dir, uid: toHex(uid), sequence, files: hold.files, ...summary, hold };
     };
     const release = (): void => {
       for (const hold of holds) hold.release();

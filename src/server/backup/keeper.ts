@@ -68,7 +68,7 @@ export class BackupKeeper {
   /** The whole appliance as a backup. Nothing is held before the first piece is asked for. */
   async *stream(): AsyncGenerator<Uint8Array> {
     const { files, seal, world } = this.#deps;
-    const { stores, release } = await collect(this.#deps);
+    const { stores, release } = await collect(this.#deps, { counted: true });
     // Old files go on piling up while they are held, so whoever stops reading loses them.
     const patience = setTimeout(release, stalled).unref();
     try {

@@ -52,7 +52,7 @@ export async function openCopies(
   schedule?.start();
   const shipping =
     settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onNotice);
-  await shipping?.start();
+  shipping?.start();
   const age = (at: number | undefined): number | undefined =>
     at === undefined ? undefined : Math.max(0, Math.round((world.now() - at) / 1000));
   const status = (): CopiesStatus => {

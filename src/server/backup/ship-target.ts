@@ -25,6 +25,8 @@ export class ShipTarget {
   readonly #directory: string;
   /** Files that are there whole. */
   readonly #whole = new Set<string>();
+  /** Under which keys files of the source were last seen to be there. */
+  readonly #known = new Map<string, string>();
   /** Bytes of logs that are there. */
   readonly #logs = new Map<string, number>();
   #points: Point[] = [];
@@ -103,9 +105,15 @@ export class ShipTarget {
     return this.#files.readAt(logName(dir, log), offset - length, length);
   }
 
-  /** Brings a file over, or the part of it that is missing. */
-  async bring(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
+  /** Brings a file over, or the part of it that is missing. `keys` says which keys the store has: with others its segments are others. */
+  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string): Promise<void> {
     if (isLog(file)) return this.#bringLog(source, file);
+    if (this.#known.get(file.name) === keys) return;
+    await this.#bringWhole(source, file);
+    this.#known.set(file.name, keys);
+  }
+
+  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
     const name = isSegment(file) ? await shippedSegment(source, file.name) : file.name;
     if (this.#whole.has(name)) return;
     await this.#files.replace(name, pieces(source, file.name, file.bytes));
@@ -197,12 +205,14 @@ export class ShipTarget {
   async #remove(name: string): Promise<void> {
     await this.#files.remove(name);
     this.#whole.delete(name);
+    this.#known.delete(name);
     this.#logs.delete(name);
   }
 
   async #removeStore(dir: string): Promise<void> {
     await this.#files.removeDir(dir);
     for (const name of this.#whole) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
+    for (const name of this.#known.keys()) if (name.startsWith(`${dir}/`)) this.#known.delete(name);
     for (const name of this.#logs.keys()) if (name.startsWith(`${dir}/`)) this.#logs.delete(name);
   }
 }

@@ -8,6 +8,7 @@ import type { Files } from '../../store/files.ts';
 import { systemDir } from '../stores.ts';
 import { type Collected, type Collecting, collect } from './collect.ts';
 import { type Point, type ShippedPlace, samePlace } from './points.ts';
+import { sealName } from './restore.ts';
 import { ShipTarget } from './ship-target.ts';
 import { isLog, isSegment, shippedDirectory } from './shipped-files.ts';
 
@@ -45,7 +46,7 @@ export class Shipper {
     const signature = this.#signatureNow();
     if (signature === this.#signature && this.#seal === this.#deps.seal.current) return false;
     const seal = this.#deps.seal.current;
-    const collected = await collect(this.#deps);
+    const collected = await collect(this.#deps, { counted: false });
     try {
       const at = this.#deps.now();
       const target = this.#target ?? (await this.#open(collected, seal));
@@ -68,7 +69,8 @@ export class Shipper {
     const { files } = this.#deps;
     for (const { dir, files: held } of stores) {
       await target.makeDir(dir);
-      for (const file of held) await target.bring(files, file);
+      const keys = JSON.stringify(seal.epochsOf(sealName(dir)));
+      for (const file of held) await target.bring(files, file, keys);
     }
     // A key that was retired meanwhile may be the one of a file just copied: then this does not count, and the next time it does.
     if (this.#deps.seal.current !== seal) throw new KmsError('unavailable', 'the seal changed while it was shipped');

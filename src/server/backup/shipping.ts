@@ -1,5 +1,6 @@
 // Ships at an interval for as long as the appliance is open, and tells how old what arrived is.
 import { join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { nodeFiles } from '../../store/node-files.ts';
 import { makeDirs } from '../make-dirs.ts';
 import type { Notice } from '../notices.ts';
@@ -16,6 +17,9 @@ export interface ShippingSettings {
 
 export const defaultShipEvery = 5000;
 export const defaultShipWindow = 24 * 60 * 60 * 1000;
+
+/** For what is left at the end, in milliseconds. */
+const patience = 15_000;
 
 export interface ShippingStatus {
   readonly to: string;
@@ -53,25 +57,24 @@ export class Shipping {
     return { to, arrivedAt: this.#arrivedAt, ...(this.#trouble === undefined ? {} : { trouble: this.#trouble }) };
   }
 
-  /** The first time at once. */
-  async start(): Promise<void> {
-    await this.#once();
-    this.#next();
+  /** The first time at once; nobody waits for it. */
+  start(): void {
+    this.#running = this.#once().then(() => this.#next());
   }
 
-  /** Ships what is left, then stops. */
+  /** Ships what is left, then stops. A directory that hangs holds nobody up for long. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#running;
-    await this.#once();
+    const last = this.#running.then(() => this.#once());
+    const over = new AbortController();
+    await Promise.race([last, setTimeout(patience, undefined, { signal: over.signal }).catch(() => {})]);
+    over.abort();
   }
 
   #next(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => {
-      this.#running = this.#once().then(() => this.#next());
-    }, this.#settings.every).unref();
+    this.#timer = globalThis.setTimeout(() => this.start(), this.#settings.every).unref();
   }
 
   async #once(): Promise<void> {
