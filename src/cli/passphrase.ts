@@ -19,7 +19,7 @@ export async function newPassphrase(cli: Cli): Promise<string> {
   if (given !== undefined) return given;
   const passphrase = await readSecret(cli, 'new passphrase for the master key');
   const { stdin, stderr } = cli.io;
-  if (stdin.isTTY && stderr.isTTY && passphrase !== (await readSecret(cli, 'once more'))) {
+  if (passphrase !== '' && stdin.isTTY && stderr.isTTY && passphrase !== (await readSecret(cli, 'once more'))) {
     throw new KmsError('refused', 'the two passphrases differ; nothing was done');
   }
   return passphrase;

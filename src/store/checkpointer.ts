@@ -12,6 +12,7 @@ export class Checkpointer<T extends object> {
   /** How many want the files to stay, and up to where files have to go when nobody does any more. */
   #holders = 0;
   #superseded: number | undefined;
+  #waiting: (() => void)[] = [];
 
   /** `live` waits for a store in service, or throws. */
   constructor(world: EmbeddedWorld<T>, live: () => Promise<Live<T>>) {
@@ -57,9 +58,20 @@ export class Checkpointer<T extends object> {
       if (!held) return;
       held = false;
       this.#holders--;
+      this.wake();
       // What stays behind is removed by the next checkpoint or the next start.
       this.#removeSuperseded().catch(() => {});
     };
+  }
+
+  /** Resolves when nobody wants the files to stay, or `enough` says so once `wake` was called. */
+  async free(enough: () => boolean): Promise<void> {
+    while (this.#holders > 0 && !enough()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Has those who wait for free files look again. */
+  wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   async #removeSuperseded(): Promise<void> {

@@ -79,11 +79,12 @@ export class CommitLog {
     return this.#filling.count > 0 ? this.#filling.done : this.#syncing?.done;
   }
 
-  /** Closes the log file behind everything added so far, unless nothing is in it; answers the last closed one's number. */
+  /** Closes the log file behind everything added so far, unless nothing is in it and its key is the newest; answers the last closed one's number. */
   rotate(): Promise<number> {
     if (this.#failure) return Promise.reject(this.#failure);
-    const { place, generation } = this.#writer;
-    if (place.offset === logHeaderLength && this.durable() === undefined) return Promise.resolve(generation - 1);
+    const { place, generation, epoch } = this.#writer;
+    const isEmpty = place.offset === logHeaderLength && this.durable() === undefined;
+    if (isEmpty && epoch === this.#context.keys.epoch) return Promise.resolve(generation - 1);
     if (!this.#rotation) {
       this.#rotation = Promise.withResolvers<number>();
       this.#start();

@@ -9,6 +9,7 @@ import { type Live, openLive } from './live.ts';
 import { inWords } from './notice.ts';
 import type { ActivityFilter, ActivityRecord, ChainedActivity, Store, StoreStatus, Transaction } from './port.ts';
 import { repairLog } from './repair.ts';
+import { Resealer } from './reseal.ts';
 import { StateLost } from './session.ts';
 import type { Page, PageRequest } from './sql.ts';
 
@@ -20,6 +21,7 @@ interface Job<T extends object> {
 export class EmbeddedStore<T extends object> implements Store<T> {
   readonly #world: EmbeddedWorld<T>;
   readonly #checkpoints: Checkpointer<T>;
+  readonly #resealer: Resealer<T>;
   readonly #queue: Job<T>[] = [];
   #busy = false;
   #working: Promise<void> | undefined;
@@ -32,6 +34,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
   constructor(world: EmbeddedWorld<T>) {
     this.#world = world;
     this.#checkpoints = new Checkpointer(world, () => this.#serving());
+    this.#resealer = new Resealer(world, this.#checkpoints, () => this.#inService());
   }
 
   /** For `openEmbedded`. */
@@ -149,6 +152,11 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     return this.#checkpoints.run();
   }
 
+  async reseal(): Promise<readonly number[]> {
+    await this.#inService();
+    return this.#resealer.run();
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#shut();
     return this.#closing;
@@ -156,6 +164,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
 
   async #shut(): Promise<void> {
     await this.#working;
+    await this.#resealer.stop();
     await this.#checkpoints.idle();
     await this.#recovery;
     const live = this.#live;

@@ -16,17 +16,26 @@ export interface LogContext {
 
 export class LogWriter {
   readonly generation: number;
+  /** Of the key. */
+  readonly epoch: number;
   readonly #file: AppendFile;
   readonly #sealer: RecordSealer;
   readonly #context: LogContext;
   #place: RecordPlace;
   #syncFailed = false;
 
-  constructor(context: LogContext, file: AppendFile, sealer: RecordSealer, generation: number, place: RecordPlace) {
+  constructor(
+    context: LogContext,
+    file: AppendFile,
+    sealer: RecordSealer,
+    { generation, epoch }: Pick<FileHeader, 'generation' | 'epoch'>,
+    place: RecordPlace,
+  ) {
     this.#context = context;
     this.#file = file;
     this.#sealer = sealer;
     this.generation = generation;
+    this.epoch = epoch;
     this.#place = place;
   }
 
@@ -83,7 +92,7 @@ export async function createLog(context: LogContext, start: LogStart): Promise<L
   await files.replace(name, bytes);
   const place = { offset: logHeaderLength, sequence: start.sequence, chain: bytes.slice(logHeaderLength - tagLength) };
   const sealer = new RecordSealer(key, start.uid, start.generation);
-  return new LogWriter(context, await files.openAppend(name, false), sealer, start.generation, place);
+  return new LogWriter(context, await files.openAppend(name, false), sealer, header, place);
 }
 
 /**
@@ -100,5 +109,5 @@ export async function continueLog(context: LogContext, header: FileHeader, place
     throw error;
   }
   const sealer = new RecordSealer(context.keys.key('log', header.epoch), header.uid, header.generation);
-  return new LogWriter(context, file, sealer, header.generation, place);
+  return new LogWriter(context, file, sealer, header, place);
 }

@@ -114,6 +114,11 @@ export interface Store<T extends object = Tables> {
    * files of the store's own.
    */
   hold?(counted: boolean): Promise<StoreHold>;
+  /**
+   * Brings every file under the newest key, while the store serves, and answers the key epochs that files still need: that one alone,
+   * unless a newer came meanwhile. Absent where there are no such files. Throws `unavailable` when the store is closed before the end.
+   */
+  reseal?(): Promise<readonly number[]>;
   /** Waits for what is under way, makes it durable and lets go of the files. */
   close(): Promise<void>;
 }

@@ -58,6 +58,12 @@ export function tenants(kms: GrammarCommand): void {
     )
     .option('--name <NAME>', 'under this name, where its own is taken')
     .option('--host <NAME>', 'with this host instead of those that it had', repeated);
+  tenant.leaf(
+    'rekey <NAME>',
+    'give a tenant new keys and bring all its files under them; what clients hold stays good',
+    ['kms tenant rekey default'],
+    () => import('../commands/tenant/rekey.ts'),
+  );
 }
 
 export function users(kms: GrammarCommand): void {

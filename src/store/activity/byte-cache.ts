@@ -39,6 +39,10 @@ export class ByteCache {
     }
   }
 
+  delete(name: string): void {
+    this.#drop(name);
+  }
+
   #drop(name: string): void {
     const entry = this.#entries.get(name);
     if (!entry) return;

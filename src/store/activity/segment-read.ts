@@ -31,6 +31,8 @@ export interface OpenSegment {
   readonly summary: SegmentSummary;
   readonly header: Uint8Array;
   readonly epoch: number;
+  /** Of that epoch: held here, so that whoever is in the middle of reading gets to the end when the epoch is retired. */
+  readonly key: Uint8Array;
   readonly root: SegmentRoot;
   /** Position of each block's first record, then the number of records. */
   readonly starts: readonly number[];
@@ -94,13 +96,37 @@ export class SegmentReader {
     const rootEnd = headerLength + header.rootLength;
     if (rootEnd > summary.bytes) throw corruptSegment(path, 'is cut short');
     if (rootEnd > start.length) start = await this.#io(path, () => files.readAt(path, 0, rootEnd));
-    const opened = this.#root(summary, header, start);
+    // Read anew from what was read last: between the two the file may have been replaced.
+    const opened = this.#root(summary, this.#header(summary, start), start);
     cache.set(summary.file, opened, 256 + opened.root.records.length * 160 + opened.root.pageTerms.length * 24);
     return opened;
   }
 
   /** Blocks are kept compressed: five times as many fit, and unpacking one takes a few dozen microseconds. */
-  async block(segment: OpenSegment, index: number): Promise<SegmentBlock> {
+  block(segment: OpenSegment, index: number): Promise<SegmentBlock> {
+    return this.#asItIs(segment, (current) => this.#readBlock(current, index));
+  }
+
+  page(segment: OpenSegment, index: number): Promise<Uint8Array> {
+    return this.#asItIs(segment, (current) => this.#readPage(current, index));
+  }
+
+  /** A segment of an old key may have been replaced by one of the newest since it was opened: then it is opened again. */
+  async #asItIs<R>(segment: OpenSegment, read: (segment: OpenSegment) => Promise<R>): Promise<R> {
+    try {
+      return await read(segment);
+    } catch (error) {
+      const { keys, cache } = this.#source;
+      if (segment.epoch === keys.epoch || !(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+      const { summary } = segment;
+      if (cache.get<OpenSegment>(summary.file)?.epoch === segment.epoch) cache.delete(summary.file);
+      const current = await this.open(summary);
+      if (current.epoch === segment.epoch) throw error;
+      return read(current);
+    }
+  }
+
+  async #readBlock(segment: OpenSegment, index: number): Promise<SegmentBlock> {
     const { cache } = this.#source;
     const name = `${segment.summary.file} block ${index}`;
     let part = cache.get<Uint8Array>(name);
@@ -111,7 +137,7 @@ export class SegmentReader {
     return this.#block(segment, index, part);
   }
 
-  async page(segment: OpenSegment, index: number): Promise<Uint8Array> {
+  async #readPage(segment: OpenSegment, index: number): Promise<Uint8Array> {
     const { cache } = this.#source;
     const name = `${segment.summary.file} page ${index}`;
     const known = cache.get<Uint8Array>(name);
@@ -153,12 +179,13 @@ export class SegmentReader {
     const path = this.path(summary);
     const clear = new Uint8Array(bytes.subarray(0, headerLength));
     const end = headerLength + header.rootLength;
-    const part = this.#openAs(path, header.epoch, clear, 'root', 0, bytes.subarray(headerLength, end));
+    const key = this.#keyOf(path, header.epoch);
+    const part = openedPart(path, key, clear, 'root', 0, bytes.subarray(headerLength, end));
     const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(part)) ?? 'null');
     if (root.hash !== summary.hash) throw corruptSegment(path, 'is from another history than the snapshot');
     const offsets = runningSum(end, root.lengths, root.pageLengths);
     if (offsets.at(-1) !== summary.bytes) throw corruptSegment(path, 'is cut short');
-    return { summary, header: clear, epoch: header.epoch, root, starts: runningSum(0, root.records), offsets };
+    return { summary, header: clear, epoch: header.epoch, key, root, starts: runningSum(0, root.records), offsets };
   }
 
   #block(segment: OpenSegment, index: number, part: Uint8Array): SegmentBlock {
@@ -177,26 +204,15 @@ export class SegmentReader {
   }
 
   #open(segment: OpenSegment, kind: PartKind, index: number, sealed: Uint8Array): Uint8Array {
-    return this.#openAs(this.path(segment.summary), segment.epoch, segment.header, kind, index, sealed);
+    return openedPart(this.path(segment.summary), segment.key, segment.header, kind, index, sealed);
   }
 
-  #openAs(
-    path: string,
-    epoch: number,
-    header: Uint8Array,
-    kind: PartKind,
-    index: number,
-    sealed: Uint8Array,
-  ): Uint8Array {
-    let key: Uint8Array;
+  #keyOf(path: string, epoch: number): Uint8Array {
     try {
-      key = this.#source.keys.key('activity', epoch);
+      return this.#source.keys.key('activity', epoch);
     } catch (cause) {
       throw corruptSegment(path, `is sealed under the tenant key of epoch ${epoch}, which is not held`, cause);
     }
-    const part = openPart(key, header, kind, index, sealed);
-    if (!part) throw corruptSegment(path, `does not verify: ${kind} ${index} was changed or cut`);
-    return part;
   }
 
   async #io<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -207,4 +223,17 @@ export class SegmentReader {
       throw cause;
     }
   }
+}
+
+function openedPart(
+  path: string,
+  key: Uint8Array,
+  header: Uint8Array,
+  kind: PartKind,
+  index: number,
+  sealed: Uint8Array,
+): Uint8Array {
+  const part = openPart(key, header, kind, index, sealed);
+  if (!part) throw corruptSegment(path, `does not verify: ${kind} ${index} was changed or cut`);
+  return part;
 }
