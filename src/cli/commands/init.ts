@@ -24,7 +24,8 @@ export async function run(cli: Cli): Promise<void> {
   const files = await kitFiles(kitFile, undefined);
   try {
     const hosts = cli.list('--host');
-    const made = await initAppliance(given({ data, keyFile, hosts, custodian, recoveryKit }));
+    const env = (name: string): string | undefined => cli.io.env[name];
+    const made = await initAppliance(given({ data, keyFile, hosts, custodian, recoveryKit, env }));
     await printFirstKey(cli, made);
     if (made.recoveryKit === undefined) return await sayNext(cli);
     await files.commit(made.recoveryKit, codeOf(made.recoveryKit));

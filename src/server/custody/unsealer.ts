@@ -57,7 +57,18 @@ export class Unsealer {
     if (step.key !== undefined) {
       return openWith(from, this.#slots, parseSecret(utf8(step.key), 'the key'), 'wrong key');
     }
-    return unlockSeal(from, this.#options.data, this.#options.sources);
+    return this.#retry(from);
+  }
+
+  /** What is missing is said so that it is understood from afar, too. */
+  async #retry(from: SealBytes): Promise<OpenedSeal> {
+    try {
+      return await unlockSeal(from, this.#options.data, this.#options.sources);
+    } catch (error) {
+      if (!(error instanceof KmsError) || error.code !== 'sealed' || /\bsealed\b/.test(error.message)) throw error;
+      const details = error.hint === undefined ? {} : { hint: error.hint };
+      throw new KmsError('sealed', `the appliance is sealed: ${error.message}`, details);
+    }
   }
 
   forget(): void {
