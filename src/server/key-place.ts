@@ -15,9 +15,9 @@ export function defaultKeyPlace(dataDir: string): string {
   return `${resolve(dataDir)}.master.key`;
 }
 
-/** What a slot keeps of its key file's place: nothing where that is the default. */
-export function slotParams(dataDir: string, keyFile: string): Slot['params'] {
-  return resolve(keyFile) === defaultKeyPlace(dataDir) ? {} : { file: resolve(keyFile) };
+/** What a slot keeps of its key file: where it is, so that a data directory that moves away still finds it. */
+export function slotParams(keyFile: string): Slot['params'] {
+  return { file: resolve(keyFile) };
 }
 
 /** The places to look at, in order: the one given and no other, or where `init` put it, then the default one. */

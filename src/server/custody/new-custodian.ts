@@ -86,7 +86,7 @@ async function keyFileCustodian(request: Extract<CustodianRequest, { kind: 'keyf
     });
   }
   const secret = known ?? systemRandom(secretLength);
-  const slot = makeSlot('keyfile', secret, slotParams(request.data, place));
+  const slot = makeSlot('keyfile', secret, slotParams(place));
   const keep = async (): Promise<void> => {
     if (!known) await writeKeyFile(place, secret);
     secret.fill(0);

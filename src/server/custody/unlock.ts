@@ -53,12 +53,18 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
   throw trouble;
 }
 
-/** Opens the seal with a secret, which is overwritten. */
-export function openWith(from: SealBytes, slots: readonly Slot[], secret: Uint8Array, what: string): OpenedSeal {
+/** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */
+export function openWith(
+  from: SealBytes,
+  slots: readonly Slot[],
+  secret: Uint8Array,
+  what: string,
+  place?: string,
+): OpenedSeal {
   try {
     const id = slotIdOf(secret);
     const slot = slots.find((each) => each.id === id);
-    if (!slot) throw wrongKey(what, slots, id);
+    if (!slot) throw wrongKey(what, slots, id, place);
     return { seal: verified(from, secret), slot };
   } finally {
     secret.fill(0);
@@ -84,7 +90,7 @@ function openFound(
   secret: Uint8Array,
 ): OpenedSeal {
   if (place === undefined) return openWith(from, slots, secret, `wrong master key in ${name}`);
-  return { ...openWith(from, slots, secret, 'wrong master key file'), place };
+  return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
 }
 
 async function askPassphrase(
@@ -113,8 +119,9 @@ export async function openWithPassphrase(
   throw new KmsError('refused', own.length === 0 ? 'no custodian here is a passphrase' : 'wrong passphrase');
 }
 
-export function wrongKey(what: string, slots: readonly Slot[], got: string): KmsError {
+export function wrongKey(what: string, slots: readonly Slot[], got: string, place?: string): KmsError {
+  const another = place === undefined ? '' : `${place} holds another one: `;
   return new KmsError('refused', `${what}: needs ${slots.map(({ id }) => id).join(' or ')}, got ${got}`, {
-    hint: 'give the key that belongs to this data; nothing was changed',
+    hint: `${another}give the key that belongs to this data; nothing was changed`,
   });
 }
