@@ -20,6 +20,7 @@ import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
 import { isExposed } from './key-place.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
 import { type PeopleSettings, servedPeople } from './people.ts';
+import { Rekeying, rekeyRoute } from './rekey.ts';
 import { sqlWasm } from './runtime.ts';
 import { openSealFile } from './seal-file.ts';
 import { SealKeeper } from './seal-keeper.ts';
@@ -167,6 +168,9 @@ function assemble(
   const { logger = silentLogger, bodyLimit, onNotice, sealing } = options;
   const status = (): Promise<ApplianceStatus> =>
     applianceStatus(seal.current, system, tenants, copies.status(), space.status());
+  const rekeying = new Rekeying({ seal, tenants, world, onNotice });
+  // A command that is done in a moment leaves it to a server.
+  if (sealing) rekeying.resume();
   const { people, close: closePeople } = servedPeople(world, options.people);
   open.push(closePeople);
   const app = createApp({
@@ -191,7 +195,7 @@ function assemble(
     localRoutes: [
       { method: 'GET', path: '/local/status', handle: status },
       ...copies.routes,
-      ...tenantRoutes(admin, baseUrl).map((route) => withRoom(route, space)),
+      ...[...tenantRoutes(admin, baseUrl), rekeyRoute(rekeying)].map((route) => withRoom(route, space)),
       ...masterRoutes({ seal, tenants, world }),
       ...(sealing ? [localSeal(sealing, tenants, world)] : []),
     ],

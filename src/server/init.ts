@@ -11,7 +11,7 @@ import { type Seal, sealFor } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import { lockDirectory, lockFile } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
-import { credentialSource, environmentSource } from './custody/key-sources.ts';
+import { credentialSource, environmentSource, type KeySources } from './custody/key-sources.ts';
 import { type CustodianRequest, type NewCustodian, newCustodian } from './custody/new-custodian.ts';
 import { recoveryKitText } from './custody/recovery-kit.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile, unrestored } from './data-dir.ts';
@@ -33,6 +33,8 @@ export interface InitOptions {
   readonly hosts?: readonly string[] | undefined;
   /** Who holds the master key. Default: what the environment has one for, else a key file. */
   readonly custodian?: CustodianRequest | undefined;
+  /** The environment; that of the process when absent. */
+  readonly env?: KeySources['env'];
   /** Whether a recovery kit is to be made too. */
   readonly recoveryKit?: boolean | undefined;
 }
@@ -78,7 +80,8 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
   }
 }
 
-async function refuseUnlessNew(data: string): Promise<void> {
+/** Throws `refused` where there is an appliance, or anything else. */
+export async function refuseUnlessNew(data: string): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
@@ -104,15 +107,16 @@ interface FirstCustodians {
   readonly kit: NewCustodian | undefined;
 }
 
-async function custodiansFor(data: string, { keyFile, custodian, recoveryKit }: InitOptions): Promise<FirstCustodians> {
-  const first = await newCustodian(custodian ?? (await usualCustodian(data, keyFile)));
+async function custodiansFor(data: string, options: InitOptions): Promise<FirstCustodians> {
+  const { custodian, recoveryKit } = options;
+  const first = await newCustodian(custodian ?? (await usualCustodian(data, options)));
   return { first, kit: recoveryKit ? await newCustodian({ kind: 'recovery-kit' }) : undefined };
 }
 
-async function usualCustodian(data: string, keyFile: string | undefined): Promise<CustodianRequest> {
+async function usualCustodian(data: string, { keyFile, env }: InitOptions): Promise<CustodianRequest> {
   if (keyFile === undefined) {
-    if (await environmentSource().find()) return { kind: 'env' };
-    if (await credentialSource().find()) return { kind: 'credential' };
+    if (await environmentSource(env).find()) return { kind: 'env', env };
+    if (await credentialSource(env).find()) return { kind: 'credential', env };
   }
   return { kind: 'keyfile', data, file: keyFile ?? defaultKeyPlace(data) };
 }

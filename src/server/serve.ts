@@ -73,7 +73,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
   try {
     if ((await dataDirState(data)) !== 'whole') {
-      const made = await initAppliance({ data, keyFile: options.keyFile, hosts: options.hosts });
+      const made = await initAppliance({
+        data,
+        keyFile: options.keyFile,
+        hosts: options.hosts,
+        ...(options.sources?.env && { env: options.sources.env }),
+      });
       await options.onInitialised?.(made);
     }
     const lock = lockDirectory(data);
