@@ -16,8 +16,9 @@ import { consoleFiles } from './console-files.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterRoutes } from './custody/master-admin.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
-import { initMark, isOpenToOthers, needAppliance } from './data-dir.ts';
-import { isExposed } from './key-place.ts';
+import { initMark, needAppliance } from './data-dir.ts';
+import { needPrivateDirectory } from './exposure.ts';
+import { hardenProcess } from './hardening.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
 import { type PeopleSettings, servedPeople } from './people.ts';
 import { Rekeying, rekeyRoute } from './rekey.ts';
@@ -78,6 +79,8 @@ const day = 24 * 60 * 60 * 1000;
 export async function openAppliance(options: OpenOptions): Promise<Appliance> {
   const data = resolve(options.data);
   await needAppliance(data);
+  await needPrivateDirectory(data);
+  await hardenProcess();
   try {
     const lock = lockDirectory(data);
     try {
@@ -108,7 +111,6 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const files = guardedFiles(nodeFiles(data), (bytes) => space.full(bytes));
     const seal = new SealKeeper(opened.seal, files);
     open.push(() => seal.wipe());
-    await warn(data, opened.place, options);
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
     const { world = systemWorld() } = options;
@@ -263,17 +265,4 @@ function readiness(system: SystemStore, tenants: Tenants, { refusal }: SpaceGuar
     if (!writable) return { ok: false, reason: reason ?? 'the store cannot write' };
   }
   return refusal ? { ok: false, reason: refusal.message } : { ok: true };
-}
-
-async function warn(data: string, keyFile: string | undefined, { onNotice }: OpenOptions): Promise<void> {
-  if (!onNotice) return;
-  for (const [place, mode] of [
-    [data, '0700'],
-    [keyFile, '0600'],
-  ] as const) {
-    if (place === undefined) continue;
-    const open = place === data ? await isOpenToOthers(place) : await isExposed(place);
-    if (open)
-      onNotice({ level: 'warn', message: `${place}: others than its owner may read it; set its mode to ${mode}` });
-  }
 }

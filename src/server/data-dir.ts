@@ -1,5 +1,5 @@
 // What a data directory is, seen from outside: whether there is one, and in which state. Looks only.
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
@@ -67,11 +67,6 @@ export function foreign(data: string): KmsError {
   return new KmsError('refused', `${data}: holds other files and no ${sealFile}: not a data directory of kms`, {
     hint: 'give an empty or a new directory; if this was a data directory, restore it from a backup',
   });
-}
-
-/** Whether others than the owner can look into the directory. */
-export async function isOpenToOthers(data: string): Promise<boolean> {
-  return ((await stat(data)).mode & 0o077) !== 0;
 }
 
 export function inDir(data: string, name: string): string {

@@ -8,3 +8,9 @@ export function environment(name: string): string | undefined {
 export function userId(): number | undefined {
   return process.getuid?.();
 }
+
+/** The groups that the process acts for; none where the system has no such thing. */
+export function groupIds(): readonly number[] {
+  const own = process.getegid?.();
+  return [...(process.getgroups?.() ?? []), ...(own === undefined ? [] : [own])];
+}

@@ -15,6 +15,7 @@ import { credentialSource, environmentSource, type KeySources } from './custody/
 import { type CustodianRequest, type NewCustodian, newCustodian } from './custody/new-custodian.ts';
 import { recoveryKitText } from './custody/recovery-kit.ts';
 import { dataDirState, foreign, inDir, initMark, sealFile, unrestored } from './data-dir.ts';
+import { needPrivateDirectory } from './exposure.ts';
 import { anyHost, hostList } from './host-names.ts';
 import { defaultKeyPlace } from './key-place.ts';
 import { makeDirs } from './make-dirs.ts';
@@ -94,8 +95,9 @@ export async function refuseUnlessNew(data: string): Promise<void> {
 async function makeDirectory(data: string): Promise<boolean> {
   try {
     const made = await makeDirs(data);
-    // A volume may belong to somebody else, who set its mode; then `serve` warns.
+    // A volume may belong to somebody else, who set its mode.
     await chmod(data, 0o700).catch(() => {});
+    await needPrivateDirectory(data);
     return made !== undefined;
   } catch (error) {
     throw fileTrouble(error, data);

@@ -1,5 +1,5 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
-import { link, open, readFile, stat, unlink } from 'node:fs/promises';
+import { link, open, readFile, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { toHex } from '../crypto/encoding.ts';
 import { systemRandom } from '../crypto/random.ts';
@@ -7,6 +7,7 @@ import { KmsError } from '../errors.ts';
 import { formatKeyFile } from '../seal/key-file.ts';
 import { parseSecret } from '../seal/key-text.ts';
 import type { Slot } from '../seal/slot.ts';
+import { needPrivateKey } from './exposure.ts';
 import { makeDirs } from './make-dirs.ts';
 import { fileTrouble, systemCode } from './trouble.ts';
 
@@ -59,15 +60,12 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
   }
 }
 
-/** Whether others than its owner may read the file. */
-export async function isExposed(file: string): Promise<boolean> {
-  return ((await stat(file)).mode & 0o077) !== 0;
-}
-
-/** The secret in the key file, or in a recovery kit in its place; undefined where there is no file. */
+/** The secret in the key file, or in a recovery kit in its place; undefined where there is no file. Throws `refused` where others can read it. */
 export async function readKeyFile(place: string): Promise<Uint8Array | undefined> {
   try {
-    return parseSecret(await readFile(place), place);
+    const secret = parseSecret(await readFile(place), place);
+    await needPrivateKey(place);
+    return secret;
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw fileTrouble(error, place);

@@ -11,6 +11,8 @@ import type { Appliance } from './appliance.ts';
 import type { CopySettings } from './backup/service.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { dataDirState, inDir, socketFile } from './data-dir.ts';
+import { needPrivateDirectory } from './exposure.ts';
+import { hardenProcess } from './hardening.ts';
 import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
 import { type Initialised, initAppliance } from './init.ts';
 import { type Listening, type ListenOptions, listening } from './listen.ts';
@@ -56,6 +58,7 @@ export interface Serving {
 
 export async function serve(options: ServeOptions): Promise<Serving> {
   const data = resolve(options.data);
+  await hardenProcess();
   const where = await listening(options);
   const { logger, flush } = createLog(options.logLevel);
   const gate = new Gate();
@@ -81,6 +84,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       });
       await options.onInitialised?.(made);
     }
+    await needPrivateDirectory(data);
     const lock = lockDirectory(data);
     unlock = () => lock.release();
     const started = new SealableAppliance({

@@ -99,7 +99,7 @@ test('without a server a command opens the data directory itself', async () => {
   await d.json('init --json');
   const status = await d.json<Status>('status --json');
   assert.deepEqual([status.sealed, status.tenants.map(({ name }) => name)], [false, ['default']]);
-  assert.match((await d.kms('status')).stdout, /^sealed {6}no\nversion {5}\S+\nserver {6}not running\n/);
+  assert.match((await d.kms('status')).stdout, /^sealed +no\nversion +\S+\nserver +not running\n/);
   await d.json('keyring create r --json');
   await d.kms('encrypt --ring r -o x', { stdin: 'hi' });
   assert.equal((await d.kms('decrypt x')).stdout, 'hi');
@@ -151,7 +151,7 @@ test('serve initialises, shows the key once, answers over network and socket, an
   const server = await serving(d, ['--json']);
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
   const status = await d.kms('status');
-  assert.match(status.stdout, /^server {6}running$/m);
+  assert.match(status.stdout, /^server +running$/m);
   await d.json('keyring create r --json');
   const inUse = await d.kms('serve --listen 127.0.0.1:0 --log-level silent');
   assert.deepEqual([inUse.code, inUse.stdout], [1, '']);

@@ -1,6 +1,7 @@
 // What a data directory is taken for, by what is in it; and that an init never touches what is not its own.
 import assert from 'node:assert/strict';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -16,6 +17,7 @@ import { after, test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { openAppliance } from '../../src/server/appliance.ts';
 import { dataDirState } from '../../src/server/data-dir.ts';
+import { exposureOf } from '../../src/server/exposure.ts';
 import { initAppliance } from '../../src/server/init.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-data-dir-'));
@@ -121,17 +123,52 @@ test('an appliance that is open keeps others out, and lets go when closed', asyn
   await (await openAppliance({ data })).close();
 });
 
-test('files that others may read are pointed out', async () => {
+test('a key file or a directory that others can reach is refused, with what to do', async () => {
   const data = join(base, 'exposed');
-  const { keyFile } = await initAppliance({ data });
-  writeFileSync(keyFile, readFileSync(keyFile));
-  const { chmodSync } = await import('node:fs');
+  const { keyFile = '' } = await initAppliance({ data });
+  const refusal = async (): Promise<string> => {
+    const error = await openAppliance({ data }).then(
+      (appliance) => appliance.close(),
+      (thrown: unknown) => thrown,
+    );
+    assert.ok(error instanceof KmsError && error.code === 'refused');
+    return `${error.message}; ${error.hint}`;
+  };
   chmodSync(keyFile, 0o644);
-  chmodSync(data, 0o755);
-  const notices: string[] = [];
-  const appliance = await openAppliance({ data, onNotice: ({ message }) => notices.push(message) });
-  await appliance.close();
-  assert.equal(notices.length, 2);
+  assert.match(
+    await refusal(),
+    /exposed\.master\.key: everybody .*\(mode 0644\); run: chmod 0600 .*rotate the master key/,
+  );
+  chmodSync(keyFile, 0o600);
+  for (const [mode, who] of [
+    [0o755, 'everybody'],
+    [0o701, 'everybody'],
+    [0o702, 'everybody'],
+    [0o750, 'its group'],
+    [0o720, 'its group'],
+  ] as const) {
+    chmodSync(data, mode);
+    assert.match(await refusal(), new RegExp(`exposed: ${who} .*run: chmod 0700 `), mode.toString(8));
+  }
+  chmodSync(data, 0o700);
+  await (await openAppliance({ data })).close();
+});
+
+test('who can reach a file, by its mode, its owner and its group', () => {
+  const me = { uid: 1000, groups: [1000, 2000] };
+  for (const [mode, uid, gid, expected] of [
+    [0o100600, 1000, 1000, 'none'],
+    [0o40700, 0, 0, 'none'],
+    [0o100640, 1000, 1000, 'group'],
+    [0o100640, 1000, 2000, 'group'],
+    [0o100640, 0, 2000, 'own-group'],
+    [0o42770, 0, 2000, 'own-group'],
+    [0o100640, 0, 3000, 'group'],
+    [0o100604, 0, 2000, 'others'],
+    [0o41777, 0, 2000, 'others'],
+  ] as const) {
+    assert.equal(exposureOf({ mode, uid, gid }, me), expected, `${mode.toString(8)} ${uid} ${gid}`);
+  }
 });
 
 test('a place where no directory can be made is refused', { timeout: 20_000 }, async () => {

@@ -66,6 +66,7 @@ async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): 
       `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
     ],
     ...copyLines(status.copies),
+    ['disk', diskLine(status.disk)],
   ]);
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name },
@@ -100,6 +101,12 @@ function ageOf(seconds: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+function diskLine(disk: ApplianceStatus['disk']): string | undefined {
+  if (!disk) return undefined;
+  const free = `${disk.freePercent} % free (${byteCount(disk.freeBytes)})`;
+  return disk.reason === undefined ? free : `${free}; writes are refused: ${disk.reason}`;
 }
 
 /** The body of a GET that is no part of the API. Its shape is the server's, which comes in the same executable or is only shown. */
