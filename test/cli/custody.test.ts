@@ -415,6 +415,20 @@ test('the recovery kit alone opens a copy of the data', async () => {
   is(await d.kms('keyring list --data rescued --key-file slip'), 1, /the recovery code is mistyped/);
 });
 
+test('kit, backup and program alone bring everything back', async () => {
+  await using d = await desk();
+  await d.json('init --json --custodian passphrase --recovery-kit kit.txt', withPassphrase);
+  await d.kms('keyring create r', withPassphrase);
+  await d.kms('encrypt --ring r -o x', { stdin: 'hi', ...withPassphrase });
+  assert.equal((await d.kms('backup create one.backup', withPassphrase)).code, 0);
+  await rm(d.path('kms-data'), { recursive: true });
+  is(await d.kms('restore one.backup --data again'), 4, /passphrase/);
+  const restored = await d.kms('restore one.backup --data again --key-file kit.txt');
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.equal((await d.kms('decrypt x --data again --key-file kit.txt')).stdout, 'hi');
+  assert.equal((await d.kms('activity verify --data again --key-file kit.txt')).code, 0);
+});
+
 test('a kit made later, its QR code, and its end', async () => {
   await using d = await desk();
   await d.json('init --json');

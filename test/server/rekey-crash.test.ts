@@ -7,7 +7,7 @@ import { sealFile } from '../../src/server/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/server/rekey.ts';
 import { SealKeeper } from '../../src/server/seal-keeper.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { ChainedActivity, Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
 import { createTestStore, testDir, testOptions } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
@@ -81,6 +81,10 @@ async function check({ store }: Opened, acknowledged: number): Promise<number> {
   const found = await store.searchActivity({ ringname: 'payroll' }, { limit: 1000 });
   assert.equal(found.items.length, records);
   return notes.length;
+}
+
+async function* readAll(store: Store<NoteTables>): AsyncGenerator<ChainedActivity> {
+  yield* store.readActivity(1);
 }
 
 async function rekey({ keeper, store }: Opened): Promise<void> {
@@ -194,11 +198,9 @@ test('readers in the middle of a segment, and copies that are being taken, are n
   for (let number = 1; number <= 23; number++) await write(store, number);
   await store.checkpoint();
   await check(opened, 23);
-  const reading = (async function* () {
-    yield* store.readActivity(1);
-  })();
+  const reading = readAll(store);
   assert.equal((await reading.next()).value?.record.seq, 1);
-  const hold = await store.hold?.();
+  const hold = await store.hold?.(false);
   let done = false;
   const rekeyed = rekey(opened).then(() => {
     done = true;

@@ -1,5 +1,5 @@
 // The activity log of one tenant: a hash chain of records, the newest in memory (the tail), all older ones in sealed
-// segments that are never rewritten. What is staged becomes part of the log when the store says that it is durable.
+// segments that are rewritten for a new key alone. What is staged becomes part of the log when the store says that it is durable.
 import { setImmediate } from 'node:timers/promises';
 import { toBase64Url } from '../../crypto/encoding.ts';
 import { KmsError } from '../../errors.ts';
