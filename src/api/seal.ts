@@ -53,6 +53,7 @@ export const sealEndpoints = {
     id: 'seal',
     method: 'POST',
     path: '/system/seal',
+    changes: false,
     tag,
     summary: 'Seal the appliance: its keys are forgotten, and it answers nothing until it is unsealed',
     access: { kind: 'flag', action: 'system.seal', flag: '*' },
