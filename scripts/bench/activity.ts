@@ -1,188 +1,138 @@
-// Figures of the activity log at a million records, on real files: `node scripts/bench/activity.ts [records]`. Run by hand.
-import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+// What a long activity log costs: an appliance with many records beside one with none, in alternation, and searches of the long one.
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
-import type { Files } from '../../src/store/files.ts';
-import type { ActivityFilter } from '../../src/store/port.ts';
+import type { Store } from '../../src/store/port.ts';
+import { type History, history } from './activity-records.ts';
+import { type BenchAppliance, makeAppliance, openTenant, type Served, serve, timed } from './appliance.ts';
+import { goal, median, row, short } from './figures.ts';
+import { load } from './load.ts';
 
-// As a child of itself it opens what the parent made and says what that costs a fresh process.
-const opening = process.argv[2] === 'open';
-const records = opening ? 0 : Number(process.argv[2] ?? 1_000_000);
-const root = opening ? (process.argv[3] ?? '') : await mkdtemp(join(tmpdir(), 'kms-activity-'));
-if (!opening) await mkdir(join(root, 'a'));
+interface Pair<T> {
+  readonly none: T;
+  readonly many: T;
+}
 
-const partial = {
-  read: (name: string) => readFile(join(root, name)),
-  readAt: async (name: string, offset: number, length: number) => {
-    const file = await open(join(root, name));
-    try {
-      const { buffer, bytesRead } = await file.read(new Uint8Array(length), 0, length, offset);
-      return buffer.subarray(0, bytesRead);
-    } finally {
-      await file.close();
+/** A figure of both, measured in rounds: one beside the other in each. */
+async function inAlternation(rounds: number, measure: (which: keyof Pair<unknown>) => Promise<number>) {
+  const values = { none: [] as number[], many: [] as number[] };
+  for (let round = 0; round <= rounds; round++) {
+    for (const which of round % 2 === 0 ? (['none', 'many'] as const) : (['many', 'none'] as const)) {
+      const value = await measure(which);
+      if (round > 0) values[which].push(value); // the first is the warm-up
     }
-  },
-  replace: async (name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>) => {
-    await writeFile(join(root, `${name}.new`), bytes, { flush: true });
-    await rename(join(root, `${name}.new`), join(root, name));
-  },
-};
-// The log uses nothing else of the port.
-const files = partial as unknown as Files;
-
-const key = new Uint8Array(32).fill(7);
-const uid = new Uint8Array(16).fill(9);
-const options: ActivityLogOptions = {
-  files,
-  dir: 'a',
-  keys: { epoch: 1, key: () => key },
-  uid,
-  segments: [],
-  tail: [],
-  head: emptyHead,
-};
-
-let state = 42;
-const chance = (below: number): number => {
-  state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-  return Math.floor((state / 2 ** 32) * below);
-};
-const text = '0123456789abcdefghjkmnpqrstvwxyz';
-const random = (length: number): string => Array.from({ length }, () => text[chance(32)]).join('');
-const start = Date.UTC(2026, 0, 1);
-const keyids = Array.from({ length: 1000 }, () => `apik_01kxyz${random(20)}`);
-
-/** 1,000 keys, the first tenth of them doing most; 100 rings; 1 % denied; props on every tenth, unique on every hundredth. */
-function input(number: number) {
-  const valid = chance(100) !== 0;
-  const props =
-    number % 100 === 0
-      ? { request: `r${number}`, client: { name: `app-${chance(50)}`, version: 3 } }
-      : number % 10 === 0
-        ? { client: { name: `app-${chance(50)}`, version: 3 } }
-        : {};
-  return {
-    id: `act_${(start + number * 20).toString(32).padStart(10, '0')}${random(16)}`,
-    createdAt: start + number * 20,
-    keyid: keyids[chance(chance(4) === 0 ? 1000 : 100)] ?? '',
-    action: chance(4) === 0 ? 'keyring.decrypt' : chance(1000) === 0 ? 'user.invite' : 'keyring.encrypt',
-    ringname: `ring-${chance(chance(2) === 0 ? 100 : 10)}`,
-    validAction: valid,
-    status: valid ? 200 : 403,
-    props,
-  };
-}
-
-const milliseconds = (since: bigint): number => Number(process.hrtime.bigint() - since) / 1e6;
-const say = (what: string, value: number, unit: string): void =>
-  console.log(`${what.padEnd(44)} ${value.toFixed(2).padStart(10)} ${unit}`);
-const rss = (): number => {
-  globalThis.gc?.();
-  return process.memoryUsage.rss() / 1e6;
-};
-
-if (opening) {
-  const manifest: Pick<ActivityLogOptions, 'segments' | 'tail' | 'head'> = JSON.parse(
-    await readFile(join(root, 'manifest'), 'utf8'),
-  );
-  const before = rss();
-  const opened = process.hrtime.bigint();
-  const log = openActivityLog({ ...options, ...manifest });
-  const took = milliseconds(opened);
-  for (let number = 1; number <= 1000; number++) log.stage(input(number));
-  log.commitStaged();
-  say(`fresh process, ${log.count} records: open`, took, 'ms');
-  say('  memory for it and 1000 more', rss() - before, 'MB');
-  for (let number = 0; number < 200; number++) await log.search({ keyids: [keyids[number] ?? ''] }, { limit: 100 });
-  say('  memory after 200 searches', rss() - before, 'MB');
-  process.exit();
-}
-
-let log = openActivityLog(options);
-let staging = 0;
-let rolling = 0;
-let rolls = 0;
-for (let from = 1; from <= records; ) {
-  const inputs = Array.from({ length: Math.min(20_000, records - from + 1) }, (_, index) => input(from + index));
-  from += inputs.length;
-  const began = process.hrtime.bigint();
-  for (const one of inputs) {
-    log.stage(one);
-    log.commitStaged();
   }
-  staging += milliseconds(began);
-  const worker = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
-  const before = log.segments.length;
-  const rolled = process.hrtime.bigint();
-  const segments = await worker.roll();
-  rolling += milliseconds(rolled);
-  rolls += segments.length - before;
-  log.adopt(segments);
-}
-say('stage and commit one record', (staging * 1000) / records, 'us');
-say('roll one segment (with hashing of its tail)', rolling / rolls, 'ms');
-say('segments', log.segments.length, '');
-say('bytes a record on disk', log.bytes / records, 'B');
-say('bytes of a summary', JSON.stringify(log.segments).length / log.segments.length, 'B');
-
-for (const manifest of [
-  { segments: [], tail: [], head: emptyHead },
-  { segments: log.segments, tail: log.tailLines(), head: log.head },
-]) {
-  await writeFile(join(root, 'manifest'), JSON.stringify(manifest));
-  console.log(
-    execFileSync(process.execPath, ['--expose-gc', import.meta.filename, 'open', root], { encoding: 'utf8' }).trimEnd(),
-  );
+  const ratio = median(values.many.map((value, at) => value / (values.none[at] ?? Number.NaN)));
+  return { none: median(values.none), many: median(values.many), ratio };
 }
 
-const reopen = () => openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
+export async function measureActivity(records: number, rounds: number): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
+  const pair = { none: makeAppliance(join(home, 'none')), many: makeAppliance(join(home, 'many')) };
+  for (const appliance of Object.values(pair)) await makeRing(appliance);
+  const past = await fill(pair.many, records);
 
-const middle = start + records * 10;
-const filters: Record<string, ActivityFilter> = {
-  none: {},
-  'busy key': { keyids: [keyids[3] ?? ''] },
-  'quiet key': { keyids: [keyids[777] ?? ''] },
-  'account of 20 quiet keys': { keyids: keyids.slice(700, 720) },
-  'no such key': { keyids: ['apik_none'] },
-  'common action': { action: 'keyring.encrypt' },
-  'rare action': { action: 'user.invite' },
-  'busy ring': { ringname: 'ring-4' },
-  'quiet ring': { ringname: 'ring-77' },
-  granted: { valid: true },
-  denied: { valid: false },
-  'until the middle': { end: middle },
-  'an hour in the middle': { start: middle, end: middle + 3_600_000 },
-  'props of 1 in 500': { props: { client: { name: 'app-7' } } },
-  'props, unique, old': { props: { request: `r${Math.round(records / 10_000) * 100}` } },
-  'no such props': { props: { request: 'none' } },
-  'key, ring and denied': { keyids: [keyids[3] ?? ''], ringname: 'ring-4', valid: false },
-};
-for (const [name, filter] of Object.entries(filters)) {
-  log = reopen();
-  await log.search({ keyids: [], start: 0 }, { limit: 1 });
-  const cold = process.hrtime.bigint();
-  const { items } = await log.search(filter, { limit: 100 });
-  const coldTime = milliseconds(cold);
-  const warm = process.hrtime.bigint();
-  for (let round = 0; round < 5; round++) await log.search(filter, { limit: 100 });
-  console.log(
-    `newest 100, ${name.padEnd(26)} found ${String(items.length).padStart(3)}  cold ${coldTime.toFixed(1).padStart(7)} ms  warm ${(milliseconds(warm) / 5).toFixed(1).padStart(6)} ms`,
-  );
+  console.log(`\nActivity: ${records} records beside none, median of ${rounds} rounds`);
+  row('', 'none', `${records}`, 'ratio');
+  const say = (what: string, { none, many, ratio }: Awaited<ReturnType<typeof inAlternation>>, least?: 'at least') => {
+    row(what, short(none), short(many), ratio.toFixed(3));
+    goal(`${what}, of that at none`, ratio, least ? 0.9 : 1.1, least ?? 'at most');
+  };
+  say('start, as left, ms', await inAlternation(rounds, (which) => startOnce(pair[which])));
+  say('checkpoint, ms', await checkpoints(pair, rounds));
+  say('start, ms', await inAlternation(rounds, (which) => startOnce(pair[which])));
+  say('memory, idle, MB', await inAlternation(3, (which) => idleMemory(pair[which])));
+
+  const served = { none: await serve(0, pair.none), many: await serve(0, pair.many) };
+  say('encrypts/s', await inAlternation(rounds, (which) => encrypts(served[which], pair[which])), 'at least');
+  const memory = { none: served.none.megabytes(), many: served.many.megabytes() };
+  say('memory, loaded, MB', { ...memory, ratio: memory.many / memory.none });
+  await search(served.many, past, records);
+  await served.none.stop();
+  await served.many.stop();
+  rmSync(home, { recursive: true });
 }
-for (const filter of [{}, { action: 'keyring.decrypt' }, { ringname: 'ring-4' }, { valid: false }]) {
-  log = reopen();
-  const began = process.hrtime.bigint();
-  const { items } = await log.search(filter, { limit: 10_000 });
-  say(`page of ${items.length}, cold, ${JSON.stringify(filter)}`, milliseconds(began), 'ms');
+
+async function makeRing(appliance: BenchAppliance): Promise<void> {
+  const served = await serve(0, appliance);
+  await served.ask('/ks/keyrings', { name: 'bench' });
+  await served.stop();
 }
-const wanted = (await log.search({}, { limit: 1, after: Math.round(records / 3) })).items[0]?.id ?? '';
-const finding = process.hrtime.bigint();
-await reopen().find(wanted);
-say('find by id, cold', milliseconds(finding), 'ms');
-const verifying = process.hrtime.bigint();
-let count = 0;
-for await (const _ of log.read(1)) count++;
-say(`read and verify ${count}`, milliseconds(verifying), 'ms');
-await rm(root, { recursive: true });
+
+async function fill(appliance: BenchAppliance, records: number): Promise<History> {
+  const store = await openTenant(appliance);
+  const account = { id: 'acct_bench', keyids: Array.from({ length: 20 }, (_, at) => `apik_bench${at}`) };
+  const before = performance.now();
+  await store.transaction(async (tx) => {
+    const times = { createdAt: 0, updatedAt: 0 };
+    await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
+    for (const id of account.keyids) {
+      const secret = { secretHash: id, rings: [], flagsText: '{}', props: {}, active: true, userId: undefined };
+      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...times });
+    }
+  });
+  const past = history(account);
+  for (let from = 1; from <= records; from += 1000) {
+    await store.transaction(async (tx) => {
+      for (let at = from; at < Math.min(from + 1000, records + 1); at++) tx.record(past.record(at));
+    });
+  }
+  await store.close();
+  console.log(`\n${records} records written in ${short((performance.now() - before) / 1000)} s`);
+  return past;
+}
+
+async function startOnce(appliance: BenchAppliance): Promise<number> {
+  const served = await serve(0, appliance);
+  await served.stop();
+  return served.startMilliseconds;
+}
+
+async function idleMemory(appliance: BenchAppliance): Promise<number> {
+  const served = await serve(0, appliance);
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  const megabytes = served.megabytes();
+  await served.stop();
+  return megabytes;
+}
+
+async function checkpoints(pair: Pair<BenchAppliance>, rounds: number) {
+  const stores: Pair<Store> = { none: await openTenant(pair.none), many: await openTenant(pair.many) };
+  const past = history({ id: '', keyids: [] });
+  let number = 0;
+  const figures = await inAlternation(rounds, async (which) => {
+    const store = stores[which];
+    // A checkpoint of nothing new would not run.
+    await store.transaction(async (tx) => tx.record(past.record(++number)));
+    return timed(() => store.checkpoint());
+  });
+  for (const store of Object.values(stores)) await store.close();
+  return figures;
+}
+
+async function encrypts({ url }: Served, { headers }: BenchAppliance): Promise<number> {
+  const body = JSON.stringify({ ringname: 'bench' });
+  const { perSecond, failed } = await load(1, { url: `${url}/ks/encrypt`, method: 'POST', headers, body, seconds: 3 });
+  if (failed > 0) throw new Error(`${failed} encrypts failed`);
+  return perSecond;
+}
+
+async function search(served: Served, past: History, records: number): Promise<void> {
+  console.log('\nThe newest 100 of them over HTTP, median of 9 warm searches');
+  row('', 'found', 'first ms', 'warm ms');
+  let slowest = 0;
+  for (const [name, body] of Object.entries(past.searches(records))) {
+    let answer = '';
+    const ask = async () => {
+      answer = await served.ask('/auth/search/activity?limit=100', body);
+    };
+    const first = await timed(ask);
+    const warm: number[] = [];
+    for (let round = 0; round < 9; round++) warm.push(await timed(ask));
+    row(name, JSON.parse(answer).data.length, short(first), short(median(warm)));
+    slowest = Math.max(slowest, median(warm));
+  }
+  goal('the newest 100 by any filter', slowest, 50, 'at most', ' ms');
+  const page = await timed(() => served.ask('/auth/search/activity?limit=10000', { ring: 'ring-4' }));
+  row('memory after it, MB', short(served.megabytes()), `(10,000 by ring: ${short(page)} ms)`);
+}

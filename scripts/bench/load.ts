@@ -1,5 +1,6 @@
 // One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints JSON of `Measured`.
 import autocannon from 'autocannon';
+import { type Core, start } from './process.ts';
 
 export interface Load {
   readonly url: string;
@@ -18,8 +19,15 @@ export interface Measured {
   readonly failed: number;
 }
 
-if (process.argv[2] !== undefined) {
-  const { seconds, ...request }: Load = JSON.parse(process.argv[2]);
+/** Measures in a process of its own. */
+export async function load(core: Core, request: Load): Promise<Measured> {
+  const tool = await start(core, process.execPath, [import.meta.filename, JSON.stringify(request)], /^(\{.*\})$/m);
+  await tool.stop();
+  return JSON.parse(tool.match);
+}
+
+if (import.meta.main) {
+  const { seconds, ...request }: Load = JSON.parse(process.argv[2] ?? '');
   const result = await autocannon({ ...request, connections: 64, duration: seconds });
   const measured: Measured = {
     perSecond: result.requests.total / result.duration,

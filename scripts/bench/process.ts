@@ -11,9 +11,12 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/** Starts a program on one core and waits for a line that matches. */
-export async function start(core: number, command: string, args: readonly string[], ready: RegExp): Promise<Started> {
-  const pinned = pinning ? ['taskset', '-c', String(core), command, ...args] : [command, ...args];
+/** The number of one, or where the system may put it on any. */
+export type Core = number | 'any';
+
+/** Starts a program on a core and waits for a line that matches. */
+export async function start(core: Core, command: string, args: readonly string[], ready: RegExp): Promise<Started> {
+  const pinned = pinning && core !== 'any' ? ['taskset', '-c', String(core), command, ...args] : [command, ...args];
   const child = spawn(pinned[0] ?? command, pinned.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
   let seen = '';
   const match = await new Promise<string>((resolve, reject) => {

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { goal, median, row, short } from './figures.ts';
-import type { Load, Measured } from './load.ts';
+import { load, type Measured } from './load.ts';
 import { residentMegabytes, start } from './process.ts';
 
 const node = process.execPath;
@@ -84,8 +84,8 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
         seconds: round === 0 ? 1 : seconds,
       };
       const measured = {
-        bare: await load({ ...request, url: bare.match + twin }),
-        kms: await load({ ...request, url: server.match + path }),
+        bare: await load(1, { ...request, url: bare.match + twin }),
+        kms: await load(1, { ...request, url: server.match + path }),
       };
       if (round === 0) continue; // the warm-up
       const so = results.get(name) ?? { kms: [], bare: [] };
@@ -120,10 +120,4 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
 
 function run(args: readonly string[]): string {
   return execFileSync(kms, args, { encoding: 'utf8' });
-}
-
-async function load(request: Load): Promise<Measured> {
-  const tool = await start(1, node, [join(here, 'load.ts'), JSON.stringify(request)], /^(\{.*\})$/m);
-  await tool.stop();
-  return JSON.parse(tool.match);
 }

@@ -1,9 +1,12 @@
-// `npm run bench [requests|commits|files …]`: the figures of the README, as ratios inside one run. Needs `dist/kms`.
+// `npm run bench [requests|commits|files|logins|activity|pages …]`: the figures of the README, as ratios inside one run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { measureActivity } from './activity.ts';
 import { measureCommits } from './commit-cost.ts';
 import { measureFiles } from './file-throughput.ts';
+import { measureLogins } from './logins.ts';
+import { measurePages } from './pages.ts';
 import { measureRequests } from './requests.ts';
 
 const chosen = process.argv.slice(2);
@@ -16,3 +19,6 @@ console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Nod
 if (wanted('requests')) await measureRequests(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
 if (wanted('files')) await measureFiles(2048, 3);
+if (wanted('logins')) await measureLogins(5, 3);
+if (wanted('activity')) await measureActivity(1_000_000, 9);
+if (wanted('pages')) await measurePages(9);

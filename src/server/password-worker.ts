@@ -1,6 +1,7 @@
 // Password hashing on a thread of its own: one worker with a bounded queue, so that logins, however many, take one core at
 // most and nothing of the serving thread.
-import type { MessagePort, Worker } from 'node:worker_threads';
+import { setPriority } from 'node:os';
+import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
 import type { PasswordHasher } from '../core/password-hasher.ts';
 import { hashPassword, passwordSaltLength, verifyPassword } from '../crypto/password.ts';
 import { KmsError } from '../errors.ts';
@@ -92,6 +93,7 @@ function unavailable(message: string): KmsError {
 
 /** The worker's side: answers requests one after the other. */
 export function servePasswords(port: MessagePort): void {
+  if (!isMainThread) stepBack();
   port.on('message', (request: Request) => port.postMessage(answerTo(request)));
 }
 
@@ -103,5 +105,18 @@ function answerTo(request: Request): Answer {
     return { id, value };
   } catch (error) {
     return { id, problem: error instanceof KmsError ? error.message : 'a password could not be hashed' };
+  }
+}
+
+/** How far the thread steps back for those that answer requests, where there are fewer cores than work; the most is 19. */
+const niceness = 10;
+
+function stepBack(): void {
+  // On Linux 0 means the calling thread, elsewhere it would be the whole process.
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(0, niceness);
+  } catch {
+    // Where that is forbidden, logins take a full share of the cores.
   }
 }

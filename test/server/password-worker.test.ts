@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { systemRandom } from '../../src/crypto/random.ts';
@@ -46,6 +47,22 @@ test('the serving thread goes on meanwhile', async () => {
   await hashing;
   assert.ok(turns > 10, `${turns} turns of the event loop while a hash was made`);
 });
+
+test('on Linux the thread lets the serving thread go first', async () => {
+  const { passwords } = setUp();
+  await passwords.verify(cheap, 'password');
+  const priorities = process.platform === 'linux' ? threadPriorities() : [0, 10];
+  assert.equal(priorities[0], 0, 'the serving thread');
+  assert.ok(priorities.includes(10), `nice values of the threads: ${priorities}`);
+});
+
+/** The nice values of this process's threads, of the first one first. */
+function threadPriorities(): number[] {
+  const threads = readdirSync('/proc/self/task').sort((a, b) => Number(a) - Number(b));
+  // proc_pid_stat(5): field 19, counted from behind the name, which is field 2 and may hold spaces.
+  const fields = (thread: string) => readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]?.split(' ');
+  return threads.map((thread) => Number(fields(thread)?.[16]));
+}
 
 test('the queue is bounded, and empties', async () => {
   const { passwords } = setUp({ most: 3 });

@@ -39,3 +39,8 @@ export function segmentOf(segments: readonly SegmentSummary[], seq: number): Seg
   }
   return segments[low];
 }
+
+/** What they take on disk. */
+export function bytesOfSegments(segments: readonly SegmentSummary[]): number {
+  return segments.reduce((sum, { bytes }) => sum + bytes, 0);
+}

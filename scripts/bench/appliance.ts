@@ -1,0 +1,71 @@
+// Appliances for the bench: made by the executable, filled through the store while nobody serves them, and served on a core of their own.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { sqlWasm } from '../../src/server/runtime.ts';
+import { openSealFile } from '../../src/server/seal-file.ts';
+import { openTenantStore, systemDir } from '../../src/server/stores.ts';
+import { tenantDir } from '../../src/server/tenants.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import type { Store } from '../../src/store/port.ts';
+import { type Core, residentMegabytes, type Started, start } from './process.ts';
+
+export const kms = join(import.meta.dirname, '../../dist/kms');
+
+export interface BenchAppliance {
+  readonly data: string;
+  readonly accountId: string;
+  /** Of the root API key. */
+  readonly headers: { readonly authorization: string; readonly 'content-type': string };
+}
+
+export function makeAppliance(data: string): BenchAppliance {
+  const made = JSON.parse(execFileSync(kms, ['--data', data, 'init', '--json'], { encoding: 'utf8' }));
+  const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  return { data, accountId: made.accountId, headers };
+}
+
+/** The store of its only tenant; nothing else may have the directory open. */
+export async function openTenant({ data }: BenchAppliance): Promise<Store> {
+  const { seal } = await openSealFile(data, undefined);
+  const dir = seal.stores.find((name) => name !== systemDir) ?? '';
+  const world = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
+  return openTenantStore(world, tenantDir(dir), seal.keysFor(dir));
+}
+
+export interface Served extends Started {
+  /** Where it listens. */
+  readonly url: string;
+  /** Until it listened. */
+  readonly startMilliseconds: number;
+  megabytes(): number;
+  /** POST where there is a body, else GET. Throws for anything but 200. Answers the text. */
+  ask(path: string, body?: object): Promise<string>;
+}
+
+export async function serve(core: Core, { data, headers }: BenchAppliance): Promise<Served> {
+  const before = performance.now();
+  const args = ['--data', data, 'serve', '--listen', '127.0.0.1:0'];
+  const started = await start(core, kms, args, /listening on (\S+)/);
+  const startMilliseconds = performance.now() - before;
+  const url = started.match;
+  return {
+    ...started,
+    url,
+    startMilliseconds,
+    megabytes: () => residentMegabytes(started.child.pid),
+    async ask(path, body) {
+      const sent = body ? { method: 'POST', body: JSON.stringify(body) } : {};
+      const response = await fetch(url + path, { headers, ...sent });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+      return text;
+    },
+  };
+}
+
+/** Milliseconds that something takes. */
+export async function timed(run: () => Promise<unknown>): Promise<number> {
+  const before = performance.now();
+  await run();
+  return performance.now() - before;
+}

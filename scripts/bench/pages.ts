@@ -1,0 +1,150 @@
+// How long the largest page of each list takes over HTTP, from the request to the last byte.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { toBase64, toBase64Url } from '../../src/crypto/encoding.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { systemWorld } from '../../src/server/world.ts';
+import type { Tables, Transaction } from '../../src/store/port.ts';
+import { history } from './activity-records.ts';
+import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
+import { goal, median, row, short } from './figures.ts';
+
+const size = 10_000;
+
+export async function measurePages(rounds: number): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
+  const appliance = makeAppliance(join(home, 'data'));
+  const { keyringName, keyringId } = await fill(appliance);
+  const served = await serve(0, appliance);
+  const lists: readonly { name: string; path: string; body?: object }[] = [
+    { name: 'keyrings', path: '/ks/keyrings' },
+    { name: 'keys of a keyring', path: `/ks/keyrings/${keyringName}/keys` },
+    { name: 'users', path: '/auth/users' },
+    { name: 'accounts', path: '/auth/accounts' },
+    { name: 'API keys', path: '/auth/apikey' },
+    { name: 'API keys of an account', path: `/auth/accounts/${appliance.accountId}/apikeys` },
+    { name: 'API keys of a keyring', path: `/auth/search/keyring/${keyringName}/apikey` },
+    { name: 'assets', path: '/assets/search', body: {} },
+    { name: 'assets of a keyring', path: '/assets/search', body: { keyringId } },
+    { name: 'assets by their data', path: '/assets/search', body: { data: { kind: 'report' } } },
+    { name: 'activity', path: '/auth/search/activity', body: {} },
+    { name: 'activity, granted', path: '/auth/search/activity', body: { valid: true } },
+  ];
+  console.log(`\nPages of ${size}, median of ${rounds} after the first`);
+  row('', 'kB', 'first ms', 'ms');
+  let slowest = 0;
+  for (const { name, path, body } of lists) {
+    let answer = '';
+    const ask = async () => {
+      answer = await served.ask(`${path}?limit=${size}`, body);
+    };
+    const first = await timed(ask);
+    const { count, hasMore } = JSON.parse(answer).pagination;
+    if (count !== size || !hasMore) throw new Error(`${path}: expected ${size} of more items, got ${count}`);
+    const times: number[] = [];
+    for (let round = 0; round < rounds; round++) times.push(await timed(ask));
+    row(name, Math.round(answer.length / 1000), short(first), short(median(times)));
+    slowest = Math.max(slowest, median(times));
+  }
+  goal('the slowest page', slowest, 300, 'at most', ' ms');
+  await served.stop();
+  rmSync(home, { recursive: true });
+}
+
+/** More than a page of everything. The first keyring has all keys, is named by all API keys, and has all assets. */
+async function fill(appliance: BenchAppliance): Promise<{ keyringName: string; keyringId: string }> {
+  const store = await openTenant(appliance);
+  const world = systemWorld();
+  const keyring = { keyringName: 'ring-0', keyringId: world.newId('ring') };
+  const past = history({ id: '', keyids: [] });
+  for (let from = 0; from < size + 500; from += 500) {
+    await store.transaction(async (tx) => {
+      for (let at = from; at < from + 500; at++) {
+        const ringId = at === 0 ? keyring.keyringId : world.newId('ring');
+        await add(tx, { at, now: world.now(), newId: world.newId, ringId, first: keyring, appliance });
+        tx.record(past.record(at));
+      }
+    });
+  }
+  await store.close();
+  return keyring;
+}
+
+interface Addition {
+  readonly at: number;
+  readonly now: number;
+  newId(prefix: string): string;
+  readonly ringId: string;
+  readonly first: { readonly keyringName: string; readonly keyringId: string };
+  readonly appliance: BenchAppliance;
+}
+
+/** One of each kind, of the size that real ones have; no one will open their keys. */
+async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, appliance }: Addition): Promise<void> {
+  const times = { createdAt: now, updatedAt: now };
+  const keyId = newId('key');
+  await tx.rings.insert({
+    id: ringId,
+    service: 'ks',
+    name: `ring-${at}`,
+    displayName: `Ring-${at}`,
+    algorithm: 'aes256',
+    activeKey: keyId,
+    kem: 'x25519',
+    publicKey: toBase64(systemRandom(44)),
+    props: { team: `team-${at % 50}` },
+    keyProps: {},
+    maxEncryptCount: 2 ** 32,
+    ...times,
+  });
+  await tx.ringKeys.insert({
+    id: keyId,
+    ringId: first.keyringId,
+    algorithm: 'aes256',
+    wrapped: toBase64(systemRandom(80)),
+    iv: toBase64(systemRandom(12)),
+    props: {},
+    createdAt: now,
+  });
+  const userId = newId('user');
+  await tx.users.insert({
+    id: userId,
+    username: `user-${at}`,
+    email: `user-${at}@example.com`,
+    firstName: 'Ada',
+    lastName: `Example ${at}`,
+    displayName: `Ada Example ${at}`,
+    flagsText: JSON.stringify({ [`keyring.ring-${at}.encrypt`]: true, 'asset.search': true }),
+    props: { desk: at },
+    passwordHash: undefined,
+    ...times,
+  });
+  await tx.accounts.insert({
+    id: newId('acct'),
+    uid: `account-${at}`,
+    notes: 'made by the bench',
+    props: {},
+    ...times,
+  });
+  await tx.apiKeys.insert({
+    id: newId('apik'),
+    secretHash: toBase64Url(systemRandom(32)),
+    active: true,
+    accountId: appliance.accountId,
+    userId,
+    flagsText: JSON.stringify({ [`keyring.${first.keyringName}.encrypt`]: true, 'keyring.list': true }),
+    rings: [first.keyringName],
+    props: { program: `program-${at % 100}` },
+    ...times,
+  });
+  await tx.assets.insert({
+    id: newId('asset'),
+    ringId: first.keyringId,
+    data: { kind: 'report', file: `report-${at}.pdf`, owner: { name: 'Ada', desk: at } },
+    parents: [],
+    apikeyId: 'apik_bench',
+    accountId: appliance.accountId,
+    createdAt: now,
+  });
+}
