@@ -5,8 +5,10 @@ import type { Io } from './io.ts';
 /** The streams, arguments and environment of this process. A second signal ends it at once. */
 export function processIo(): Io {
   const stop = new AbortController();
+  let hangup: (() => void) | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
+      if (signal === 'SIGHUP' && hangup) return hangup();
       if (stop.signal.aborted) process.exit(130);
       stop.abort(signal);
     });
@@ -23,5 +25,8 @@ export function processIo(): Io {
     stdout: process.stdout,
     stderr: process.stderr,
     signal: stop.signal,
+    onHangup(run) {
+      hangup = run;
+    },
   };
 }

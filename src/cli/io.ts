@@ -17,6 +17,8 @@ export interface Io {
   readonly stderr: OutputStream;
   /** Aborted by Ctrl-C or a polite request to end. Whoever waits for something heeds it. */
   readonly signal: AbortSignal;
+  /** From now on a hang-up (SIGHUP) calls this and no longer ends the command. Absent where there are no signals. */
+  onHangup?(run: () => void): void;
 }
 
 /** Whether colour may be used on `stream`. */

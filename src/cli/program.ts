@@ -6,6 +6,7 @@ import { backups } from './grammar/backup.ts';
 import { custody } from './grammar/custody.ts';
 import { files } from './grammar/files.ts';
 import { life } from './grammar/life.ts';
+import { machine } from './grammar/machine.ts';
 import { assets, asym, keyrings } from './grammar/rings.ts';
 import { tenants, users } from './grammar/tenants-users.ts';
 import { GrammarCommand, type Session } from './grammar-command.ts';
@@ -47,5 +48,6 @@ Examples:
   activity(kms);
   files(kms);
   backups(kms);
+  machine(kms);
   return kms;
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { KmsError } from '../errors.ts';
+import type { Certificate } from './http-server.ts';
 import { fileTrouble } from './trouble.ts';
 
 export interface ListenOptions {
@@ -19,7 +20,7 @@ export interface ListenOptions {
 export interface Listening {
   readonly host: string;
   readonly port: number;
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly tls: Certificate | undefined;
   readonly behindProxy: boolean;
   /** The address for clients, once the port is known. */
   urlOf(port: number): string;
@@ -66,7 +67,8 @@ function parseUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Listening['tls']> {
+/** The files as they are now; undefined where no TLS is wanted. Throws for what is no certificate with its key. */
+export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certificate | undefined> {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new KmsError('usage', 'TLS needs both --tls-cert and --tls-key', { hint: 'give the other one too' });

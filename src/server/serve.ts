@@ -13,9 +13,9 @@ import type { KeySources } from './custody/key-sources.ts';
 import { dataDirState, inDir, socketFile } from './data-dir.ts';
 import { needPrivateDirectory } from './exposure.ts';
 import { hardenProcess } from './hardening.ts';
-import { type AppFetch, endServer, httpServer, listen } from './http-server.ts';
+import { type AppFetch, endServer, type HttpLimits, httpServer, listen, replaceCertificate } from './http-server.ts';
 import { type Initialised, initAppliance } from './init.ts';
-import { type Listening, type ListenOptions, listening } from './listen.ts';
+import { type Listening, type ListenOptions, listening, readTls } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Notice } from './notices.ts';
 import type { PeopleSettings } from './people.ts';
@@ -38,6 +38,8 @@ export interface ServeOptions extends ListenOptions {
   readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  /** Against slow clients, where the usual ones do not fit. */
+  readonly limits?: Partial<HttpLimits> | undefined;
   /** How the room on the disk is watched. */
   readonly space?: SpaceSettings | undefined;
   readonly logLevel?: string | undefined;
@@ -52,6 +54,8 @@ export interface Serving {
   readonly appliance: Appliance;
   /** Why it is sealed at the start; undefined when it is not. */
   readonly sealed: KmsError | undefined;
+  /** Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used changes nothing. */
+  reloadTls(): Promise<boolean>;
   /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
   close(): Promise<void>;
 }
@@ -62,10 +66,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const where = await listening(options);
   const { logger, flush } = createLog(options.logLevel);
   const gate = new Gate();
-  const network = networkServer(gate.fetch, where);
+  const network = networkServer(gate.fetch, where, options.limits);
   await takePort(network, where);
   const url = where.urlOf(portOf(network));
-  const socket = httpServer(gate.fetch, { env: ({ headers }) => ({ local: true, headers }) });
+  const socket = httpServer(gate.fetch, {
+    env: ({ headers }) => ({ local: true, headers }),
+    // A command of the administrator may take as long as it takes.
+    limits: { silence: 0 },
+  });
   let sealable: SealableAppliance | undefined;
   let unlock = (): void => {};
   const close = async (): Promise<void> => {
@@ -111,6 +119,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         return appliance;
       },
       sealed,
+      reloadTls: () => reloadTls(network, options, logger),
       close: closeOnce(close),
     };
   } catch (error) {
@@ -147,7 +156,7 @@ class Gate {
   }
 }
 
-function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening): Server {
+function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening, limits: ServeOptions['limits']): Server {
   return httpServer(fetch, {
     tls,
     env: (incoming: IncomingMessage) => {
@@ -156,7 +165,20 @@ function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening): Server
       return remoteAddress === undefined ? { headers } : { headers, remoteAddress };
     },
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
+    ...(limits && { limits }),
   });
+}
+
+async function reloadTls(server: Server, options: ListenOptions, logger: Logger): Promise<boolean> {
+  try {
+    const certificate = await readTls(options);
+    if (!certificate) return false;
+    replaceCertificate(server, certificate);
+    logger.info({ file: options.tlsCert }, 'the certificate was read again');
+  } catch (err) {
+    logger.error({ err }, 'the certificate could not be read again; the one in use stays');
+  }
+  return true;
 }
 
 async function takePort(server: Server, { host, port }: Listening): Promise<void> {

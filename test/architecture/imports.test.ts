@@ -35,6 +35,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   zod: ['api', 'http'],
   pino: ['server'],
   nodemailer: ['server'],
+  '@peculiar/x509': ['server'],
+  'reflect-metadata': ['server'],
   uqr: ['cli'],
   croner: ['server'],
 };

@@ -36,6 +36,8 @@ export async function run(cli: Cli): Promise<void> {
     },
   });
   try {
+    // On a terminal without TLS a hang-up is the terminal's end.
+    if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void serving.reloadTls());
     await say(cli.io, `listening on ${serving.url}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
     if (isNew)

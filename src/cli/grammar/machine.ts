@@ -1,0 +1,16 @@
+// The part of the grammar about the machine that the appliance runs on, and about the executable itself.
+import { type GrammarCommand, repeated } from '../grammar-command.ts';
+
+export function machine(kms: GrammarCommand): void {
+  kms
+    .group('tls', 'certificates for HTTPS')
+    .leaf(
+      'self-signed',
+      'make a certificate and its key for closed networks, signed by itself',
+      ['kms tls self-signed --host kms.example --host 192.0.2.7 --out /etc/kms/tls'],
+      () => import('../commands/tls/self-signed.ts'),
+    )
+    .option('--host <NAME>', 'a host name or address that it is for (required)', repeated)
+    .option('--out <DIR>', 'where cert.pem and key.pem go (default: here); neither is overwritten')
+    .option('--days <N>', 'how long it is valid (default: 397)');
+}

@@ -1,0 +1,104 @@
+// Clients that send slowly, never, or don't read: each is let go of while others are served.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { endServer, type HttpLimits, httpServer, listen } from '../../src/server/http-server.ts';
+
+const short: Partial<HttpLimits> = {
+  headersTimeout: 150,
+  requestTimeout: 300,
+  keepAliveTimeout: 150,
+  connectionsCheckingInterval: 30,
+  silence: 400,
+};
+
+async function server(limits: Partial<HttpLimits>) {
+  const answer = async (request: Request): Promise<Response> => {
+    if (new URL(request.url).pathname === '/endless') {
+      const chunk = new Uint8Array(65_536);
+      return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(chunk) }));
+    }
+    return Response.json({ length: (await request.text()).length });
+  };
+  const made = httpServer(answer, { env: () => ({}), limits });
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  after(() => {
+    made.closeAllConnections();
+    return endServer(made);
+  });
+  const { port } = made.address() as AddressInfo;
+  return { made, port, url: `http://127.0.0.1:${port}` };
+}
+
+/** All that comes back until the server lets go. */
+async function until(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', () => {});
+  await once(socket, 'close');
+  return text;
+}
+
+/** Sends `pieces` one by one for as long as the server listens. */
+function drip(socket: Socket, pieces: () => string): void {
+  const timer = setInterval(() => socket.writable && socket.write(pieces()), 20);
+  socket.on('close', () => clearInterval(timer));
+}
+
+test('many who never finish their headers are let go with 408, and others are served meanwhile', async () => {
+  const { port, url } = await server(short);
+  const slow = Array.from({ length: 50 }, (_, index) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n'));
+    let sent = 0;
+    // Every second one falls silent; what the others still send can cut the answer off.
+    if (index % 2 === 0) drip(socket, () => `X-${sent++}: y\r\n`);
+    return until(socket);
+  });
+  assert.equal((await fetch(url)).status, 200);
+  for (const [index, answer] of (await Promise.all(slow)).entries()) {
+    if (index % 2 === 1) assert.match(answer, /^HTTP\/1\.1 408 .*took too long to arrive/s);
+    else assert.doesNotMatch(answer, /^HTTP\/1\.1 200/);
+  }
+});
+
+test('a body that trickles in is given up', async () => {
+  const { port } = await server(short);
+  const socket = connect(port, '127.0.0.1', () =>
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n'),
+  );
+  drip(socket, () => 'x');
+  assert.doesNotMatch(await until(socket), /^HTTP\/1\.1 200/);
+});
+
+test('who says nothing at all, or nothing more, is let go', async () => {
+  const { port } = await server(short);
+  assert.match(await until(connect(port, '127.0.0.1')), /^(HTTP\/1\.1 408 .*)?$/s);
+  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'));
+  assert.match(await until(socket), /^HTTP\/1\.1 200 OK/);
+});
+
+test('who does not read the answer is let go', async () => {
+  const { port, made } = await server(short);
+  const taken = once(made, 'connection');
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write('GET /endless HTTP/1.1\r\nHost: a\r\n\r\n');
+    socket.pause();
+  });
+  socket.on('error', () => {});
+  // Looked at from the other side, since who does not read is not told.
+  const [accepted] = await taken;
+  await once(accepted, 'close');
+  socket.destroy();
+});
+
+test('no more connections than there may be', async () => {
+  const { port } = await server({ maxConnections: 3 });
+  const open = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+  await Promise.all(open.map((socket) => once(socket, 'connect')));
+  assert.equal(await until(connect(port, '127.0.0.1')), '');
+  for (const socket of open) socket.destroy();
+});

@@ -1,0 +1,128 @@
+// TLS as served, with certificates of `kms tls self-signed`: which versions, whom it convinces, and another certificate without a restart.
+import assert from 'node:assert/strict';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { connect, type SecureVersion } from 'node:tls';
+import { KmsError } from '../../src/errors.ts';
+import { selfSigned } from '../../src/server/self-signed.ts';
+import { serve } from '../../src/server/serve.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-tls-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+const files = { tlsCert: join(base, 'cert.pem'), tlsKey: join(base, 'key.pem') };
+const now = new Date();
+
+async function put(): Promise<{ cert: string; fingerprint: string }> {
+  const made = await selfSigned(['localhost', '127.0.0.1'], 30, now);
+  writeFileSync(files.tlsCert, made.cert);
+  writeFileSync(files.tlsKey, made.key);
+  chmodSync(files.tlsKey, 0o600);
+  return made;
+}
+
+/** What the server shows to a client that trusts `ca` alone. */
+function hello(url: string, ca: string, maxVersion: SecureVersion = 'TLSv1.3'): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // A low security level lets this side offer old versions.
+    const old = maxVersion < 'TLSv1.2' ? { ciphers: 'ALL:@SECLEVEL=0', minVersion: 'TLSv1' as const } : {};
+    const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), ca, maxVersion, ...old }, () => {
+      resolve(socket.getPeerX509Certificate()?.fingerprint256 ?? '');
+      socket.end();
+    });
+    socket.on('error', reject);
+  });
+}
+
+function get(url: string, ca: string): Promise<{ status: number | undefined; strict: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    request(url, { ca }, (answer) => {
+      answer.resume();
+      resolve({ status: answer.statusCode, strict: answer.headers['strict-transport-security'] });
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+test('a self-signed certificate says what it is for, and for how long', async () => {
+  const { cert, key, fingerprint, notAfter } = await selfSigned(
+    ['kms.example', '*.b.example', '::1', '[fe80::1]', '10.0.0.1'],
+    7,
+    now,
+  );
+  const parsed = new X509Certificate(cert);
+  assert.equal(parsed.fingerprint256, fingerprint);
+  assert.equal(parsed.ca, false);
+  assert.ok(parsed.checkPrivateKey(createPrivateKey(key)));
+  assert.ok(parsed.verify(parsed.publicKey));
+  for (const name of ['kms.example', 'a.b.example']) assert.ok(parsed.checkHost(name), name);
+  for (const address of ['::1', 'fe80::1', '10.0.0.1']) assert.ok(parsed.checkIP(address), address);
+  assert.equal(parsed.checkHost('other.example'), undefined);
+  assert.equal(Math.round((notAfter.getTime() - now.getTime()) / 3_600_000), 7 * 24);
+  assert.ok(Date.parse(parsed.validFrom) < now.getTime());
+});
+
+test('what is no host name is refused', async () => {
+  for (const host of [
+    '',
+    ' ',
+    'a b',
+    '-a.example',
+    'a..b',
+    'kms.example:8443',
+    'https://kms.example',
+    '*.',
+    'a*.b',
+    'ä.example',
+    'x'.repeat(64),
+  ]) {
+    await assert.rejects(
+      selfSigned([host], 7, now),
+      (error: unknown) => error instanceof KmsError && error.code === 'usage',
+      host,
+    );
+  }
+  await assert.rejects(selfSigned([], 7, now), KmsError);
+});
+
+test('TLS 1.2 and 1.3, nothing older; browsers are told to stay with it; the certificate is read again when asked', async () => {
+  const first = await put();
+  const serving = await serve({ data: join(base, 'data'), listen: '127.0.0.1:0', logLevel: 'silent', ...files });
+  try {
+    assert.match(serving.url, /^https:/);
+    assert.deepEqual(await get(`${serving.url}/healthz`, first.cert), { status: 200, strict: 'max-age=31536000' });
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      assert.equal(await hello(serving.url, first.cert, version), first.fingerprint, version);
+    }
+    for (const version of ['TLSv1', 'TLSv1.1'] as const)
+      await assert.rejects(hello(serving.url, first.cert, version), version);
+
+    const second = await put();
+    assert.equal(await hello(serving.url, first.cert), first.fingerprint, 'not before it is asked to');
+    assert.equal(await serving.reloadTls(), true);
+    assert.equal(await hello(serving.url, second.cert), second.fingerprint);
+    await assert.rejects(hello(serving.url, first.cert), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+
+    writeFileSync(files.tlsCert, 'no certificate');
+    assert.equal(await serving.reloadTls(), true);
+    assert.equal(await hello(serving.url, second.cert), second.fingerprint, 'the one in use stays');
+    assert.equal((await get(`${serving.url}/healthz`, second.cert)).status, 200);
+  } finally {
+    await serving.close();
+  }
+});
+
+test('without TLS there is nothing to read again', async () => {
+  const serving = await serve({ data: join(base, 'plain'), listen: '127.0.0.1:0', logLevel: 'silent' });
+  try {
+    assert.equal(await serving.reloadTls(), false);
+    const { headers } = await fetch(`${serving.url}/healthz`);
+    assert.equal(headers.get('strict-transport-security'), null);
+  } finally {
+    await serving.close();
+  }
+});
