@@ -185,7 +185,7 @@ test('a restore that a crash cuts off at any step is nothing, or whole, and can 
   assert.ok(steps > 60);
 });
 
-test('keys that change while files are copied fail the backup', async () => {
+test('keys that go while files are copied fail the backup', async () => {
   const generator = prng(7);
   const seal = simSeal(generator);
   const files = new SimFiles({ prng: generator });
@@ -196,7 +196,7 @@ test('keys that change while files are copied fail the backup', async () => {
   const random = (length: number): Uint8Array => generator.bytes(length);
   await assert.rejects(async () => {
     for await (const _ of writeBackup({ files, seal: () => current, stores, at: 5, random })) {
-      current = seal.withNextEpoch('00112233445566aa');
+      current = seal.withNextEpoch('00112233445566aa').withRetiredEpoch('00112233445566aa', 1);
     }
   }, isCode('unavailable'));
   release();

@@ -273,6 +273,39 @@ test('the data directory is deleted under the appliance, and it is back from whe
   );
 });
 
+test('a tenant gets new keys while it is backed up and shipped', async () => {
+  const { dir, data, made, keyFile, open } = await place();
+  const shipping = { to: join(dir, 'shipped'), every: 20, window: 60_000 };
+  const appliance = await open({ copies: { shipping } });
+  await makeRing(appliance, made, 'one');
+  const answer = await call(appliance, made, 'POST', '/system/backup');
+  const reader = answer.body?.getReader();
+  const pieces = [(await reader?.read())?.value];
+  const rekeyed = appliance.fetchLocal(
+    new Request('http://kms.local/local/tenants/default/rekey', {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    }),
+  );
+  await makeRing(appliance, made, 'two');
+  for (let next = await reader?.read(); next?.value; next = await reader?.read()) pieces.push(next.value);
+  assert.equal((await rekeyed).status, 200);
+  await makeRing(appliance, made, 'three');
+  await appliance.close();
+  await writeFile(join(dir, 'b'), Buffer.concat(pieces.filter((piece) => piece !== undefined)));
+  assert.equal((await verifyBackup(join(dir, 'b'), keys(data))).proof?.stores, 2);
+  for (const [from, expected] of [
+    ['b', ['one']],
+    ['shipped', ['one', 'two', 'three']],
+  ] as const) {
+    const restored = await restoreAppliance({ from: join(dir, from), ...keys(join(dir, `from-${from}`), keyFile) });
+    const back = await openAppliance({ data: restored.data });
+    assert.deepEqual(await rings(back, made), expected);
+    await back.close();
+  }
+});
+
 test('a data directory that was set back does not overwrite what it shipped', async () => {
   const { dir, data, made, notices, open } = await place();
   const shipping = { to: join(dir, 'shipped'), every: 50_000, window: 60_000 };

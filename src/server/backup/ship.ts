@@ -11,6 +11,7 @@ import { type Point, type ShippedPlace, samePlace } from './points.ts';
 import { sealName } from './restore.ts';
 import { ShipTarget } from './ship-target.ts';
 import { isLog, isSegment, shippedDirectory } from './shipped-files.ts';
+import { stillOpens } from './write.ts';
 
 export interface ShipDeps extends Collecting {
   readonly seal: { readonly current: Seal };
@@ -45,9 +46,10 @@ export class Shipper {
   async ship(): Promise<boolean> {
     const signature = this.#signatureNow();
     if (signature === this.#signature && this.#seal === this.#deps.seal.current) return false;
-    const seal = this.#deps.seal.current;
     const collected = await collect(this.#deps, { counted: false });
     try {
+      // From here on no file that is held gets another key.
+      const seal = this.#deps.seal.current;
       const at = this.#deps.now();
       const target = this.#target ?? (await this.#open(collected, seal));
       this.#target = target;
@@ -72,8 +74,8 @@ export class Shipper {
       const keys = JSON.stringify(seal.epochsOf(sealName(dir)));
       for (const file of held) await target.bring(files, file, keys);
     }
-    // A key that was retired meanwhile may be the one of a file just copied: then this does not count, and the next time it does.
-    if (this.#deps.seal.current !== seal) throw new KmsError('unavailable', 'the seal changed while it was shipped');
+    // A key that went meanwhile may be the one of a file just copied: then this does not count, and the next time it does.
+    if (!stillOpens(this.#deps.seal.current, seal)) return;
     if (this.#seal !== seal) await target.bringSeal(seal);
     this.#seal = seal;
     const places = new Map(stores.map((store) => [store.dir, placeOf(store)]));

@@ -5,7 +5,6 @@ import { concatBytes } from '../../crypto/bytes.ts';
 import { toHex, utf8 } from '../../crypto/encoding.ts';
 import { runningSha256, sha256 } from '../../crypto/hash.ts';
 import { KmsError } from '../../errors.ts';
-import { parseHeader } from '../../seal/header.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
 import type { HeldFile } from '../../store/hold.ts';
@@ -46,7 +45,6 @@ export async function* writeBackup(input: BackupInput): AsyncGenerator<Uint8Arra
     return bytes;
   };
   const before = input.seal();
-  const shape = keyShape(before);
   const header = encodeHeader(before.applianceId);
   yield kept(header);
   const copied: ManifestStore[] = [];
@@ -64,7 +62,7 @@ export async function* writeBackup(input: BackupInput): AsyncGenerator<Uint8Arra
     copied.push({ dir, uid, ...(sequence === undefined ? {} : { sequence }), files: done });
   }
   const seal = input.seal();
-  if (keyShape(seal) !== shape) {
+  if (!stillOpens(seal, before)) {
     throw new KmsError('unavailable', 'keys of a tenant were changed while it was copied', { hint: 'try again' });
   }
   const sealBytes = seal.toBytes();
@@ -110,12 +108,13 @@ function manifestOf(
   };
 }
 
-/** Which keys the seal has, and of which kind: the same before and after means that every file copied between is readable. */
-function keyShape(seal: Seal): string {
-  const { keys } = parseHeader(seal.toBytes(), sealFile).header;
-  return JSON.stringify(
-    [...keys].map(([dir, epochs]) => [dir, [...epochs].map(([epoch, key]) => [epoch, key.length])]),
-  );
+/** Whether `after` opens everything that `before` opened: files that were copied in between are readable with it. */
+export function stillOpens(after: Seal, before: Seal): boolean {
+  return before.stores.every((dir) => {
+    if (!after.stores.includes(dir)) return false;
+    const now = new Map(after.epochsOf(dir).map(({ epoch, retired }) => [epoch, retired]));
+    return before.epochsOf(dir).every(({ epoch, retired }) => now.has(epoch) && (retired || now.get(epoch) === false));
+  });
 }
 
 /** The first `bytes` bytes of a file. Throws `unavailable` when there are not as many. */
