@@ -1,0 +1,38 @@
+// Backups and shipped directories of every released format restore for ever.
+import assert from 'node:assert/strict';
+import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openAppliance } from '../../src/server/appliance.ts';
+import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
+import { verifyBackup } from '../../src/server/backup/verify.ts';
+
+const base = await mkdtemp(join(tmpdir(), 'kms-compat-'));
+after(() => rm(base, { recursive: true, force: true }));
+
+for (const version of ['backup-1']) {
+  const fixtures = join(import.meta.dirname, '..', 'compat', version);
+
+  test(`${version}: the backup verifies, and it and the shipped directory restore`, async () => {
+    // A key file must be its owner's alone, which a checkout does not keep.
+    const keyFile = join(base, `${version}.key`);
+    await cp(join(fixtures, 'master.key'), keyFile);
+    await chmod(keyFile, 0o600);
+    const keys = { keyFile, env: () => undefined };
+    const verified = await verifyBackup(join(fixtures, 'backup.kms-backup'), { data: base, keys });
+    assert.equal(verified.proof?.stores, 2);
+    for (const from of ['backup.kms-backup', 'shipped']) {
+      const data = join(base, `${version}-${from}`);
+      await restoreAppliance({ from: join(fixtures, from), data, keys });
+      const appliance = await openAppliance({ data });
+      const answer = await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings'));
+      const { data: rings } = await answer.json();
+      assert.deepEqual(
+        rings.map(({ name }: { name: string }) => name),
+        ['payroll'],
+      );
+      await appliance.close();
+    }
+  });
+}
