@@ -17,7 +17,7 @@ for (const version of ['backup-1']) {
   test(`${version}: the backup verifies, and it and the shipped directory restore`, async () => {
     // A key file must be its owner's alone, which a checkout does not keep.
     const keyFile = join(base, `${version}.key`);
-    await cp(join(fixtures, 'master.key'), keyFile);
+    await cp(join(fixtures, 'master-key.txt'), keyFile);
     await chmod(keyFile, 0o600);
     const keys = { keyFile, env: () => undefined };
     const verified = await verifyBackup(join(fixtures, 'backup.kms-backup'), { data: base, keys });
