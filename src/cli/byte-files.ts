@@ -2,13 +2,12 @@
 // leaves nothing behind, and nothing is overwritten.
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { plainBlockLength } from '../client/chunked.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
 import { fileError, newFile } from './files.ts';
-import { write } from './io.ts';
+import { pathFrom, write } from './io.ts';
 
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
@@ -27,7 +26,7 @@ export async function openInput(cli: Cli, name: string | undefined): Promise<Inp
     const source = addAbortSignal(cli.io.signal, cli.io.stdin);
     return { source: named(source, 'stdin'), size: undefined, close: async () => void source.destroy() };
   }
-  const path = resolve(cli.io.cwd, name);
+  const path = pathFrom(cli.io, name);
   let file: FileHandle;
   try {
     file = await open(path, 'r');
@@ -63,6 +62,8 @@ export interface Output {
   commit(): Promise<void>;
   /** What was written is not to be kept. */
   discard(): Promise<void>;
+  /** Whether some of it stays all the same. */
+  readonly left: boolean;
 }
 
 /** The file that -o names; stdout for `-` and without it. `binary` is what no terminal should be shown. */
@@ -78,9 +79,9 @@ export async function openOutput(cli: Cli, { binary }: { binary: boolean }): Pro
     if (cli.isTyped('--json')) {
       throw new KmsError('usage', '--json needs -o FILE: stdout takes the file itself', { hint: cli.seeHelp });
     }
-    return { write: (bytes) => toStdout(cli, bytes), commit: async () => undefined, discard: async () => undefined };
+    return toStream(cli);
   }
-  const path = resolve(cli.io.cwd, name);
+  const path = pathFrom(cli.io, name);
   const info = await stat(path).catch(() => undefined);
   // A device or a pipe is written to as it is; there is nothing in it to overwrite.
   return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path);
@@ -91,12 +92,23 @@ export function writesToStdout(cli: Cli): boolean {
   return name === undefined || name === '-';
 }
 
-async function toStdout(cli: Cli, bytes: Uint8Array): Promise<void> {
-  try {
-    await write(cli.io.stdout, bytes);
-  } catch (error) {
-    throw fileError('write to', 'stdout', error);
-  }
+function toStream({ io }: Cli): Output {
+  let left = false;
+  return {
+    async write(bytes) {
+      left = true;
+      try {
+        await write(io.stdout, bytes);
+      } catch (error) {
+        throw fileError('write to', 'stdout', error);
+      }
+    },
+    commit: async () => undefined,
+    discard: async () => undefined,
+    get left() {
+      return left;
+    },
+  };
 }
 
 async function toFile(path: string): Promise<Output> {
@@ -112,6 +124,7 @@ async function toFile(path: string): Promise<Output> {
       }
     },
     discard: () => file.discard(),
+    left: false,
   };
 }
 
@@ -119,10 +132,17 @@ async function toDevice(path: string): Promise<Output> {
   const handle = await open(path, 'w').catch((error) => {
     throw fileError('write', path, error);
   });
+  let left = false;
   return {
-    write: (bytes) => writeAll(handle, bytes, path),
+    write(bytes) {
+      left = true;
+      return writeAll(handle, bytes, path);
+    },
     commit: () => handle.close(),
     discard: () => handle.close(),
+    get left() {
+      return left;
+    },
   };
 }
 

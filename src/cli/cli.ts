@@ -1,9 +1,8 @@
 // What a command is given: the world, its arguments and its options, read by name and checked as they are read. An option that
 // the grammar does not know is a defect and says so.
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { KmsError } from '../errors.ts';
-import type { Io } from './io.ts';
+import { type Io, pathFrom } from './io.ts';
 
 export class Cli {
   readonly io: Io;
@@ -108,7 +107,7 @@ export class Cli {
   /** A file name, from the directory in which the command was typed. */
   path(option: string): string | undefined {
     const value = this.text(option);
-    return value === undefined ? undefined : resolve(this.io.cwd, value);
+    return value === undefined ? undefined : pathFrom(this.io, value);
   }
 
   /** Whether the option stands on the command line, not in the environment. */

@@ -1,14 +1,15 @@
 // The three ways to an appliance: over the network with an API key, through the socket of the server that runs on this
 // machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from '../client/client.ts';
 import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
-import { say } from './io.ts';
+import { pathFrom, say } from './io.ts';
+import { networkFetch } from './network-fetch.ts';
 import { keySources } from './passphrase.ts';
 import { watchRollbacks } from './seen-states.ts';
 import { answers, unixFetch } from './unix-fetch.ts';
@@ -53,7 +54,7 @@ export async function withClient<T>(cli: Cli, use: (client: Client, connection: 
 export async function openConnection(cli: Cli): Promise<Connection> {
   const server = cli.text('--server');
   if (server !== undefined) return overNetwork(cli, server);
-  for (const option of ['--api-key-file']) {
+  for (const option of ['--api-key-file', '--ca-file']) {
     if (cli.isTyped(option)) throw new KmsError('usage', `${option} goes with --server`, { hint: cli.seeHelp });
   }
   const data = dataDirectory(cli);
@@ -90,7 +91,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
 }
 
 export function dataDirectory(cli: Cli): string {
-  return resolve(cli.io.cwd, cli.text('--data') ?? 'kms-data');
+  return pathFrom(cli.io, cli.text('--data') ?? 'kms-data');
 }
 
 /** Says it before the server's code is loaded, and with all three ways in the hint. */
@@ -131,12 +132,9 @@ async function overNetwork(cli: Cli, server: string): Promise<Connection> {
   if (apiKey !== undefined && url.protocol === 'http:' && !isLoopback(url.hostname)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const watch = watchRollbacks(cli.io);
-  const send = watched(
-    watch,
-    stoppable(cli, (request) => fetch(request)),
-  );
   const baseUrl = url.href.replace(/\/+$/, '');
+  const watch = watchRollbacks(cli.io);
+  const send = watched(watch, stoppable(cli, await networkFetch(cli, baseUrl)));
   const client = createClient({ baseUrl, fetch: send, ...(apiKey === undefined ? {} : { apiKey }) });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return { way: 'network', client, baseUrl, fetch: send, headers, close: () => watch.save() };

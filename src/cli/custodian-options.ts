@@ -1,8 +1,8 @@
 // The options that say who is to keep the master key, of `init` and of `master add-custodian` alike.
-import { resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
 import type { CustodianRequest } from '../server/custody/new-custodian.ts';
 import type { Cli } from './cli.ts';
+import { pathFrom } from './io.ts';
 import { newPassphrase } from './passphrase.ts';
 
 export const askedKinds = ['keyfile', 'passphrase', 'shares', 'exec', 'env', 'credential'] as const;
@@ -51,7 +51,7 @@ function sharesWanted(cli: Cli): { count: number; threshold: number } {
 /** A name without a slash is looked for in PATH, each time that it is run. */
 function commandPath(cli: Cli): string {
   const command = cli.needed('--exec');
-  return command.includes('/') ? resolve(cli.io.cwd, command) : command;
+  return command.includes('/') ? pathFrom(cli.io, command) : command;
 }
 
 function refuseStray(cli: Cli, kind: string): void {

@@ -1,5 +1,7 @@
 // The edge of the command line: the one file of it that reads `process`.
 import { homedir } from 'node:os';
+import { KmsError } from '../errors.ts';
+import { interruptedBy } from './interrupted.ts';
 import type { Io } from './io.ts';
 
 /** The streams, arguments and environment of this process. A second signal ends it at once. */
@@ -9,7 +11,7 @@ export function processIo(): Io {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (signal === 'SIGHUP' && hangup) return hangup();
-      if (stop.signal.aborted) process.exit(130);
+      if (stop.signal.aborted) process.exit(interruptedBy(signal));
       stop.abort(signal);
     });
   }
@@ -19,8 +21,12 @@ export function processIo(): Io {
   return {
     args: process.argv.slice(2),
     env: process.env,
-    cwd: process.cwd(),
-    home: homedir(),
+    get cwd() {
+      return found(process.cwd, 'the directory in which this was typed is gone', 'change to one that is there');
+    },
+    get home() {
+      return found(homedir, 'this user has no home directory');
+    },
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
@@ -29,4 +35,12 @@ export function processIo(): Io {
       hangup = run;
     },
   };
+}
+
+function found(look: () => string, otherwise: string, hint?: string): string {
+  try {
+    return look();
+  } catch (cause) {
+    throw new KmsError('refused', otherwise, hint === undefined ? { cause } : { hint, cause });
+  }
 }

@@ -1,4 +1,5 @@
-// The exit codes of the command, and which error ends in which: the only place that knows.
+// The exit codes of the command, and which error ends in which: the only place that knows, but for those of
+// signals (interrupted.ts).
 import type { ErrorCode } from '../errors.ts';
 
 export const exitCodes = {
@@ -7,8 +8,6 @@ export const exitCodes = {
   usage: 2,
   unreachable: 3,
   sealed: 4,
-  /** 128 and SIGINT, as shells have it. */
-  interrupted: 130,
 } as const;
 
 export function exitCodeOf(code: ErrorCode): number {

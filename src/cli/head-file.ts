@@ -1,8 +1,8 @@
 // A head of the activity log in a file, as `kms activity head` printed it: JSON, or the names and values that people are shown.
-import { resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
 import { readSmallText } from './files.ts';
+import { pathFrom } from './io.ts';
 
 /** What people are shown of a head, and the fields of its JSON. */
 export const headLabels = {
@@ -20,7 +20,7 @@ export const headFormat = 'kms-activity-head-1';
 export async function readHead(cli: Cli, option: string): Promise<object | undefined> {
   const name = cli.text(option);
   if (name === undefined) return undefined;
-  const path = resolve(cli.io.cwd, name);
+  const path = pathFrom(cli.io, name);
   const text = (await readSmallText(path, 'the head')).trim();
   const head = text.startsWith('{') ? parsed(text) : shown(text);
   if (head) return head;

@@ -1,24 +1,39 @@
 // What a command of the line is given of the world: arguments, environment, the three streams, and the signal that a person
 // wants it to stop. `env.ts` makes the real one; tests make their own.
+import { isAbsolute, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { KmsError } from '../errors.ts';
+import { fileError } from './files.ts';
 
 export type InputStream = Readable & { readonly isTTY?: boolean };
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
 export interface Io {
   /** What was typed after `kms`. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Relative paths start here. */
+  /** Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`. */
   readonly cwd: string;
+  /** Likewise: a user need not have one. */
   readonly home: string;
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** Aborted by Ctrl-C or a polite request to end. Whoever waits for something heeds it. */
+  /** Aborted, with the signal's name as reason, by Ctrl-C or a polite request to end. Whoever waits for something heeds it. */
   readonly signal: AbortSignal;
   /** From now on a hang-up (SIGHUP) calls this and no longer ends the command. Absent where there are no signals. */
   onHangup?(run: () => void): void;
+}
+
+/** A file name as it was typed, from the directory in which it was. Throws `refused` for one that did not arrive as it was. */
+export function pathFrom(io: Io, name: string): string {
+  // The platform puts this character in place of bytes that are no UTF-8: another file would be meant.
+  if (name.includes('\ufffd')) {
+    throw new KmsError('refused', `the file name ${name} is not UTF-8`, {
+      hint: 'rename the file, or use stdin and stdout (< and >)',
+    });
+  }
+  return isAbsolute(name) ? resolve(name) : resolve(io.cwd, name);
 }
 
 /** Whether colour may be used on `stream`. */
@@ -26,11 +41,21 @@ export function hasColour(io: Io, stream: OutputStream): boolean {
   return stream.isTTY === true && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
 }
 
-/** Writes all of `text`, waiting for a slow reader. A reader that has gone away is reported as `EPIPE`. */
-export function write(stream: OutputStream, text: string | Uint8Array): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(text, (error) => (error ? reject(error) : resolve()));
-  });
+/** Writes all of `text`, waiting for a slow reader. Throws `EPIPE` where the reader has gone away, else `refused`. */
+export async function write(stream: OutputStream, text: string | Uint8Array): Promise<void> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      stream.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  } catch (error) {
+    if (isBrokenPipe(error)) throw error;
+    throw fileError('write to', stream.fd === 2 ? 'stderr' : 'stdout', error);
+  }
+}
+
+/** Whether whoever reads our output has gone away. */
+export function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
 /** A line for the person at the terminal, on stderr. */

@@ -1,26 +1,26 @@
 // Where the private keys of rings are kept: one PEM file for each ring, mode 0600, in the user's configuration directory. They
 // are written once and never overwritten.
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
 import { fileError, type NewFile, newFile, readSmallText, reasonOf } from './files.ts';
-import { say, write } from './io.ts';
+import { pathFrom, say, write } from './io.ts';
 
 export type RingKind = 'rings' | 'asym';
 
 /** Where the private key of a ring is unless somebody says otherwise. */
 export function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
-  const { env, home, cwd } = cli.io;
-  const base = env.XDG_CONFIG_HOME ? resolve(cwd, env.XDG_CONFIG_HOME) : join(home, '.config');
+  const { XDG_CONFIG_HOME } = cli.io.env;
+  const base = XDG_CONFIG_HOME ? pathFrom(cli.io, XDG_CONFIG_HOME) : join(cli.io.home, '.config');
   return join(base, 'kms', kind, `${ring.toLowerCase()}.key`);
 }
 
 /** The private key that --private-key names, else the one kept for `ring`. */
 export async function loadRingKey(cli: Cli, ring: string): Promise<Uint8Array> {
   const named = cli.path('--private-key');
-  const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
   try {
+    const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
     return readPrivateKey(await readSmallText(path, 'the private key'), path);
   } catch (error) {
     if (named !== undefined || !(error instanceof KmsError)) throw error;

@@ -3,7 +3,8 @@ import { CommanderError } from 'commander';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { exitCodeOf, exitCodes } from './exit-codes.ts';
 import type { Session } from './grammar-command.ts';
-import { type Io, write } from './io.ts';
+import { Interrupted, interruptedBy, isInterruption } from './interrupted.ts';
+import { type Io, isBrokenPipe, write } from './io.ts';
 import { program } from './program.ts';
 import { visible } from './visible.ts';
 
@@ -42,9 +43,12 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 async function report(io: Io, error: unknown): Promise<number> {
-  if (io.signal.aborted || (error instanceof Error && error.name === 'AbortError')) return exitCodes.interrupted;
+  if (isInterruption(io, error)) {
+    await write(io.stderr, `kms: ${error instanceof Interrupted ? error.message : 'interrupted'}\n`);
+    return interruptedBy(io.signal.reason);
+  }
   // Who reads our output has had enough of it (`| head`): no reason to complain.
-  if (isSystemError(error) && error.code === 'EPIPE') return exitCodes.done;
+  if (isBrokenPipe(error)) return exitCodes.done;
   if (error instanceof KmsError) {
     const advice = error.hint ?? usualAdvice[error.code];
     const hint = advice === undefined ? '' : `; ${advice}`;

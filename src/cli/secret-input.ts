@@ -1,5 +1,5 @@
 // A secret from stdin: asked for without echo on a terminal, else the first line of what comes.
-import { Writable } from 'node:stream';
+import { addAbortSignal, Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';
 import { askLine } from './ask.ts';
 import type { Cli } from './cli.ts';
@@ -26,7 +26,7 @@ export async function readLines(cli: Cli, what: string): Promise<readonly string
 async function readAll(cli: Cli, what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of cli.io.stdin) {
+  for await (const chunk of addAbortSignal(cli.io.signal, cli.io.stdin)) {
     const bytes = Buffer.from(chunk);
     chunks.push(bytes);
     length += bytes.length;

@@ -1,13 +1,13 @@
 // What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says when one
 // of them comes back older than it was.
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parseState, type RollbackWatch, rollbackWatch, type SeenState, type StateMemory } from '../client/rollback.ts';
-import { type Io, say } from './io.ts';
+import { type Io, pathFrom, say } from './io.ts';
 import { visible } from './visible.ts';
 
 export function watchRollbacks(io: Io): RollbackWatch {
-  return rollbackWatch(fileMemory(stateDirectory(io)), {
+  return rollbackWatch(memoryOf(io), {
     onOlder: (seen, remembered) =>
       say(
         io,
@@ -22,9 +22,15 @@ export function watchRollbacks(io: Io): RollbackWatch {
   });
 }
 
-function stateDirectory({ env, home, cwd }: Io): string {
-  const base = env.XDG_STATE_HOME ? resolve(cwd, env.XDG_STATE_HOME) : join(home, '.local', 'state');
-  return join(base, 'kms', 'seen');
+/** Where there is no place to remember anything, everything is seen for the first time. */
+function memoryOf(io: Io): StateMemory {
+  try {
+    const { XDG_STATE_HOME } = io.env;
+    const base = XDG_STATE_HOME ? pathFrom(io, XDG_STATE_HOME) : join(io.home, '.local', 'state');
+    return fileMemory(join(base, 'kms', 'seen'));
+  } catch {
+    return { load: async () => undefined, save: async () => undefined };
+  }
 }
 
 /** One file for each tenant of each appliance: `<appliance>.<tenant>`, holding what the header said. */
@@ -38,7 +44,8 @@ function fileMemory(dir: string): StateMemory {
     load,
     async save(state) {
       const { appliance, tenant, epoch, sequence } = state;
-      await mkdir(dir, { recursive: true, mode: 0o700 });
+      const { makeDirs } = await import('../server/make-dirs.ts');
+      await makeDirs(dir);
       // Another command may have seen more meanwhile.
       const now = await load(appliance, tenant);
       if (now && (now.epoch > epoch || (now.epoch === epoch && now.sequence >= sequence))) return;

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Output } from './byte-files.ts';
 import type { Cli } from './cli.ts';
+import { Interrupted, isInterruption } from './interrupted.ts';
 import { hasColour, write } from './io.ts';
 
 /** Bytes moved between two collections: the buffers of that many are what memory holds beside the program. */
@@ -42,7 +43,8 @@ export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, outp
   } catch (error) {
     await pending.catch(() => undefined);
     await output.discard();
-    throw error;
+    if (!isInterruption(cli.io, error)) throw error;
+    throw new Interrupted(output.left ? 'what was written is not whole' : 'nothing was left behind');
   }
 }
 

@@ -1,21 +1,2 @@
-// A directory and those above it, level by level: Node's own recursive mkdir never ends below a file system that answers ENOENT
-// to it, as /proc does.
-import { mkdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { systemCode } from './trouble.ts';
-
-/** Makes the directory with mode 0700; answers the topmost one that it had to make, undefined when all were there. */
-export async function makeDirs(path: string): Promise<string | undefined> {
-  const whole = resolve(path);
-  try {
-    await mkdir(whole, { mode: 0o700 });
-    return whole;
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') return undefined;
-    if (systemCode(error) !== 'ENOENT' || dirname(whole) === whole) throw error;
-  }
-  const above = await makeDirs(dirname(whole));
-  // What is above was there or is now: a second ENOENT is the file system's own.
-  await mkdir(whole, { mode: 0o700 });
-  return above ?? whole;
-}
+// Directories level by level, for the server and for the commands that load its code.
+export { makeDirs } from '../store/make-dirs.ts';

@@ -1,9 +1,10 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files are made
 // with mode 0600, directories with 0700.
 import { constants, fdatasync, ftruncate, write } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { type FileHandle, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { AppendFile, Files } from './files.ts';
+import { makeDirs } from './make-dirs.ts';
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
@@ -74,10 +75,11 @@ export function nodeFiles(root: string): Files {
     },
     remove: (name) => unlink(path(name)),
     async makeDir(dir) {
-      const first = await mkdir(path(dir), { recursive: true, mode: 0o700 });
+      const whole = resolve(path(dir));
+      const first = await makeDirs(whole);
       if (first === undefined) return;
       // Each new directory is an entry of the one above it.
-      for (let made = path(dir); made.length >= first.length; made = dirname(made)) {
+      for (let made = whole; made.length >= first.length; made = dirname(made)) {
         await syncPath(dirname(made));
       }
     },

@@ -58,7 +58,14 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   const validate = (stdin: string) =>
     d.kms('apikey validate', { stdin }).then(({ code, stdout, stderr }) => [code, stdout, stderr]);
   assert.deepEqual(await validate(`${secret}\n`), [0, 'valid\n', '']);
-  assert.deepEqual(await validate('kms_nonsense'), [1, 'not valid: it does not exist here or is inactive\n', '']);
+  assert.deepEqual(await validate('kms_nonsense'), [
+    1,
+    '',
+    'kms: the API key is not valid; it does not exist here or is inactive\n',
+  ]);
+  const asJson = await d.kms('apikey validate --json', { stdin: 'kms_nonsense' });
+  assert.deepEqual([asJson.code, JSON.parse(asJson.stdout)], [1, { valid: false }]);
+  assert.match(asJson.stderr, /^kms: the API key is not valid; [^\n]+\n$/);
   assert.deepEqual(await validate(''), [
     2,
     '',

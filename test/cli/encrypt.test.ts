@@ -225,7 +225,7 @@ test('what is no whole kms file does not decrypt, and leaves nothing behind', as
     ['cut in a chunk', bytes.subarray(0, -5), /altered or cut|was cut/],
     ['cut at a chunk', bytes.subarray(0, bytes.length - 116), /altered or cut|was cut/],
     ['extended', Buffer.concat([bytes, Buffer.of(0)]), /altered/],
-    ['changed header', flipped(60), /./],
+    ['changed header', flipped(60), /; the beginning of the file was altered, .*: get an unaltered copy/],
     ['changed salt', flipped(bytes.length - (3 * (chunk + 16) + 116) - 50), /does not open with this key/],
     ['changed chunk', flipped(bytes.length - chunk), /altered/],
     ['changed end', flipped(bytes.length - 1), /altered/],
@@ -235,8 +235,16 @@ test('what is no whole kms file does not decrypt, and leaves nothing behind', as
     assert.deepEqual([code, stdout], [1, ''], name);
     assert.match(stderr, /^kms: [^\n]+\n$/, name);
     assert.match(stderr, message, name);
+    assert.doesNotMatch(stderr, /throw away/, name);
     assert.deepEqual(await readdir(d.dir), before, name);
   }
+  const short = await d.kms('decrypt', { stdin: flipped(bytes.length - 1) });
+  assert.deepEqual([short.code, short.stdout], [1, '']);
+  assert.match(short.stderr, /nothing was left behind/);
+  const long = (await d.kms('encrypt --ring payroll', { stdin: randomBytes(64 * chunk) })).bytes;
+  const damaged = await d.kms('decrypt', { stdin: Buffer.concat([long, Buffer.of(0)]) });
+  assert.ok(damaged.code === 1 && damaged.bytes.length > 0);
+  assert.match(damaged.stderr, /throw away what was decrypted of it/);
 });
 
 test('decrypting without the right private key', async () => {
@@ -283,7 +291,7 @@ test('a stopped encrypt leaves nothing behind', async () => {
     stdin: Readable.from(endless()),
     signal: stop.signal,
   });
-  assert.deepEqual([code, stdout, stderr], [130, '', '']);
+  assert.deepEqual([code, stdout, stderr], [130, '', 'kms: interrupted; nothing was left behind\n']);
   assert.deepEqual((await readdir(d.dir)).sort(), ['config', 'kms-data']);
 });
 

@@ -3,9 +3,10 @@
 
 import { decryptStream } from '../../client/chunked.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
+import { faultOf } from '../../client/file-faults.ts';
 import { readPrelude } from '../../client/file-format.ts';
 import { unwrapRingKey } from '../../client/ring-key.ts';
-import { KmsError } from '../../errors.ts';
+import { type ErrorCode, KmsError } from '../../errors.ts';
 import { openInput, openOutput, writesToStdout } from '../byte-files.ts';
 import type { Cli } from '../cli.ts';
 import { withClient } from '../connect.ts';
@@ -16,6 +17,13 @@ import { transfer, withProgress } from '../transfer.ts';
 import { visible } from '../visible.ts';
 
 type Answer = AnswerTo<'decrypt'>;
+
+/** What to do about a header that the appliance does not take. */
+const whenRefused: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid: 'the beginning of the file was altered, or it is from another appliance or tenant: get an unaltered copy',
+  'not-found':
+    'the ring or its key is gone from this appliance: restore it (`kms keyring restore`), or ask the one it is from',
+};
 
 export async function run(cli: Cli): Promise<void> {
   const input = await openInput(cli, cli.optionalArg(0));
@@ -31,7 +39,9 @@ export async function run(cli: Cli): Promise<void> {
       await output.discard();
       throw error;
     }
-    await transfer(cli, decryptStream(body, { key, context }), output);
+    await transfer(cli, decryptStream(body, { key, context }), output).catch((error) => {
+      throw output.left ? error : nothingLeft(error);
+    });
     key.fill(0);
     if (cli.json && !writesToStdout(cli)) await printJson(cli, answer);
   } finally {
@@ -46,7 +56,10 @@ async function ask(cli: Cli, client: Client, header: string): Promise<Answer> {
     if (answer.asset) await say(cli.io, verdict(answer));
     return answer;
   } catch (error) {
-    if (!(error instanceof KmsError) || error.code !== 'asset-invalid') throw error;
+    if (!(error instanceof KmsError)) throw error;
+    const advice = whenRefused[error.code];
+    if (advice !== undefined) throw new KmsError(error.code, error.message, { hint: advice, cause: error });
+    if (error.code !== 'asset-invalid') throw error;
     // Status 422 has the shape of a good answer: that is the interface.
     const answer = error.body as Answer | undefined;
     if (answer?.key && cli.isOn('--allow-invalid-asset')) {
@@ -57,6 +70,15 @@ async function ask(cli: Cli, client: Client, header: string): Promise<Answer> {
       hint: 'nothing was decrypted; --allow-invalid-asset decrypts all the same',
     });
   }
+}
+
+/** A damaged file, of which nothing came out that would have to be thrown away. */
+function nothingLeft(error: unknown): unknown {
+  if (!(error instanceof KmsError) || faultOf(error) === undefined) return error;
+  return new KmsError(error.code, error.message, {
+    hint: 'nothing was left behind; get an unaltered, complete copy of the file',
+    cause: error,
+  });
 }
 
 function verdict({ asset }: Answer): string {

@@ -1,10 +1,9 @@
 // `kms restore`: an appliance from a copy of it, in a new data directory.
-import { resolve } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
 import { dataDirectory } from '../connect.ts';
 import { copyKeys } from '../copy-keys.ts';
-import { say } from '../io.ts';
+import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { visible } from '../visible.ts';
 
@@ -15,7 +14,7 @@ export async function run(cli: Cli): Promise<void> {
   const { restoreAppliance } = await import('../../server/backup/restore-command.ts');
   const restored = await restoreAppliance({
     ...copyKeys(cli),
-    from: resolve(cli.io.cwd, cli.arg(0)),
+    from: pathFrom(cli.io, cli.arg(0)),
     data: dataDirectory(cli),
     to: cli.time('--to'),
   });

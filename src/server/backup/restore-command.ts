@@ -1,5 +1,5 @@
 // `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { lockDirectory } from '../../store/lock.ts';
@@ -7,6 +7,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { dataDirState } from '../data-dir.ts';
 import { defaultKeyPlace, readKeyFile, writeKeyFile } from '../key-place.ts';
+import { makeDirs } from '../make-dirs.ts';
 import { sqlWasm } from '../runtime.ts';
 import { fileTrouble } from '../trouble.ts';
 import { systemWorld } from '../world.ts';
@@ -41,7 +42,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   await refuseUnlessNew(data);
   const { unsealed, source } = await findSource(options, data);
   try {
-    await mkdir(data, { recursive: true, mode: 0o700 });
+    await makeDirs(data);
     await chmod(data, 0o700).catch(() => {});
     const lock = lockDirectory(data);
     try {

@@ -1,12 +1,11 @@
 // `kms backup create`: the whole appliance into one file, in constant memory. It gets its name once it is whole.
-import { resolve } from 'node:path';
 import { errorOfAnswer, errorOfFailure } from '../../../client/failure.ts';
 import { KmsError } from '../../../errors.ts';
 import type { Output } from '../../byte-files.ts';
 import type { Cli } from '../../cli.ts';
 import { type Connection, openConnection } from '../../connect.ts';
 import { fileError, newFile } from '../../files.ts';
-import { say, write } from '../../io.ts';
+import { pathFrom, say, write } from '../../io.ts';
 import { printJson } from '../../output.ts';
 import { byteCount, transfer, withProgress } from '../../transfer.ts';
 import { visible } from '../../visible.ts';
@@ -16,7 +15,7 @@ export async function run(cli: Cli): Promise<void> {
   try {
     const out = cli.arg(0);
     if (out === '-') await toStdout(cli, await ask(cli, connection));
-    else await toFile(cli, connection, resolve(cli.io.cwd, out));
+    else await toFile(cli, connection, pathFrom(cli.io, out));
   } finally {
     await connection.close();
   }
@@ -87,6 +86,7 @@ async function toFile(cli: Cli, connection: Connection, path: string): Promise<v
       }
     },
     discard: () => file.discard(),
+    left: false,
   };
   try {
     await transfer(cli, withProgress(cli, await ask(cli, connection), undefined), output);

@@ -1,14 +1,14 @@
 // `kms backup verify`: whether a backup restores.
 import type { Cli } from '../../cli.ts';
 import { copyKeys } from '../../copy-keys.ts';
-import { say } from '../../io.ts';
+import { pathFrom, say } from '../../io.ts';
 import { printThing } from '../../output.ts';
 import { byteCount } from '../../transfer.ts';
 
 export async function run(cli: Cli): Promise<void> {
   const { verifyBackup } = await import('../../../server/backup/verify.ts');
-  const name = cli.arg(0);
-  const { manifest, bytes, proof } = await verifyBackup(name, copyKeys(cli), cli.io.cwd);
+  const path = pathFrom(cli.io, cli.arg(0));
+  const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli));
   await printThing(cli, { valid: true, restores: proof !== undefined, bytes, ...proof, manifest }, [
     ['backup', proof ? 'restores' : 'digests fit'],
     ['made at', manifest.createdAt],

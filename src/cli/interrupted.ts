@@ -1,0 +1,23 @@
+// A command that was asked to end before it was done: with which code it exits, and what it says.
+import { KmsError } from '../errors.ts';
+import type { Io } from './io.ts';
+
+/** 128 and the signal's number, as shells have it. */
+const codes: Readonly<Record<string, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
+/** The exit code for the signal that ended it; Ctrl-C where that is not known. */
+export function interruptedBy(reason: unknown): number {
+  return codes[String(reason)] ?? 130;
+}
+
+/** Thrown where more can be said than that it was interrupted. */
+export class Interrupted extends KmsError {
+  constructor(left: string) {
+    super('refused', `interrupted; ${left}`);
+  }
+}
+
+/** Whether `error` is only the end that somebody asked for. */
+export function isInterruption(io: Io, error: unknown): boolean {
+  return io.signal.aborted || (error instanceof Error && error.name === 'AbortError');
+}

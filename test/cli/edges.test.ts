@@ -1,0 +1,176 @@
+// A world that is not as one would have it: no directory to be in, no home, full disks, names that are no text, certificates that
+// nobody knows, and signals.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { PassThrough, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Io } from '../../src/cli/io.ts';
+import { runCli } from '../../src/cli/run.ts';
+import { KmsError } from '../../src/errors.ts';
+import { certificate, privateKey } from '../support/localhost-certificate.ts';
+import { type Desk, desk } from './kms.ts';
+import { servedDesk } from './served.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+/** The command as a process of its own; a shell runs `before` first. */
+function typed(d: Desk, line: string, before = ''): ChildProcess & Readable {
+  const command = `${before} exec "${process.execPath}" --no-warnings "${main}" ${line}`;
+  const env = { PATH: process.env.PATH ?? '', HOME: d.dir };
+  return spawn('/bin/bash', ['-c', command], { cwd: d.dir, env, stdio: ['pipe', 'pipe', 'pipe'] }) as ChildProcess &
+    Readable;
+}
+
+/** Streams that `stdio` above makes sure of. */
+interface Readable {
+  readonly stdout: NodeJS.ReadableStream;
+  readonly stderr: NodeJS.ReadableStream;
+  readonly stdin: NodeJS.WritableStream;
+}
+
+async function ended(child: ChildProcess & Readable): Promise<[code: number | null, stdout: string, stderr: string]> {
+  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return [await exit, stdout, stderr];
+}
+
+test('in a directory that is gone, what needs it says so and nothing else minds', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const gone = 'mkdir gone && cd gone && rmdir ../gone &&';
+  assert.deepEqual(await ended(typed(d, 'keyring list', gone)), [
+    1,
+    '',
+    'kms: the directory in which this was typed is gone; change to one that is there\n',
+  ]);
+  const data = d.path('kms-data');
+  const [code, stdout, stderr] = await ended(typed(d, `keyring list --json --data ${data}`, gone));
+  assert.deepEqual([code, JSON.parse(stdout).data, stderr], [0, [], '']);
+  assert.match((await ended(typed(d, '--version', gone))).join(), /^0,\d+\.\d+\.\d+\n,$/);
+});
+
+test('a user without a home directory needs none', async () => {
+  await using d = await servedDesk();
+  let said = '';
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      said += chunk;
+      done();
+    },
+  });
+  const { args, env } = d.network();
+  const io = (line: string): Io => ({
+    args: [...args, ...line.split(' ')],
+    env,
+    cwd: d.dir,
+    get home(): string {
+      throw new KmsError('refused', 'this user has no home directory');
+    },
+    stdin: Object.assign(new PassThrough(), { isTTY: false }),
+    stdout: sink,
+    stderr: sink,
+    signal: new AbortController().signal,
+  });
+  assert.equal(await runCli(io('keyring create r --private-key-out r.key')), 0);
+  assert.equal(await runCli(io('encrypt --ring r --private-key r.key -o out r.key')), 0);
+  said = '';
+  assert.equal(await runCli(io('encrypt --ring r r.key')), 1);
+  assert.match(said, /^kms: this user has no home directory; [^\n]*--private-key[^\n]*\n$/);
+});
+
+test('what cannot be written to stdout is said on stderr', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json');
+  for (const line of ['keyring list', 'keyring list --json', '--help', 'encrypt --ring r --private-key r.key']) {
+    const ran = typed(d, `${line.replace('r.key', 'config/kms/rings/r.key')} </dev/null >/dev/full`);
+    assert.deepEqual(await ended(ran), [1, '', 'kms: cannot write to stdout: the disk is full\n'], line);
+  }
+});
+
+test('a file name that is not UTF-8 is refused, not mistaken for another', async () => {
+  await using d = await desk();
+  for (const line of ["inspect $'a\\xff'", "keyring list --data $'a\\xff'"]) {
+    const [code, stdout, stderr] = await ended(typed(d, line));
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^kms: the file name a\ufffd is not UTF-8; [^\n]+\n$/);
+  }
+});
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  test(`${signal} ends an encrypt with ${code}, one line, and nothing left behind`, async () => {
+    await using d = await desk();
+    await d.json('init --json');
+    await d.json('keyring create r --json');
+    const before = await readdir(d.dir);
+    const child = typed(d, 'encrypt --ring r --private-key config/kms/rings/r.key -o out.kms');
+    const end = ended(child);
+    // What it no longer reads is nobody's fault.
+    child.stdin.on('error', () => undefined);
+    child.stdin.write(Buffer.alloc(3 << 20));
+    while (!(await readdir(d.dir)).some((name) => name.endsWith('.tmp'))) await setTimeout(10);
+    child.kill(signal);
+    assert.deepEqual(await end, [code, '', 'kms: interrupted; nothing was left behind\n']);
+    const made = (await readdir(d.dir)).filter((name) => !before.includes(name) && name !== '.local');
+    assert.deepEqual(made, []);
+  });
+}
+
+test('a signal ends a command that waits for stdin', async () => {
+  await using d = await desk();
+  const child = typed(d, 'apikey validate');
+  const end = ended(child);
+  await setTimeout(500);
+  child.kill('SIGTERM');
+  assert.deepEqual(await end, [143, '', 'kms: interrupted\n']);
+});
+
+test('a certificate is trusted with --ca-file, and said to be unknown without', async () => {
+  await using d = await desk();
+  const server = createServer({ cert: certificate, key: privateKey }, (_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end('{"data": [], "pagination": {"limit": 100, "count": 0, "hasMore": false}}');
+  }).listen(0);
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  try {
+    const list = ['keyring', 'list', '--json', '--server', url];
+    const unknown = await d.kms(list);
+    assert.deepEqual(
+      [unknown.code, unknown.stderr],
+      [
+        3,
+        `kms: cannot reach ${url}: its certificate is not trusted; name the authority that signed it, PEM, with --ca-file FILE (KMS_CA_FILE)\n`,
+      ],
+    );
+    await writeFile(d.path('none.pem'), 'no certificate');
+    const none = await d.kms([...list, '--ca-file', 'none.pem']);
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, /^kms: \S+none\.pem has no certificate in it; [^\n]+\n$/);
+    assert.match((await d.kms([...list, '--ca-file', 'missing'])).stderr, /cannot read certificates from .*missing/);
+    assert.match((await d.kms(['keyring', 'list', '--ca-file', 'ca.pem'])).stderr, /--ca-file goes with --server/);
+    await writeFile(d.path('ca.pem'), certificate);
+    assert.deepEqual((await d.json<{ data: [] }>(list, { env: { KMS_CA_FILE: 'ca.pem' } })).data, []);
+    const other = await d.kms([
+      'keyring',
+      'list',
+      '--server',
+      url.replace('localhost', '127.0.0.2'),
+      '--ca-file',
+      'ca.pem',
+    ]);
+    assert.match(other.stderr, /its certificate is for another name; /);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+});
