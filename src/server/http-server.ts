@@ -1,11 +1,11 @@
 // Node's HTTP servers around the app: limits against slow and oversized clients, errors below the app in the app's own shape, and an
 // end that lets requests under way finish.
-import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { RequestEnv } from '../http/deps.ts';
-import { systemCode } from './trouble.ts';
+import { isForApp, refuseBelowApp } from './http-refusals.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
@@ -55,26 +55,20 @@ export interface ServerOptions {
 }
 
 export function httpServer(fetch: AppFetch, { tls, env, prepare, limits: given }: ServerOptions): Server {
-  const { silence, maxConnections, ...limits } = { ...usualLimits, ...given };
+  const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
   const listener = getRequestListener((request, { incoming }) => fetch(request, env(incoming as IncomingMessage)), {
     errorHandler: () => problem(400, 'the request is malformed'),
   });
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
+    if (!isForApp(incoming, outgoing)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     void listener(incoming, outgoing);
   };
   const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, handle) : createServer(limits, handle);
   server.maxConnections = maxConnections;
   server.setTimeout(silence);
-  server.on('clientError', (error, socket) => {
-    if (!socket.writable || systemCode(error) === 'ECONNRESET') return void socket.destroy();
-    const status = statusOf(systemCode(error));
-    const body = JSON.stringify({ message: clientErrors[status] });
-    socket.end(
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    );
-  });
+  refuseBelowApp(server);
   return server;
 }
 
@@ -85,17 +79,6 @@ export function replaceCertificate(server: Server, certificate: Certificate): vo
 
 function secure({ cert, key }: Certificate) {
   return { cert, key, minVersion: 'TLSv1.2', honorCipherOrder: true } as const;
-}
-
-const clientErrors = {
-  400: 'the request is not well-formed HTTP',
-  408: 'the request took too long to arrive',
-  431: 'the headers of the request are too large',
-} as const;
-
-function statusOf(code: string | undefined): keyof typeof clientErrors {
-  if (code === 'HPE_HEADER_OVERFLOW') return 431;
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
 }
 
 function problem(status: number, message: string): Response {
