@@ -1,5 +1,6 @@
 // The simple values of the wire: text, ids, times, free-form objects, and the query parameters that are switches.
 import { z } from 'zod';
+import { numberProblem } from './exact-json.ts';
 
 /** Levels that a free-form object may nest, the object itself being the first; arrays count. */
 export const maxDepth = 32;
@@ -41,7 +42,7 @@ export type FreeForm = Record<string, unknown>;
 /** What is wrong with `value` as (a part of) a free-form object, `depth` levels deep; undefined when nothing is. */
 function freeFormProblem(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : 'must be well-formed Unicode';
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'holds a number out of range';
+  if (typeof value === 'number') return numberProblem(value);
   if (value === null || typeof value !== 'object') return undefined;
   if (depth > maxDepth) return `nests deeper than ${maxDepth} levels`;
   if (Array.isArray(value)) {
@@ -70,7 +71,11 @@ export const freeForm = z
     const problem = freeFormProblem(value, 1);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
-  .meta({ type: 'object', additionalProperties: true });
+  .meta({
+    type: 'object',
+    additionalProperties: true,
+    description: `any properties, at most ${maxDepth} levels deep; numbers are IEEE 754 doubles: an integer that one cannot keep exactly is refused, and -0 is 0`,
+  });
 
 /** A query parameter that switches something on when it is `true`. */
 export const trueParam = z.string().meta({ enum: ['true'] });

@@ -1,6 +1,7 @@
 // What a command is given: the world, its arguments and its options, read by name and checked as they are read. An option that
 // the grammar does not know is a defect and says so.
 import type { Command } from 'commander';
+import { numberProblemIn, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
 import { type Io, pathFrom } from './io.ts';
 
@@ -73,7 +74,7 @@ export class Cli {
     if (value === undefined) return undefined;
     let parsed: unknown;
     try {
-      parsed = JSON.parse(value);
+      parsed = parseExactly(value);
     } catch {
       parsed = undefined;
     }
@@ -82,6 +83,8 @@ export class Cli {
         hint: this.seeHelp,
       });
     }
+    const problem = numberProblemIn(parsed);
+    if (problem !== undefined) throw new KmsError('usage', `${option}: ${problem}`, { hint: this.seeHelp });
     // The checks above leave an object with string keys.
     return parsed as Record<string, unknown>;
   }

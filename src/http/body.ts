@@ -1,5 +1,6 @@
 // Reading a JSON body within its limit. What is wrong with it is handed on, not thrown: a caller without the right to ask is
 // told that first.
+import { parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
 import type { AppContext } from './deps.ts';
 import { headerOf } from './header.ts';
@@ -23,7 +24,7 @@ export async function readJsonBody(c: AppContext, limit: number): Promise<BodyRe
   }
   if (!bytes) return { problem: new KmsError('too-large', `the body is over the limit of ${limit} bytes`) };
   try {
-    return { value: JSON.parse(utf8.decode(bytes)) };
+    return { value: parseExactly(utf8.decode(bytes)) };
   } catch {
     return { problem: new KmsError('invalid', 'the body is not valid JSON in UTF-8') };
   }

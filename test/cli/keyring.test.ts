@@ -247,3 +247,14 @@ test('asym: create, rotate, show-key', async () => {
   );
   assert.deepEqual(await d.json(`asym show-key partners ${key.id} --json`), key);
 });
+
+test('a number that would not stay itself is refused before it is sent', async () => {
+  await using d = await servedDesk();
+  for (const [number, problem] of [
+    ['12345678901234567890', 'holds a number that cannot be kept exactly: send it as a string'],
+    ['1e999', 'holds a number out of range'],
+  ]) {
+    const ran = await d.kms(['keyring', 'create', 'r', '--props', `{"n": [${number}]}`]);
+    assert.deepEqual([ran.code, ran.stderr], [2, `kms: --props: ${problem}; see \`kms keyring create --help\`\n`]);
+  }
+});
