@@ -7,6 +7,7 @@ import { purgeExpired } from '../core/keyring-deletion.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { LocalRoute, Logger, Readiness, Sealing } from '../http/deps.ts';
 import type { Slot } from '../seal/slot.ts';
+import type { Files } from '../store/files.ts';
 import { lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
@@ -17,6 +18,8 @@ import type { KeySources } from './custody/key-sources.ts';
 import { masterRoutes } from './custody/master-admin.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { initMark, needAppliance } from './data-dir.ts';
+import type { CertificateFiles } from './doctor/certificates.ts';
+import { doctorRoute } from './doctor/served.ts';
 import { needPrivateDirectory } from './exposure.ts';
 import { hardenProcess } from './hardening.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
@@ -50,6 +53,8 @@ export interface OpenOptions {
   readonly people?: PeopleSettings;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  /** What it is served with, for doctor to look at. */
+  readonly certificates?: CertificateFiles | undefined;
   /** How the room on the disk is watched; looked at once when absent. */
   readonly space?: SpaceSettings | undefined;
   /** By which it can be sealed from outside; absent where it cannot. */
@@ -134,7 +139,7 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const deps = { root: data, files, seal, system, tenants, admin, world };
     const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
     open.push(() => copies.close());
-    return assemble(options, { seal, system, tenants, world, admin, baseUrl, copies, space }, open, closeAll);
+    return assemble(options, { files, seal, system, tenants, world, admin, baseUrl, copies, space }, open, closeAll);
   } catch (error) {
     await closeAll();
     throw fileTrouble(error, data);
@@ -151,6 +156,7 @@ async function address(system: SystemStore, served: OpenOptions['baseUrl']): Pro
 }
 
 interface Parts {
+  readonly files: Files;
   readonly seal: SealKeeper;
   readonly system: SystemStore;
   readonly tenants: Tenants;
@@ -163,7 +169,7 @@ interface Parts {
 
 function assemble(
   options: OpenOptions,
-  { seal, system, tenants, world, admin, baseUrl, copies, space }: Parts,
+  { files, seal, system, tenants, world, admin, baseUrl, copies, space }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
@@ -197,6 +203,17 @@ function assemble(
     localRoutes: [
       { method: 'GET', path: '/local/status', handle: status },
       ...copies.routes,
+      doctorRoute({
+        root: resolve(options.data),
+        files,
+        seal,
+        system,
+        tenants,
+        admin,
+        copies,
+        certificates: options.certificates ?? {},
+        now: world.now,
+      }),
       ...[...tenantRoutes(admin, baseUrl), rekeyRoute(rekeying)].map((route) => withRoom(route, space)),
       ...masterRoutes({ seal, tenants, world }),
       ...(sealing ? [localSeal(sealing, tenants, world)] : []),

@@ -106,6 +106,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...(options.people === undefined ? {} : { people: options.people }),
       copies: options.copies,
       space: { every: 1000, ...options.space },
+      certificates: options,
     });
     sealable = started;
     const sealed = await started.start();

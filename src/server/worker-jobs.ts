@@ -2,6 +2,7 @@
 import type { PassphraseCost } from '../crypto/passphrase.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { CheckpointJob, CheckpointResult } from '../store/checkpoint.ts';
+import type { HeldFile } from '../store/hold.ts';
 import type { StoreKeyLabel } from '../store/store-keys.ts';
 import type { Summary } from './backup/manifest.ts';
 import type { Proof } from './backup/prove.ts';
@@ -51,8 +52,22 @@ export type ProveAnswer =
   | { readonly ok: true; readonly result: Proof }
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
 
-export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork;
+/** Examines stores that are held: see doctor/served.ts. */
+export interface ExamineWork {
+  readonly kind: 'examine';
+  /** The data directory. */
+  readonly root: string;
+  readonly held: readonly HeldFile[];
+  readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
+  readonly wasm: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
 
-export type WorkAnswer =
-  | { readonly ok: true; readonly result: CheckpointResult }
+export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork;
+
+export type WorkAnswer = WorkAnswerOf<CheckpointResult>;
+
+export type WorkAnswerOf<R> =
+  | { readonly ok: true; readonly result: R }
   | { readonly ok: false; readonly code: string; readonly message: string };

@@ -6,9 +6,11 @@ import { KmsError } from '../errors.ts';
 import { type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { proveBackup } from './backup/trial.ts';
+import { examineHeld } from './doctor/examine-held.ts';
+import type { Examination } from './doctor/finding.ts';
 import { keysFromData } from './keys-as-data.ts';
 import { servePasswords } from './password-worker.ts';
-import type { CheckpointWork, PassphraseWork, ProveAnswer, Work, WorkAnswer } from './worker-jobs.ts';
+import type { CheckpointWork, PassphraseWork, ProveAnswer, Work, WorkAnswer, WorkAnswerOf } from './worker-jobs.ts';
 
 // Cast: whoever starts this thread sends nothing else.
 run(workerData as Work);
@@ -20,6 +22,12 @@ function run(work: Work): void {
         (result) => answer({ ok: true, result }),
         (error: unknown) =>
           answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
+      );
+      break;
+    case 'examine':
+      void examineHeld(work).then(
+        (result) => answer({ ok: true, result }),
+        (error: unknown) => answer({ ok: false, code: 'internal', message: `${error}` }),
       );
       break;
     case 'prove':
@@ -54,6 +62,6 @@ function proveAnswer(error: unknown): ProveAnswer {
   return { ok: false, code: known?.code ?? 'internal', message, hint: known?.hint };
 }
 
-function answer(message: WorkAnswer | ProveAnswer): void {
+function answer(message: WorkAnswer | ProveAnswer | WorkAnswerOf<Examination>): void {
   parentPort?.postMessage(message);
 }

@@ -16,6 +16,8 @@ export interface CheckedStore {
   /** Rows of each table. */
   readonly tables: Readonly<Record<string, number>>;
   readonly activity: ChainHead;
+  /** Epoch milliseconds of the last activity record; undefined where there is none. */
+  readonly lastActivityAt: number | undefined;
   /** Bytes behind the last whole record: a write that was never acknowledged. */
   readonly torn: number;
   /** What `query` answers. */
@@ -33,12 +35,14 @@ export async function checkStore(options: RecoverOptions, query?: string): Promi
     if (head.seq !== activity.head.seq || head.hash !== activity.head.hash) {
       throw damaged(`${options.dir}: the activity log ends at record ${head.seq}, expected ${activity.head.seq}`);
     }
+    const last = await activity.search({}, { limit: 1 });
     return {
       uid: toHex(uid),
       sequence: log.place.sequence,
       schema: state.schemaVersion,
       tables: state.countRows(),
       activity: activity.head,
+      lastActivityAt: last.items[0]?.createdAt,
       torn: log.torn,
       rows: query === undefined ? [] : state.all(state.statement(query), []),
     };

@@ -14,8 +14,11 @@ export interface DirectoryLock {
   release(): void;
 }
 
-/** Takes hold of the directory `root`. Throws `in-use` when another process has it. */
-export function lockDirectory(root: string): DirectoryLock {
+/**
+ * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing about itself, and
+ * changes no file.
+ */
+export function lockDirectory(root: string, { onlyLooks = false } = {}): DirectoryLock {
   const path = join(root, lockFile);
   const pidPath = join(root, pidFile);
   // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
@@ -31,7 +34,7 @@ export function lockDirectory(root: string): DirectoryLock {
     throw isBusy(cause) ? inUse(root, pidPath) : cause;
   }
   try {
-    writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
+    if (!onlyLooks) writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
   } catch {
     // The lock is held; only the other's message is poorer.
   }
@@ -40,7 +43,7 @@ export function lockDirectory(root: string): DirectoryLock {
     release() {
       if (!held) return;
       held = false;
-      rmSync(pidPath, { force: true });
+      if (!onlyLooks) rmSync(pidPath, { force: true });
       database.close();
     },
   };

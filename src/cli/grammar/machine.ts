@@ -3,6 +3,15 @@ import { type GrammarCommand, repeated } from '../grammar-command.ts';
 
 export function machine(kms: GrammarCommand): void {
   kms
+    .leaf(
+      'doctor',
+      'look for what is wrong with the appliance on this machine, and say what to do; changes nothing; exit code 1 when something is',
+      ['kms doctor', 'kms doctor --json'],
+      () => import('../commands/doctor.ts'),
+    )
+    .option('--tls-cert <FILE>', 'where no server runs: the certificate that it would be given')
+    .option('--tls-key <FILE>', 'and its private key');
+  kms
     .group('tls', 'certificates for HTTPS')
     .leaf(
       'self-signed',

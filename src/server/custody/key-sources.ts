@@ -17,6 +17,8 @@ export interface KeySources {
   readonly passphrase?: (() => Promise<string | undefined>) | undefined;
   /** Whether the commands that the seal names may be run; true when absent. Not for a seal from elsewhere. */
   readonly commands?: boolean | undefined;
+  /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */
+  readonly exposed?: boolean | undefined;
   /** The environment; that of the process when absent. */
   readonly env?: (name: string) => string | undefined;
 }
@@ -68,8 +70,8 @@ export function credentialSource(env: NonNullable<KeySources['env']> = environme
   };
 }
 
-export function fileSource(place: string): KeySource {
-  return { name: place, place, find: () => readKeyFile(place) };
+export function fileSource(place: string, exposed = false): KeySource {
+  return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
 function commandSource(slot: Slot): KeySource {
@@ -79,9 +81,9 @@ function commandSource(slot: Slot): KeySource {
 
 /** All there are for these slots, those that cost least first; or the key file given and nothing else. */
 export function sourcesFor(data: string | undefined, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
-  const { keyFile, env, commands = true } = given;
+  const { keyFile, env, commands = true, exposed } = given;
   const places = data === undefined && keyFile === undefined ? [] : keyPlaces(data ?? '', keyFile, slots);
-  const files = places.map(fileSource);
+  const files = places.map((place) => fileSource(place, exposed));
   if (keyFile !== undefined) return files;
   const run = commands ? slots.filter(({ kind }) => kind === 'exec').map(commandSource) : [];
   return [environmentSource(env), credentialSource(env), ...files, ...run];

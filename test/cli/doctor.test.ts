@@ -1,0 +1,80 @@
+// `kms doctor` as typed: without a server, with one, and with one that is sealed.
+import assert from 'node:assert/strict';
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+interface Report {
+  readonly ok: boolean;
+  readonly stores: number;
+  readonly activities: number;
+  readonly findings: readonly { readonly severity: string; readonly name: string; readonly advice: string }[];
+}
+
+test('a sound appliance: exit code 0, in words and as JSON', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const { code, stdout, stderr } = await d.kms('doctor');
+  assert.deepEqual([code, stderr], [0, '']);
+  assert.match(stdout, /^advice single-custodian: .*\n {2}add another one/m);
+  assert.match(stdout, /^examined: 2 stores, 0 activities; errors: 0, warnings: 0, advice: \d+\n$/m);
+  const report = await d.json<Report>('doctor --json');
+  assert.deepEqual([report.ok, report.stores, report.activities], [true, 2, 0]);
+});
+
+test('what is wrong is named with what to do: exit code 1', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await chmod(d.path('kms-data'), 0o755);
+  await writeFile(d.path('kms-data', 'notes.txt'), '', { mode: 0o600 });
+  const { code, stdout } = await d.kms('doctor');
+  assert.equal(code, 1);
+  assert.match(stdout, /^error data-exposed: \S+kms-data: everybody .*\(mode 0755\)\n {2}run: chmod 0700 /m);
+  assert.match(stdout, /^warning unknown-file: \S+notes\.txt: /m);
+  assert.match(stdout, /errors: 1, warnings: 1, /);
+  const asJson = await d.kms('doctor --json');
+  assert.equal(asJson.code, 1);
+  const report: Report = JSON.parse(asJson.stdout);
+  assert.equal(report.ok, false);
+  assert.equal(report.findings[0]?.name, 'data-exposed');
+});
+
+test('a running server examines its own stores while it serves', async () => {
+  await using d = await desk();
+  const server = await serving(d);
+  await d.json('keyring create r --json');
+  const sound = await d.json<Report>('doctor --json');
+  assert.deepEqual([sound.ok, sound.stores], [true, 2]);
+  assert.ok(sound.activities >= 1);
+
+  const [tenant = ''] = await readdir(d.path('kms-data', 'tenants'));
+  const log = d.path('kms-data', 'tenants', tenant, 'log-0000000001.kms');
+  const bytes = await readFile(log);
+  bytes.writeUInt8(bytes.readUInt8(200) ^ 1, 200);
+  await writeFile(log, bytes);
+  const { code, stdout } = await d.kms('doctor');
+  assert.equal(code, 1);
+  assert.match(stdout, /^error damaged: tenants\/[0-9a-f]+: \S+log-0000000001\.kms at offset \d+: /m);
+  assert.equal((await d.kms('keyring show r')).code, 0, 'it serves on');
+  await server.stop();
+});
+
+test('a sealed server says so', async () => {
+  await using d = await desk();
+  const passphrase = { KMS_PASSPHRASE: 'correct horse battery staple 42' };
+  assert.equal((await d.kms('init --custodian passphrase --json', { env: passphrase })).code, 0);
+  const server = await serving(d);
+  const { code, stdout } = await d.kms('doctor');
+  assert.equal(code, 1);
+  assert.match(stdout, /^warning sealed: .*stores were not examined: .*sealed/m);
+  await server.stop();
+  assert.match((await d.kms('doctor')).stdout, /^warning sealed: /m);
+  assert.equal((await d.kms('doctor', { env: passphrase })).code, 0);
+});
+
+test('the machine of the appliance, and an appliance, are needed', async () => {
+  await using d = await desk();
+  assert.equal((await d.kms('doctor')).code, 3);
+  assert.equal((await d.kms('doctor --server https://kms.example')).code, 2);
+});
