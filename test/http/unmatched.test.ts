@@ -102,5 +102,7 @@ test('every answer carries the headers that keep it from caches and guessers', a
     assert.equal(headers.get('content-type'), 'application/json');
     assert.equal(headers.get('cache-control'), 'no-store');
     assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin');
   }
 });
