@@ -19,6 +19,6 @@ console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Nod
 if (wanted('requests')) await measureRequests(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
 if (wanted('files')) await measureFiles(2048, 3);
-if (wanted('logins')) await measureLogins(5, 3);
+if (wanted('logins')) await measureLogins(3, 5);
 if (wanted('activity')) await measureActivity(1_000_000, 9);
 if (wanted('pages')) await measurePages(9);
