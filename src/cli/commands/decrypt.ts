@@ -20,7 +20,7 @@ type Answer = AnswerTo<'decrypt'>;
 
 /** What to do about a header that the appliance does not take. */
 const whenRefused: Readonly<Partial<Record<ErrorCode, string>>> = {
-  invalid: 'the beginning of the file was altered, or it is from another appliance or tenant: get an unaltered copy',
+  invalid: 'get an unaltered copy of the file, or ask the appliance and tenant that it was made with',
   'not-found':
     'the ring or its key is gone from this appliance: restore it (`kms keyring restore`), or ask the one it is from',
 };
