@@ -34,7 +34,7 @@ export function tenantRoutes(admin: TenantAdmin, baseUrl: () => string): readonl
       path,
       async handle({ body }) {
         const { record, accountId, apiKey } = await admin.create(newTenantInput(body));
-        return { tenant: record.name, accountId, apiKey };
+        return { tenant: record.name, hosts: record.hosts, accountId, apiKey };
       },
     },
     {

@@ -80,6 +80,13 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
   assert.equal((await d.kms('tenant show green')).stderr, 'kms: there is no such tenant; check the name or id\n');
   assert.equal((await d.json<{ data: Tenant[] }>('tenant list --json')).data.length, 1);
   assert.match((await d.kms('tenant list --deleted')).stdout, / +DELETED\n.*\ngreen .*Z\n$/s);
+  const other = await d.kms('tenant create Green --host grün.example:8443');
+  assert.match(other.stdout, /^hosts {9}xn--grn-ioa\.example$/m);
+  assert.deepEqual(
+    (await d.kms(`tenant restore ${updated.id}`)).stderr,
+    'kms: name: another tenant has this name; bring it back under another: --name NAME\n',
+  );
+  assert.equal((await d.kms('tenant delete green --yes')).code, 0);
   assert.equal((await d.kms(`tenant restore ${updated.id}`)).code, 0);
   assert.equal((await d.kms('keyring show r --tenant green')).code, 0);
 });

@@ -23,7 +23,7 @@ test('a new tenant answers at its hosts at once, with its own root key, and afte
     name: 'Blue',
     hosts: ['Blue.Example:8443', 'b2.example'],
   });
-  assert.deepEqual(Object.keys(body), ['tenant', 'accountId', 'apiKey']);
+  assert.deepEqual(Object.keys(body), ['tenant', 'hosts', 'accountId', 'apiKey']);
   assert.equal(body.tenant, 'blue');
   assert.deepEqual(body.apiKey.flags, { '*': true });
   const { key } = body.apiKey;

@@ -8,16 +8,18 @@ import { printThing } from '../../output.ts';
 
 interface Made {
   readonly tenant: string;
+  /** As they are compared: without ports, and in ASCII. */
+  readonly hosts: readonly string[];
   readonly accountId: string;
   readonly apiKey: FullApiKey;
 }
 
 export async function run(cli: Cli): Promise<void> {
   const name = cli.arg(0);
-  const hosts = cli.list('--host');
-  if (hosts.length === 0) throw new KmsError('usage', '--host is missing', { hint: cli.seeHelp });
+  const typed = cli.list('--host');
+  if (typed.length === 0) throw new KmsError('usage', '--host is missing', { hint: cli.seeHelp });
   await withLocal(cli, async ({ ask }) => {
-    const { tenant, accountId, apiKey } = await ask<Made>('POST', '/local/tenants', { name, hosts });
+    const { tenant, hosts, accountId, apiKey } = await ask<Made>('POST', '/local/tenants', { name, hosts: typed });
     await printThing(cli, { tenant, accountId, apiKey }, [
       ['tenant', tenant],
       ['hosts', hosts.join(' ')],
