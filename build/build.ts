@@ -11,8 +11,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
+import { fixedSeed, freeCodeCache } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
 import { dropLibatomic } from './without-libatomic.ts';
@@ -59,19 +60,27 @@ function makeExecutable(bundles: Bundles, executable: string): void {
   const output = join(paths.work, `kms-${process.pid}`);
   const config = join(paths.work, 'sea.json');
   const sea = {
-    main: bundles.main,
+    // Its name is in the executable, and must not say where that was built.
+    main: relative(paths.work, bundles.main),
     mainFormat: 'commonjs',
     executable,
     output,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    execArgv: ['--no-warnings'],
+    // No signal starts a debugger.
+    execArgv: ['--no-warnings', '--disable-sigusr1'],
     // Nothing in the environment changes how the runtime behaves.
     execArgvExtension: 'none',
-    assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker, ...bundles.console },
+    assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker, ...bundles.assets },
   };
   writeFileSync(config, JSON.stringify(sea, null, 2));
-  execFileSync(process.execPath, ['--build-sea', config], { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, [fixedSeed, '--build-sea', config], {
+    cwd: paths.work,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const bytes = readFileSync(output);
+  freeCodeCache(bytes);
+  writeFileSync(output, bytes);
   chmodSync(output, 0o755);
   const answer = spawnSync(output, ['--version'], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`the new executable does not start: ${answer.stderr || answer.signal}`);

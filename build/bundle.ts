@@ -1,28 +1,68 @@
-// What is in the executable: the program itself and the code of its worker threads, each one file without imports but Node's own, and
-// the console's files.
-import { mkdirSync, writeFileSync } from 'node:fs';
+// What is in the executable: the program itself and the code of its worker threads, each one file without imports but Node's own, the
+// console's files, and whose work all of it is.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { bundleConsole } from './console.ts';
 import { paths } from './paths.ts';
+import { sbom } from './sbom.ts';
+import { thirdParties } from './third-party.ts';
 
 export interface Bundles {
   readonly main: string;
   readonly worker: string;
   /** Files by the names of their assets. */
-  readonly console: Readonly<Record<string, string>>;
+  readonly assets: Readonly<Record<string, string>>;
 }
 
 export async function bundle(): Promise<Bundles> {
   mkdirSync(paths.work, { recursive: true });
   const main = join(paths.work, 'kms.cjs');
   const worker = join(paths.work, 'worker.cjs');
-  const [console] = await Promise.all([
+  const [console, ...inputs] = await Promise.all([
     consoleAssets(),
     bundleOne('src/main.ts', main),
     bundleOne('src/server/worker.ts', worker),
   ]);
-  return { main, worker, console };
+  return { main, worker, assets: { ...console, ...assets(await attribution(inputs.flat())) } };
+}
+
+export interface Attribution {
+  /** JSON: name, version, license and its text of everything that is somebody else's. */
+  readonly thirdParties: string;
+  /** CycloneDX JSON. */
+  readonly sbom: string;
+}
+
+/** For a program that runs from its sources; `src/server/runtime.ts` knows it by its shape. */
+export async function attributionOfSources(): Promise<Attribution> {
+  mkdirSync(paths.work, { recursive: true });
+  const file = join(paths.work, `attribution-${process.pid}.cjs`);
+  try {
+    return await attribution([
+      ...(await bundleOne('src/main.ts', file)),
+      ...(await bundleOne('src/server/worker.ts', file)),
+    ]);
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** The console is made of packages that the server has too. */
+async function attribution(inputs: readonly string[]): Promise<Attribution> {
+  const parts = await thirdParties(inputs);
+  const listed = parts.map(({ name, version, license, text }) => ({ name, version, license, text }));
+  return { thirdParties: `${JSON.stringify(listed)}\n`, sbom: sbom(parts) };
+}
+
+function assets({ thirdParties, sbom }: Attribution): Readonly<Record<string, string>> {
+  return { 'third-parties.json': put('third-parties.json', thirdParties), 'sbom.json': put('sbom.json', sbom) };
+}
+
+function put(name: string, text: string): string {
+  const file = join(paths.work, name);
+  writeFileSync(file, text);
+  return file;
 }
 
 async function consoleAssets(): Promise<Readonly<Record<string, string>>> {
@@ -33,14 +73,16 @@ async function consoleAssets(): Promise<Readonly<Record<string, string>>> {
     ['console.css', style],
     ['icon.svg', icon],
   ] as const) {
-    assets[name] = join(paths.work, name);
-    writeFileSync(join(paths.work, name), text);
+    assets[name] = put(name, text);
   }
   return assets;
 }
 
-async function bundleOne(entry: string, outfile: string): Promise<void> {
-  await build({
+/** Answers the names of all files that are in it, from the project's root. */
+async function bundleOne(entry: string, outfile: string): Promise<readonly string[]> {
+  const { metafile } = await build({
+    absWorkingDir: paths.root,
+    metafile: true,
     entryPoints: [join(paths.root, entry)],
     outfile,
     bundle: true,
@@ -56,4 +98,5 @@ async function bundleOne(entry: string, outfile: string): Promise<void> {
     define: { 'import.meta.url': 'undefined' },
     logLevel: 'warning',
   });
+  return Object.keys(metafile.inputs);
 }

@@ -28,6 +28,24 @@ export async function consoleSources(): Promise<ConsoleSources> {
   return (bundler as { bundleConsole(): Promise<ConsoleSources> }).bundleConsole();
 }
 
+/** Whose work is in the executable. */
+export interface Attribution {
+  /** JSON: name, version, license and its text of everything that is somebody else's. */
+  readonly thirdParties: string;
+  /** CycloneDX JSON. */
+  readonly sbom: string;
+}
+
+/** In a checkout it is told from what a build would take in. */
+export async function attribution(): Promise<Attribution> {
+  if (sea.isSea()) {
+    return { thirdParties: sea.getAsset('third-parties.json', 'utf8'), sbom: sea.getAsset('sbom.json', 'utf8') };
+  }
+  const bundler: unknown = await import(new URL('../../build/bundle.ts', import.meta.url).href);
+  // The build is no part of what is bundled, so it is known by its shape alone.
+  return (bundler as { attributionOfSources(): Promise<Attribution> }).attributionOfSources();
+}
+
 /** Starts a thread with the code of worker.ts, which reads `data`. */
 export function startWorker(data: unknown, transfer: readonly ArrayBuffer[] = []): Worker {
   const options = { workerData: data, transferList: [...transfer] };

@@ -22,4 +22,12 @@ export function machine(kms: GrammarCommand): void {
     .option('--host <NAME>', 'a host name or address that it is for (required)', repeated)
     .option('--out <DIR>', 'where cert.pem and key.pem go (default: here); neither is overwritten')
     .option('--days <N>', 'how long it is valid (default: 397)');
+  kms
+    .leaf(
+      'licenses',
+      'whose work is in this executable, and the text of each licence',
+      ['kms licenses', 'kms licenses --sbom > kms.cdx.json'],
+      () => import('../commands/licenses.ts'),
+    )
+    .option('--sbom', 'the list of components as CycloneDX JSON');
 }

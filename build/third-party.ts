@@ -1,0 +1,89 @@
+// Whose work is in the executable besides the project's own: the packages that the bundles were made from, and the runtime, each with its
+// licence. What is only used while developing is not in it.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import initSqlJs from 'sql.js';
+import { paths } from './paths.ts';
+
+export interface ThirdParty {
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license: string;
+  readonly text: string;
+  /** Of the package as the registry has it: hexadecimal SHA-512. */
+  readonly sha512: string | undefined;
+}
+
+interface PackageJson {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly integrity?: string }>>;
+}
+
+/** SQLite comes inside sql.js. */
+const sqlite = `The author disclaims copyright to this source code. In place of a legal notice, here is a blessing:
+
+   May you do good and not evil.
+   May you find forgiveness for yourself and forgive others.
+   May you share freely, never taking more than you give.
+`;
+
+/** `inputs` are the names of all files of the bundles, from the project's root. Throws where a package says nothing of its licence. */
+export async function thirdParties(inputs: Iterable<string>): Promise<readonly ThirdParty[]> {
+  const lock = readJson<Lock>(join(paths.root, 'package-lock.json'));
+  const dirs = new Set<string>();
+  for (const input of inputs) {
+    const [dir] = /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(input) ?? [];
+    if (dir !== undefined) dirs.add(dir);
+  }
+  const packages = [...dirs].map((dir) => packageIn(dir, lock.packages[dir]?.integrity));
+  const other = [
+    runtime(),
+    { name: 'SQLite', version: await sqliteVersion(), license: 'blessing', text: sqlite, sha512: undefined },
+  ];
+  return [...packages, ...other].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function packageIn(dir: string, integrity: string | undefined): ThirdParty {
+  const { name, version, license } = readJson<PackageJson>(join(paths.root, dir, 'package.json'));
+  if (license === undefined) throw new Error(`${dir} names no licence`);
+  return { name, version, license, text: licenseText(join(paths.root, dir)), sha512: sha512Of(integrity) };
+}
+
+/** Node's own licence has those of all that is in it. */
+function runtime(): ThirdParty {
+  const [dir] = ['node_modules/node/node_modules', 'node_modules'].flatMap((above) => {
+    const found = join(paths.root, above, `node-${process.platform}-${process.arch}`);
+    return existsSync(join(found, 'LICENSE')) ? [found] : [];
+  });
+  if (dir === undefined)
+    throw new Error('the licence of Node.js is missing: remove node_modules and run scripts/install');
+  return { name: 'Node.js', version: process.versions.node, license: 'MIT', text: licenseText(dir), sha512: undefined };
+}
+
+async function sqliteVersion(): Promise<string> {
+  const { Database } = await initSqlJs();
+  const [answer] = new Database().exec('SELECT sqlite_version()');
+  return String(answer?.values[0]?.[0]);
+}
+
+function licenseText(dir: string): string {
+  const name = readdirSync(dir).find((each) => /^(licen[cs]e|copying)(\.(md|txt))?$/i.test(each));
+  if (name === undefined) throw new Error(`${dir} has no text of its licence`);
+  return readFileSync(join(dir, name), 'utf8').replaceAll('\r\n', '\n').trimEnd();
+}
+
+function sha512Of(integrity: string | undefined): string | undefined {
+  const [, base64] = /^sha512-(\S+)/.exec(integrity ?? '') ?? [];
+  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString('hex');
+}
+
+function readJson<T>(file: string): T {
+  // Cast: npm's own formats.
+  return JSON.parse(readFileSync(file, 'utf8')) as T;
+}

@@ -1,0 +1,67 @@
+// The unit file: options that this program knows, no mistakes in systemd's eyes, and as little exposed as was once reached.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { desk } from '../cli/kms.ts';
+
+const unit = readFileSync(fileURLToPath(new URL('../../docs/systemd/kms.service', import.meta.url)), 'utf8');
+const dir = mkdtempSync(join(tmpdir(), 'kms-unit-'));
+after(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Of 10. */
+const mostExposure = 1.5;
+
+function analyze(...args: readonly string[]): { code: number | null; text: string } {
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+  return { code: status, text: `${stdout ?? ''}${stderr ?? ''}` };
+}
+
+test('each option of the unit is one of `kms serve`', async () => {
+  await using d = await desk();
+  const { stdout: help } = await d.kms('serve --help');
+  const names = [...unit.matchAll(/\bKMS_([A-Z_]+)=/g)].map(([, name = '']) => name);
+  assert.ok(names.length >= 4);
+  for (const name of names) {
+    const option = `--${name.toLowerCase().replaceAll('_', '-')}`;
+    assert.ok(help.includes(option), option);
+  }
+});
+
+test('the key and the state are where the program looks for them', () => {
+  assert.match(unit, /^LoadCredential=kms-master-key:/m);
+  assert.match(unit, /^StateDirectory=kms$/m);
+  assert.match(unit, /^Environment=KMS_DATA=\/var\/lib\/kms\//m);
+  assert.match(unit, /^ExecStart=\/usr\/local\/bin\/kms serve$/m);
+});
+
+const version = Number(/^systemd (\d+)/.exec(analyze('--version').text)?.[1] ?? 0);
+if (version < 250) {
+  process.stderr.write(
+    'kms: there is no systemd-analyze here that looks at files: the tests of the unit with it are not run\n',
+  );
+} else {
+  const file = join(dir, 'kms.service');
+  // It wants the program to be there.
+  writeFileSync(file, unit.replace('/usr/local/bin/kms', '/bin/true'));
+
+  test('systemd-analyze verify has nothing to say', () => {
+    assert.deepEqual(analyze('verify', '--man=no', file), { code: 0, text: '' });
+  });
+
+  test(`systemd-analyze security: at most ${mostExposure}`, () => {
+    const { code, text } = analyze(
+      'security',
+      '--offline=true',
+      '--no-pager',
+      `--threshold=${mostExposure * 10}`,
+      file,
+    );
+    assert.equal(code, 0, text);
+    const [, level] = /Overall exposure level for \S+: ([0-9.]+)/.exec(text) ?? [];
+    assert.ok(Number(level) <= mostExposure, text);
+  });
+}
