@@ -9,6 +9,9 @@ export const lockFile = 'kms.lock';
 /** Who holds it, for the message alone. */
 export const pidFile = 'kms.pid';
 
+/** A hold ends when it is released or the process does, not when whoever has it forgets it and its database is collected. */
+const heldHere = new Set<DatabaseSync>();
+
 export interface DirectoryLock {
   /** Lets go; may be called twice. */
   release(): void;
@@ -38,11 +41,13 @@ export function lockDirectory(root: string, { onlyLooks = false } = {}): Directo
   } catch {
     // The lock is held; only the other's message is poorer.
   }
+  heldHere.add(database);
   let held = true;
   return {
     release() {
       if (!held) return;
       held = false;
+      heldHere.delete(database);
       if (!onlyLooks) rmSync(pidPath, { force: true });
       database.close();
     },

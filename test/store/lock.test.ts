@@ -15,9 +15,13 @@ async function holder(root: string) {
   const module = new URL('../../src/store/lock.ts', import.meta.url).href;
   const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
     lockDirectory(${JSON.stringify(root)});
+    // Nobody keeps what was answered: the hold must outlast that.
+    gc();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    gc();
     console.log('held');
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+  const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
@@ -37,9 +41,10 @@ test('a second hold in the same process is refused, and does not end the first',
   rmSync(root, { recursive: true });
 });
 
-test('another process is refused by number, and gets in once the first was killed', async () => {
+test('another process is refused by number, and gets in once the first was killed', async (t) => {
   const root = temporary();
   const child = await holder(root);
+  t.after(() => child.kill('SIGKILL'));
   assert.throws(() => lockDirectory(root), { code: 'in-use', message: `${root}: in use by process ${child.pid}` });
   child.kill('SIGKILL');
   await once(child, 'exit');
