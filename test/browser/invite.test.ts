@@ -13,30 +13,32 @@ test('somebody completes an invite and logs in', async () => {
   await page.getByRole('heading', { name: 'Welcome, Ada Lovelace' }).waitFor();
   assert.equal(await page.getByLabel('User name').inputValue(), 'ada');
   assert.equal(page.url(), `${appliance.url}/console/invite`, 'the token is gone from the address');
-  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'H1');
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
   assert.equal(await page.title(), 'Welcome, Ada Lovelace');
 
   const field = page.getByLabel('New password', { exact: true });
   const met = (): Promise<(string | null)[]> => page.locator('[data-met=yes]').allTextContents();
   assert.deepEqual(await met(), []);
   await field.pressSequentially('weak');
+  await page.locator('[data-met=yes]').first().waitFor();
   assert.deepEqual(await met(), ['a lower-case letter (done)']);
   await page.getByRole('button', { name: 'Set password' }).click();
-  assert.match(
-    (await page.getByRole('alert').textContent()) ?? '',
-    /^Still missing: 8 characters, an upper-case letter/,
-  );
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'password');
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /^Still missing: 8 characters, an upper-case letter/ })
+    .waitFor();
+  await page.waitForFunction(() => document.activeElement?.id === 'password');
   assert.equal(await field.getAttribute('aria-invalid'), 'true');
   assert.equal(await appliance.login('ada', 'weak'), 400);
 
   await field.fill(strong);
+  await page.locator('[data-met=yes]').nth(4).waitFor();
   assert.equal((await met()).length, 5);
   assert.equal(await page.getByRole('alert').textContent(), '');
   await page.getByText('The password meets all rules.').waitFor({ state: 'attached' });
   await field.press('Enter');
   await page.getByRole('heading', { name: 'Your password is set' }).waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'H1');
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
   assert.equal(await appliance.login('ada', strong), 200);
   assert.deepEqual(troubles, []);
 });
