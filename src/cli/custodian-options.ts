@@ -12,7 +12,7 @@ export async function custodianRequest(
   cli: Cli,
   kind: string,
   option: string,
-  keyFile: { readonly data: string; readonly file: string; readonly make?: boolean },
+  keyFile: { readonly file: string; readonly make?: boolean },
 ): Promise<CustodianRequest> {
   refuseStray(cli, kind);
   switch (kind) {

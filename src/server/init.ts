@@ -120,7 +120,7 @@ async function usualCustodian(data: string, { keyFile, env }: InitOptions): Prom
     if (await environmentSource(env).find()) return { kind: 'env', env };
     if (await credentialSource(env).find()) return { kind: 'credential', env };
   }
-  return { kind: 'keyfile', data, file: keyFile ?? defaultKeyPlace(data) };
+  return { kind: 'keyfile', file: keyFile ?? defaultKeyPlace(data) };
 }
 
 async function fill(data: string, hosts: readonly string[], { first, kit }: FirstCustodians): Promise<Initialised> {

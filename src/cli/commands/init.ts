@@ -16,7 +16,7 @@ export async function run(cli: Cli): Promise<void> {
   const keyFile = cli.path('--key-file');
   const kind = cli.text('--custodian') ?? impliedKind(cli);
   const file = keyFile ?? `${data}.master.key`;
-  const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { data, file });
+  const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { file });
   const { initAppliance, refuseUnlessNew } = await import('../../server/init.ts');
   await refuseUnlessNew(data);
   const kitFile = cli.path('--recovery-kit');

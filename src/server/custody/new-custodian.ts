@@ -17,7 +17,7 @@ import { derivePassphrase, newPassphraseParams, passphraseSlotParams } from './p
 
 export type CustodianRequest =
   /** `make` = it is refused where there is one already; else one that is there is used. */
-  | { readonly kind: 'keyfile'; readonly data: string; readonly file: string; readonly make?: boolean }
+  | { readonly kind: 'keyfile'; readonly file: string; readonly make?: boolean }
   | { readonly kind: 'env' | 'credential'; readonly env?: KeySources['env'] | undefined }
   | { readonly kind: 'passphrase'; readonly passphrase: string; readonly cost?: PassphraseCost }
   | { readonly kind: 'shares'; readonly count: number; readonly threshold: number }

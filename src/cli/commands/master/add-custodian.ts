@@ -12,7 +12,7 @@ import { printThing } from '../../output.ts';
 export async function run(cli: Cli): Promise<void> {
   const data = dataDirectory(cli);
   const file = cli.path('--file') ?? join(data, '..', 'kms-additional.master.key');
-  const request = await custodianRequest(cli, cli.arg(0), 'KIND', { data, file, make: true });
+  const request = await custodianRequest(cli, cli.arg(0), 'KIND', { file, make: true });
   const { newCustodian } = await import('../../../server/custody/new-custodian.ts');
   const { sentSlot } = await import('../../../server/custody/master-admin.ts');
   await withLocal(cli, async ({ ask }) => {
