@@ -44,10 +44,7 @@ export async function run(cli: Cli): Promise<void> {
   ]);
   if (cli.json) return;
   await say(cli.io, `next: \`kms serve --listen 0.0.0.0:8443 --tls-cert ${files.certificate} --tls-key ${files.key}\``);
-  await say(
-    cli.io,
-    'hand cert.pem to those who are to trust it: `curl --cacert cert.pem`, NODE_EXTRA_CA_CERTS for kms',
-  );
+  await say(cli.io, 'hand cert.pem to those who are to trust it: `kms --ca-file cert.pem`, `curl --cacert cert.pem`');
 }
 
 async function draft(path: string, text: string, mode: number): Promise<NewFile> {
