@@ -117,7 +117,7 @@ export class GroupReplayer {
       // Cast: the record was sealed by `Group.payload`.
       const { from, sql, tx, counts = [] } = JSON.parse(first) as Payload;
       this.#texts.length = from;
-      this.#texts.push(...sql);
+      for (const each of sql) this.#texts.push(each);
       this.#state.control('BEGIN');
       for (const statements of tx) for (const statement of statements) this.#run(statement);
       for (const statement of counts) this.#run(statement);
