@@ -52,6 +52,8 @@ export interface Endpoint {
   readonly paginated?: true;
   /** Answers bytes, `application/octet-stream`, in place of JSON; `answer` says nothing then. */
   readonly binary?: true;
+  /** Answers text of this media type in place of JSON; `answer` is a string then. */
+  readonly text?: string;
   /** Every 400 is `{}`, as the interface wants it here. */
   readonly silent400?: true;
   /** Whether it changes more than the activity log; absent = all but GET do. */

@@ -7,7 +7,7 @@ import type { AnyEndpoint } from '../api/endpoints.ts';
 
 /** All that answer JSON. */
 export type ClientEndpoint =
-  | Exclude<AnyEndpoint, { readonly binary: true }>
+  | Exclude<AnyEndpoint, { readonly binary: true } | { readonly text: string }>
   | (typeof loginEndpoints)[number]
   | (typeof userEndpoints)[number];
 export type ClientEndpointId = ClientEndpoint['id'];

@@ -1,6 +1,7 @@
 // The one Hono app behind every way in: the network, the local socket, a call in process. Each declared endpoint is bound to
 // its route; health, local endpoints and the console's files stand beside them; what is left is an unknown path or another method.
 import { Hono } from 'hono';
+import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/endpoints.ts';
 import { consoleRoutes, serveUnknownPage } from './console.ts';
 import type { AppDeps, RequestEnv } from './deps.ts';
@@ -32,7 +33,7 @@ export function createApp(deps: AppDeps): App {
     // The types of `routes` have bound this route to this endpoint; here only the declaration counts.
     const plain = (typeof route === 'function' ? { run: route } : route) as PlainRoute;
     const serve = serveEndpoint(deps, endpoint, plain);
-    app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve));
+    app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve, countedAs(endpoint)));
   }
   for (const { method, path, serve } of [...health, ...seal, ...pages]) {
     app.on(method, honoPath(path), logged(deps, ids, path, serve));
@@ -50,8 +51,13 @@ export function createApp(deps: AppDeps): App {
     ...pages,
     ...localRoutes.map((route) => ({ ...route, local: true })),
   ];
-  app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known)));
+  app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known), 'none'));
   return app;
+}
+
+/** The action; where there is none in the activity log, the endpoint's id. */
+function countedAs({ id, access }: Endpoint): string {
+  return access.kind === 'public' ? id : access.action;
 }
 
 /** `/ks/hash/{hash}` as Hono has it. */

@@ -6,6 +6,7 @@ import type { Tenant, World } from '../core/context.ts';
 import type { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ConsoleFiles } from './console.ts';
+import type { Meter } from './meter.ts';
 import type { PeopleDeps } from './people.ts';
 
 export interface TenantHandle {
@@ -86,6 +87,10 @@ export interface AppDeps {
   readonly localRoutes?: readonly LocalRoute[];
   /** The whole appliance as a backup, sealed; nothing is done before the first piece is asked for. */
   backup?(): AsyncIterable<Uint8Array>;
+  /** Counts answers; where it is absent nothing is counted. */
+  readonly meter?: Meter;
+  /** The process's numbers and this tenant's, as text for Prometheus. */
+  metrics?(handle: TenantHandle): Promise<string>;
   /** What `Kms-State` says of a tenant to those that it knows: which appliance, which epoch of it, how many transactions. */
   stateOf?(handle: TenantHandle): string;
   /** The pages for people; where it is absent there are none. Called for each request to one. */

@@ -67,11 +67,12 @@ export function serveEndpoint(
     } catch (error) {
       return { outcome: refused(error), action };
     }
+    const tenant = handle.tenant.id;
     const credential = credentialOf(c);
-    if (!credential && !isPublic) return { outcome: refused(noCredential), action };
+    if (!credential && !isPublic) return { outcome: refused(noCredential), action, tenant, granted: false };
     const refusal = changes ? deps.refuseWrites?.() : undefined;
     // Not recorded: what room is left is for the records of what is still done.
-    if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action };
+    if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
     const raw = rawInput(endpoint, c, endpoint.body ? await readJsonBody(c, bodyLimit) : undefined);
     const exchange: Exchange = {
       handle,
@@ -101,7 +102,7 @@ export function serveEndpoint(
       if (route.prepare) await prepare(exchange);
       served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
     } catch (error) {
-      return { outcome: failed(error), action };
+      return { outcome: failed(error), action, tenant: handle.tenant.id };
     }
     // Not waited for: an answer must not tell by its time whether there was anything to do.
     if (route.after && exchange.result && exchange.input)
@@ -112,7 +113,8 @@ export function serveEndpoint(
   async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
     const { handle, credential, raw } = exchange;
     const admission = credential && (await admit(endpoint, handle, tx, credential, raw, world.now()));
-    if (!admission) return { outcome: refused(unknownCredential), action };
+    const tenant = handle.tenant.id;
+    if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { caller, ringname, refusal } = admission;
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, caller);
     tx.record({
@@ -125,11 +127,11 @@ export function serveEndpoint(
       status: outcome.status,
       props: {},
     });
-    return { outcome, action, keyid: caller.id };
+    return { outcome, action, keyid: caller.id, tenant, granted: refusal === undefined, ringname };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {
-    return { outcome: await operate(exchange, tx, undefined), action };
+    return { outcome: await operate(exchange, tx, undefined), action, tenant: exchange.handle.tenant.id };
   }
 
   async function operate(exchange: Exchange, tx: Transaction, caller: Caller | undefined): Promise<Outcome> {
@@ -148,6 +150,7 @@ export function serveEndpoint(
       // The types of the routes see to it that lists answer pages and all others objects.
       if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, input, body as Page<unknown>));
       if (endpoint.binary) return binaryAnswer(body as AsyncIterable<Uint8Array>);
+      if (endpoint.text) return textAnswer(endpoint.text, body as string);
       return answered(body as object);
     } catch (error) {
       return refused(error, endpoint.silent400);
@@ -156,6 +159,10 @@ export function serveEndpoint(
 
   function binaryAnswer(pieces: AsyncIterable<Uint8Array>): Outcome {
     return streamed('application/octet-stream', reported(deps, endpoint.path, pieces));
+  }
+
+  function textAnswer(type: string, content: string): Outcome {
+    return { status: 200, body: {}, headers: { 'Content-Type': type }, content };
   }
 
   function plainInput(exchange: Exchange, checked: CheckedInput): PlainInput {

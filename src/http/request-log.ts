@@ -9,11 +9,22 @@ export interface Served {
   readonly outcome: Outcome;
   readonly action?: string;
   readonly keyid?: string;
+  /** For who counts: the tenant's id, the verdict of authorization where there was one, and the ring's name. */
+  readonly tenant?: string;
+  readonly granted?: boolean;
+  readonly ringname?: string;
 }
 
-/** Makes a handler of `serve`: its outcome is logged and sent. */
-export function logged(deps: AppDeps, ids: RequestIds, route: string, serve: (c: AppContext) => Promise<Served>) {
+/** Makes a handler of `serve`: its outcome is logged, counted under `counted` where it has one, and sent. */
+export function logged(
+  deps: AppDeps,
+  ids: RequestIds,
+  route: string,
+  serve: (c: AppContext) => Promise<Served>,
+  counted?: string,
+) {
   const { logger } = deps;
+  const count = counted === undefined ? undefined : deps.meter?.route(counted);
   return async (c: AppContext): Promise<Response> => {
     const started = performance.now();
     let served: Served;
@@ -26,6 +37,7 @@ export function logged(deps: AppDeps, ids: RequestIds, route: string, serve: (c:
     const { status, cause } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     const requestId = ids.next();
+    count?.(served, ms);
     const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');

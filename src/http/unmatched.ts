@@ -40,8 +40,8 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
     const outcome: Outcome = { status, body, headers: { Allow: allow } };
     const credential = credentialOf(c);
     try {
-      const { store } = tenantOf(deps, c);
-      if (!credential) return { outcome, action: 'none' };
+      const { store, tenant } = tenantOf(deps, c);
+      if (!credential) return { outcome, action: 'none', tenant: tenant.id, granted: false };
       const keyid = await store.transaction(async (tx) => {
         const found = await identify(tx, credential, world.now());
         if (!found) return undefined;
@@ -59,7 +59,7 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
         });
         return keyid;
       });
-      return { outcome, action: 'none', ...(keyid !== undefined && { keyid }) };
+      return { outcome, action: 'none', tenant: tenant.id, granted: false, ...(keyid !== undefined && { keyid }) };
     } catch (error) {
       return { outcome: error instanceof KmsError ? refused(error) : failed(error), action: 'none' };
     }

@@ -19,10 +19,10 @@ test('every endpoint has a route and every route an endpoint', () => {
   assert.deepEqual(Object.keys(routes).sort(), endpoints.map(({ id }) => id).sort());
 });
 
-test('the 49 endpoints of the interface are declared, and two more', () => {
-  assert.equal(declared.length, 51);
-  assert.equal(new Set(declared.map(({ id }) => id)).size, 51);
-  assert.equal(new Set(declared.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)).size, 51);
+test('the 49 endpoints of the interface are declared, and three more', () => {
+  assert.equal(declared.length, 52);
+  assert.equal(new Set(declared.map(({ id }) => id)).size, 52);
+  assert.equal(new Set(declared.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)).size, 52);
 });
 
 test('path parameters, page parameters and bodies fit method and path', () => {
@@ -46,7 +46,7 @@ test('every action is a flag of the table, and the two tables agree', () => {
     used.add(flag);
   }
   const unused = knownFlags.filter((flag) => !used.has(flag));
-  assert.deepEqual(unused.sort(), ['*', 'system.metrics']);
+  assert.deepEqual(unused, ['*']);
   const names = ['*', 'keyring.*', 'keyring.*.*', 'keyring.a.b.read', 'keyring.a.*', 'keyring.*.read', 'asym.x.rotate'];
   const foreign = ['', 'x', 'x.y', 'keyring', 'keyring.a', 'keyring.a.fly', 'asym.x.encrypt', 'asset.x', 'user.*.read'];
   for (const name of [...names, ...foreign]) assert.equal(isKnownFlag(name), coreKnows(name), name);

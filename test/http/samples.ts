@@ -212,6 +212,7 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),
+  getMetrics: async () => ({}),
 };
 
 /** Path and query of a sample. */

@@ -105,6 +105,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       yield new Uint8Array([1, 2]);
       yield new Uint8Array([3]);
     },
+    metrics: async () => 'kms_sealed 0\n',
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
     ...(options.sealed && { sealed: options.sealed }),
     ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
@@ -135,10 +136,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     const text = await response.text();
     return {
       status: response.status,
-      body:
-        response.headers.get('content-type') === 'application/octet-stream' || text === ''
-          ? undefined
-          : JSON.parse(text),
+      body: bodyOf(response.headers.get('content-type') ?? '', text),
       text,
       headers: response.headers,
     };
@@ -162,4 +160,9 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       clock.now += milliseconds;
     },
   };
+}
+
+function bodyOf(type: string, text: string): AnyJson {
+  if (type.startsWith('text/')) return text;
+  return type === 'application/json' && text !== '' ? JSON.parse(text) : undefined;
 }

@@ -16,4 +16,15 @@ export const systemEndpoints = [
     binary: true,
     errors: { 503: { description: 'this appliance cannot be backed up right now', schema: errorBody } },
   }),
+  endpoint({
+    id: 'getMetrics',
+    method: 'GET',
+    path: '/metrics',
+    tag: 'System',
+    summary: "The tenant's and the process's numbers, in Prometheus' text format",
+    access: { kind: 'flag', action: 'system.metrics' },
+    answer: z.string(),
+    text: 'text/plain; version=0.0.4; charset=utf-8',
+    errors: { 503: { description: 'this appliance keeps no metrics', schema: errorBody } },
+  }),
 ] as const;

@@ -13,4 +13,12 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
     run: async (_ctx, _input, backup) => backup,
     answer: (backup) => backup,
   }),
+  getMetrics: staged('getMetrics', {
+    prepare: async (_input, { deps, handle }) => {
+      if (deps.metrics) return deps.metrics(handle);
+      throw new KmsError('unavailable', 'this appliance keeps no metrics');
+    },
+    run: async (_ctx, _input, text) => text,
+    answer: (text) => text,
+  }),
 };
