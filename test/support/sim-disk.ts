@@ -81,25 +81,32 @@ export class Inode {
 
 type Names = Map<string, Inode>;
 
+/** A change of names in one directory. */
+interface Change {
+  readonly dir: string;
+  apply(names: Names): void;
+}
+
 export class SimDisk {
   readonly names: Names;
-  #durable: Names;
-  #pending: ((names: Names) => void)[] = [];
+  readonly #durable: Names;
+  #pending: Change[] = [];
 
   constructor(names: Names = new Map()) {
     this.names = names;
     this.#durable = new Map(names);
   }
 
-  /** A change of names, not on the disk before `syncNames`. */
-  change(apply: (names: Names) => void): void {
+  /** A change of names in `dir`, not on the disk before `syncNames` of that. */
+  change(dir: string, apply: Change['apply']): void {
     apply(this.names);
-    this.#pending.push(apply);
+    this.#pending.push({ dir, apply });
   }
 
-  syncNames(): void {
-    this.#durable = new Map(this.names);
-    this.#pending = [];
+  /** Of this directory alone. */
+  syncNames(dir: string): void {
+    for (const { apply } of this.#pending.filter((change) => change.dir === dir)) apply(this.#durable);
+    this.#pending = this.#pending.filter((change) => change.dir !== dir);
   }
 
   get used(): number {
@@ -111,7 +118,7 @@ export class SimDisk {
   /** The disk as the next start finds it. */
   afterCrash(prng: Prng): SimDisk {
     const names = new Map(this.#durable);
-    for (const apply of this.#pending) if (prng.chance(0.5)) apply(names);
+    for (const { apply } of this.#pending) if (prng.chance(0.5)) apply(names);
     const survivors = new Map<Inode, Inode>();
     for (const [name, inode] of names) {
       const survivor = survivors.get(inode) ?? inode.afterCrash(prng);

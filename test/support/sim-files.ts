@@ -72,8 +72,8 @@ export class SimFiles implements Files {
   list(dir: string): Promise<string[]> {
     return this.#step('read', () =>
       [...this.disk.names.keys()]
-        .filter((name) => name.startsWith(`${dir}/`) && !name.slice(dir.length + 1).includes('/'))
-        .map((name) => name.slice(dir.length + 1))
+        .filter((name) => dirOf(name) === dir)
+        .map((name) => name.slice(name.lastIndexOf('/') + 1))
         .sort(),
     );
   }
@@ -99,7 +99,7 @@ export class SimFiles implements Files {
       await this.#step('create', () => {
         if (this.disk.names.has(name)) throw Object.assign(new Error(`EEXIST: ${name}`), { code: 'EEXIST' });
         const inode = new Inode();
-        this.disk.change((names) => names.set(name, inode));
+        this.disk.change(dirOf(name), (names) => names.set(name, inode));
       });
     }
     const inode = await this.#step('read', () => this.#inode(name));
@@ -139,41 +139,45 @@ export class SimFiles implements Files {
     const temporary = `${name}.tmp`;
     const inode = new Inode();
     try {
-      await this.#step('create', () => this.disk.change((names) => names.set(temporary, inode)));
+      await this.#step('create', () => this.disk.change(dirOf(name), (names) => names.set(temporary, inode)));
       if (bytes instanceof Uint8Array) await this.#append(inode, bytes);
       else for await (const piece of bytes) await this.#append(inode, piece);
       await this.#sync(inode);
       await this.#step('rename', () =>
-        this.disk.change((names) => {
+        this.disk.change(dirOf(name), (names) => {
           names.set(name, inode);
           names.delete(temporary);
         }),
       );
     } catch (error) {
-      if (!this.crashed) this.disk.change((names) => names.delete(temporary));
+      if (!this.crashed) this.disk.change(dirOf(name), (names) => names.delete(temporary));
       throw error;
     }
-    await this.syncDir(name.slice(0, name.lastIndexOf('/')));
+    await this.syncDir(dirOf(name));
   }
 
   remove(name: string): Promise<void> {
     return this.#step('remove', () => {
       this.#inode(name);
-      this.disk.change((names) => names.delete(name));
+      this.disk.change(dirOf(name), (names) => names.delete(name));
     });
   }
 
   async makeDir(_dir: string): Promise<void> {}
 
+  /** The names in it go one by one; that it is gone is durable at the end. */
   async removeDir(dir: string): Promise<void> {
-    await this.#step('remove', () => {
-      for (const name of this.disk.names.keys()) {
-        if (name.startsWith(`${dir}/`)) this.disk.change((names) => names.delete(name));
-      }
-    });
+    const inside = [...this.disk.names.keys()].filter((name) => name.startsWith(`${dir}/`));
+    for (const name of inside) await this.remove(name);
+    for (const each of new Set([dir, ...inside.map(dirOf)])) await this.syncDir(each);
   }
 
-  syncDir(_dir: string): Promise<void> {
-    return this.#step('syncDir', () => this.disk.syncNames());
+  syncDir(dir: string): Promise<void> {
+    return this.#step('syncDir', () => this.disk.syncNames(dir));
   }
+}
+
+function dirOf(name: string): string {
+  const end = name.lastIndexOf('/');
+  return end < 0 ? '.' : name.slice(0, end);
 }
