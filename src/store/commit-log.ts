@@ -9,9 +9,17 @@ import type { ClosedLog } from './recover.ts';
 import type { BrokenLog } from './repair.ts';
 import type { Written } from './session.ts';
 
+/** A group that became durable. */
+export interface Commit {
+  readonly transactions: number;
+  /** Milliseconds from sealing it on, and those of them for the fsync. */
+  readonly ms: number;
+  readonly syncMs: number;
+}
+
 export interface CommitLogEvents {
   /** After each group. */
-  onDurable(): void;
+  onDurable(commit: Commit): void;
   /** Once, at the failure itself; `takenBack` resolves when everybody who waited was told. */
   onFailure(cause: unknown, takenBack: Promise<void>): void;
 }
@@ -123,15 +131,17 @@ export class CommitLog {
 
   async #write(group: Group): Promise<boolean> {
     this.#syncing = group;
+    const started = performance.now();
+    let syncMs: number;
     try {
-      await this.#writer.append(group.payload(), group.count);
+      syncMs = await this.#writer.append(group.payload(), group.count);
     } catch (cause) {
       await this.#fail(cause);
       return false;
     }
     this.#syncing = undefined;
     group.resolve();
-    this.#events.onDurable();
+    this.#events.onDurable({ transactions: group.count, ms: performance.now() - started, syncMs });
     return true;
   }
 

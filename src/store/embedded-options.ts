@@ -2,6 +2,7 @@
 import { systemRandom } from '../crypto/random.ts';
 import type { CheckpointJob, CheckpointResult } from './checkpoint.ts';
 import { writeCheckpoint } from './checkpoint.ts';
+import type { Commit } from './commit-log.ts';
 import type { Files } from './files.ts';
 import type { LogContext } from './log-writer.ts';
 import type { Migration } from './migrations.ts';
@@ -25,6 +26,8 @@ export interface EmbeddedOptions<T extends object> {
   /** Called before the first missing migration of a store that is not new; what it throws stops the start. */
   readonly beforeMigration?: () => Promise<void>;
   readonly onNotice?: (notice: StoreNotice) => void;
+  /** Told of each group of transactions. */
+  readonly onCommit?: (commit: Commit) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
   readonly random?: (length: number) => Uint8Array;
@@ -64,6 +67,7 @@ export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): Em
   const { files, dir, keys, wasm, random = systemRandom } = options;
   return {
     onNotice: () => {},
+    onCommit: () => {},
     beforeMigration: async () => {},
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),

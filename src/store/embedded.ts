@@ -140,10 +140,18 @@ export class EmbeddedStore<T extends object> implements Store<T> {
         sequence: log.writer.place.sequence,
         lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
         activityCount: activity.count,
+        activitySegments: activity.segments.length,
       };
       return this.#status;
     }
-    const known = this.#status ?? { logBytes: 0, snapshotBytes: 0, activityBytes: 0, sequence: 0, activityCount: 0 };
+    const known = this.#status ?? {
+      logBytes: 0,
+      snapshotBytes: 0,
+      activityBytes: 0,
+      sequence: 0,
+      activityCount: 0,
+      activitySegments: 0,
+    };
     return { lastCheckpointAt: undefined, ...known, writable: false, reason: this.#reason };
   }
 
@@ -217,7 +225,10 @@ export class EmbeddedStore<T extends object> implements Store<T> {
   async #openLive(): Promise<Live<T>> {
     let live: Live<T> | undefined;
     live = await openLive(this.#world, {
-      onDurable: () => live && this.#checkpoints.startWhenDue(live),
+      onDurable: (commit) => {
+        this.#world.onCommit(commit);
+        if (live) this.#checkpoints.startWhenDue(live);
+      },
       onFailure: (cause, takenBack) => live && this.#leaveService(live, cause, takenBack),
     });
     return live;

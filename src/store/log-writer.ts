@@ -49,17 +49,23 @@ export class LogWriter {
     return this.#syncFailed;
   }
 
-  /** Makes `payload`, which holds `transactions` of them, durable. After a failure the writer is good for nothing more. */
-  async append(payload: Uint8Array, transactions: number): Promise<void> {
+  /**
+   * Makes `payload`, which holds `transactions` of them, durable, and answers how many milliseconds the fsync took. After a failure the
+   * writer is good for nothing more.
+   */
+  async append(payload: Uint8Array, transactions: number): Promise<number> {
     const { offset, sequence } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
     await this.#file.append(record);
+    const written = performance.now();
     await this.#sync();
+    const syncMs = performance.now() - written;
     this.#place = {
       offset: offset + record.length,
       sequence: sequence + transactions,
       chain: record.slice(record.length - tagLength),
     };
+    return syncMs;
   }
 
   async #sync(): Promise<void> {

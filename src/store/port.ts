@@ -86,6 +86,8 @@ export interface StoreStatus {
   readonly sequence: number;
   readonly lastCheckpointAt: number | undefined;
   readonly activityCount: number;
+  /** Closed files of the activity log. */
+  readonly activitySegments: number;
 }
 
 /** A database of the appliance: one for each tenant, and one (with other tables) for the appliance itself. */

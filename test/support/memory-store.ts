@@ -55,6 +55,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
       sequence,
       lastCheckpointAt: undefined,
       activityCount: activity.records.length,
+      activitySegments: 0,
     }),
     checkpoint: async () => {},
     close: async () => {
