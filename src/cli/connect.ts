@@ -36,6 +36,9 @@ export const tenantHeader = 'kms-tenant';
 const patience = 5000;
 const pause = 50;
 
+/** Whoever typed a command ends it with Ctrl-C. */
+const unlimited = Number.POSITIVE_INFINITY;
+
 /** Runs `use` with a client by whichever way the options and the data directory leave, and lets go of it afterwards. */
 export async function withClient<T>(cli: Cli, use: (client: Client, connection: Connection) => Promise<T>): Promise<T> {
   const connection = await openConnection(cli);
@@ -113,7 +116,7 @@ function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Pr
   const send = watched(watch, stoppable(cli, fetch));
   return {
     way,
-    client: createClient({ baseUrl: localUrl, fetch: send, headers }),
+    client: createClient({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited }),
     baseUrl: localUrl,
     fetch: send,
     headers: {},
@@ -135,7 +138,12 @@ async function overNetwork(cli: Cli, server: string): Promise<Connection> {
   const baseUrl = url.href.replace(/\/+$/, '');
   const watch = watchRollbacks(cli.io);
   const send = watched(watch, stoppable(cli, await networkFetch(cli, baseUrl)));
-  const client = createClient({ baseUrl, fetch: send, ...(apiKey === undefined ? {} : { apiKey }) });
+  const client = createClient({
+    baseUrl,
+    fetch: send,
+    timeout: unlimited,
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return { way: 'network', client, baseUrl, fetch: send, headers, close: () => watch.save() };
 }

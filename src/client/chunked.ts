@@ -32,7 +32,7 @@ export interface EncryptOptions {
 }
 
 /** The encrypted stream of what `source` holds. Throws `invalid` for a key that has not 32 bytes. */
-export async function* encryptStream(
+export async function* encryptChunks(
   source: ByteSource,
   { key, context, random }: EncryptOptions,
 ): AsyncGenerator<Uint8Array, void, void> {
@@ -64,7 +64,7 @@ export interface DecryptOptions {
  * only when it ends without an error. Throws `invalid` for a key that has not 32 bytes, `corrupt` for another key or context
  * and for a stream that was altered, cut or extended.
  */
-export async function* decryptStream(
+export async function* decryptChunks(
   source: ByteSource,
   { key, context }: DecryptOptions,
 ): AsyncGenerator<Uint8Array, void, void> {

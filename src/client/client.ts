@@ -1,112 +1,125 @@
 // The typed client: a method for each endpoint, named as in the API description, taking one object and answering the body of
 // status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
-import { errorOfAnswer, errorOfFailure, notJson } from './failure.ts';
-import { type ClientEndpoint, type ClientEndpointId, type Route, routes } from './routes.ts';
+import { errorOfAnswer, errorOfFailure, notJson, timedOut } from './failure.ts';
+import type { CallOptions, Client } from './methods.ts';
+import { type PlainRequest, requestOf } from './request.ts';
+import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
+import { type ClientEndpointId, type Route, routes } from './routes.ts';
+
+export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 
 export interface ClientOptions {
   /** Where the appliance answers, such as `https://kms.example`. */
   readonly baseUrl: string;
   /** An API key or an access token. Not needed for the few public endpoints. */
   readonly apiKey?: string;
+  /** Milliseconds that one request may take, its answer included; `Infinity` for no limit. Default: 30,000. */
+  readonly timeout?: number;
+  /** How often a failed request is sent again at most, where that is safe; 0 for never. Default: 2. */
+  readonly retries?: number;
+  /** Ends every call of this client: they reject with the signal's reason. */
+  readonly signal?: AbortSignal;
   /** Default: the platform's. */
   readonly fetch?: (request: Request) => Promise<Response>;
-  /** Told of every answer before it is read: see rollback.ts. */
+  /** Told of every answer before it is read. */
   readonly watch?: (response: Response) => Promise<void>;
   /** Further headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** For tests: the clock of timeouts and pauses, and the chance in their length. */
+  readonly timing?: Timing;
 }
 
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-}
+const defaultTimeout = 30_000;
+const defaultRetries = 2;
+/** What a timer can wait; longer is no limit. */
+const longestTimer = 2 ** 31 - 1;
 
-/** Switches such as `id: true` may be given as what they are; everything is sent as text. */
-type QueryInput<Q> = { readonly [Name in keyof Q]: string extends Q[Name] ? string | boolean : Q[Name] };
-
-type Inputs = {
-  readonly [E in ClientEndpoint as E['id']]: ParamsOf<E> & QueryInput<QueryOf<E>> & BodyOf<E>;
-};
-type Answers = { readonly [E in ClientEndpoint as E['id']]: AnswerOf<E> };
-
-/** What the method `Id` takes: path parameters, query parameters and fields of the body in one object. */
-export type InputOf<Id extends ClientEndpointId> = Inputs[Id];
-/** What the method `Id` answers. */
-export type AnswerTo<Id extends ClientEndpointId> = Answers[Id];
-
-type Method<Input, Answer> =
-  Record<never, never> extends Input
-    ? (input?: Input, options?: CallOptions) => Promise<Answer>
-    : (input: Input, options?: CallOptions) => Promise<Answer>;
-
-export type Client = { readonly [Id in ClientEndpointId]: Method<Inputs[Id], Answers[Id]> };
-
-/** A client of the appliance at `baseUrl`. It keeps no state: one serves a whole program. */
+/**
+ * A client of the appliance at `baseUrl`. It keeps no state: one serves a whole program. Throws `invalid` for an option that makes
+ * no sense.
+ */
 export function createClient(options: ClientOptions): Client {
+  const { timeout = defaultTimeout, retries = defaultRetries, timing = systemTiming } = options;
+  if (!(timeout > 0)) throw new KmsError('invalid', 'timeout: expected milliseconds above 0, or Infinity');
+  if (!Number.isInteger(retries) || retries < 0) throw new KmsError('invalid', 'retries: expected 0 or more');
   const base = options.baseUrl.replace(/\/+$/, '');
   const send = options.fetch ?? ((request: Request) => fetch(request));
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
   if (options.apiKey !== undefined) headers.authorization = `Bearer ${options.apiKey}`;
+  const never = new AbortController().signal;
 
-  async function call(route: Route, input: Record<string, unknown>, signal?: AbortSignal): Promise<unknown> {
-    const { method, path, body } = requestOf(route, input);
-    const init: RequestInit = { method, headers, redirect: 'manual' };
-    if (signal) init.signal = signal;
+  function call(id: ClientEndpointId, route: Route, input: Record<string, unknown>, own?: AbortSignal) {
+    const signal = both(options.signal, own) ?? never;
+    const request = requestOf(route, input);
+    const unchanging = isUnchanging(id, route, input);
+    return withRetries(() => once(request, signal), { retries, unchanging, timing, signal });
+  }
+
+  /** Sends it once, within the time. */
+  async function once(request: PlainRequest, signal: AbortSignal): Promise<Outcome> {
+    const [late, over] = [new AbortController(), new AbortController()];
+    if (timeout <= longestTimer) {
+      timing.sleep(timeout, over.signal).then(
+        () => late.abort(timedOut(base, timeout)),
+        () => undefined,
+      );
+    }
+    try {
+      return await unless(AbortSignal.any([signal, late.signal]), (ended) => exchange(request, ended));
+    } catch (cause) {
+      if (signal.aborted) return { error: signal.reason, again: 'never' };
+      const final = cause instanceof KmsError || isAbort(cause);
+      return { error: errorOfFailure(cause, base, signal), again: final ? 'never' : 'unchanging' };
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Throws what `fetch` throws. */
+  async function exchange({ method, path, body }: PlainRequest, signal: AbortSignal): Promise<Outcome> {
+    const init: RequestInit = { method, headers, redirect: 'manual', signal };
     if (body !== undefined) {
       init.body = JSON.stringify(body);
       init.headers = { ...headers, 'content-type': 'application/json' };
     }
-    let response: Response;
-    let text: string;
-    try {
-      response = await send(new Request(base + path, init));
-      await options.watch?.(response);
-      text = await response.text();
-    } catch (cause) {
-      throw errorOfFailure(cause, base, signal);
-    }
-    const answer = parse(text);
-    if (response.status !== 200) throw errorOfAnswer(response, answer, base);
-    if (typeof answer !== 'object' || answer === null) throw notJson(base);
-    return answer;
+    const response = await send(new Request(base + path, init));
+    await options.watch?.(response);
+    const answer = parse(await response.text());
+    const isObject = typeof answer === 'object' && answer !== null;
+    if (response.status === 200) return isObject ? { answer } : { error: notJson(base), again: 'never' };
+    const error = errorOfAnswer(response, answer, base);
+    const told = isObject && 'message' in answer;
+    return { error, again: againAfter(response.status, told), retryAfter: error.retryAfter };
   }
 
   const methods = Object.entries(routes).map(([id, route]) => [
     id,
-    (input: Record<string, unknown> = {}, { signal }: CallOptions = {}) => call(route, input, signal),
+    async (input: Record<string, unknown> = {}, { signal }: CallOptions = {}) =>
+      call(id as ClientEndpointId, route, input, signal), // a key of `routes`
   ]);
   // Each method is made from its route; that the routes are those of the declarations is checked where they stand.
   return Object.fromEntries(methods) as Client;
 }
 
-function requestOf([method, path, ...query]: Route, input: Record<string, unknown>) {
-  const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
-  const take = (name: string): string | undefined => {
-    const value = rest.get(name);
-    rest.delete(name);
-    return value === undefined ? undefined : String(value);
-  };
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, take(name)));
-  const search = new URLSearchParams();
-  for (const name of query) {
-    const value = take(name);
-    if (value !== undefined) search.set(name, value);
-  }
-  const hasBody = method !== 'GET' && method !== 'DELETE';
-  return {
-    method,
-    path: search.size > 0 ? `${filled}?${search}` : filled,
-    body: hasBody ? Object.fromEntries(rest) : undefined,
-  };
+function both(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
+  return one && other ? AbortSignal.any([one, other]) : (one ?? other);
 }
 
-/** A value as one segment of a path. Empty and dot segments cannot be: the URL would be another one. */
-function segment(name: string, value: string | undefined): string {
-  if (value === undefined || value === '' || /^\.{1,2}$/.test(value)) {
-    throw new KmsError('invalid', `${name}: expected a name or an id, got ${value ? `"${value}"` : 'nothing'}`);
-  }
-  return encodeURIComponent(value.toWellFormed());
+/** The work's result; the signal's reason as soon as that comes, also where the work takes no notice of it. */
+function unless<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    work(signal)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', stop));
+  });
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 function parse(text: string): unknown {

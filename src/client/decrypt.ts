@@ -1,6 +1,6 @@
-// A kms file back to what it holds. Who reads the header first to ask for the key uses `readPrelude` and `decryptStream`.
+// A kms file back to what it holds. Who reads the header first to ask for the key uses `readPrelude` and `decryptChunks`.
 import type { ByteSource } from './byte-source.ts';
-import { decryptStream } from './chunked.ts';
+import { decryptChunks } from './chunked.ts';
 import { readPrelude } from './file-format.ts';
 
 export interface DecryptFileInput {
@@ -12,7 +12,7 @@ export interface DecryptFileInput {
 
 /**
  * What the file holds. Every byte that comes out is authentic; that none is missing is known only at an end without an error.
- * Throws what `readPrelude` and `decryptStream` throw.
+ * Throws what `readPrelude` and `decryptChunks` throw.
  */
 export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGenerator<Uint8Array, void, void> {
   const { header, context, body } = await readPrelude(source);
@@ -23,5 +23,5 @@ export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGene
     body.giveUp();
     throw error;
   }
-  yield* decryptStream(body, { key: bytes, context });
+  yield* decryptChunks(body, { key: bytes, context });
 }

@@ -1,7 +1,7 @@
 // A kms file from a stream of bytes: the prelude with the header, then the encrypted part.
 import { systemRandom } from '../crypto/random.ts';
 import { type ByteSource, byteReader } from './byte-source.ts';
-import { encryptStream } from './chunked.ts';
+import { encryptChunks } from './chunked.ts';
 import { encodePrelude } from './file-format.ts';
 
 export interface EncryptFileInput {
@@ -23,7 +23,7 @@ export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint
   try {
     const context = encodePrelude(header);
     yield context;
-    yield* encryptStream(reader, { key, context, random });
+    yield* encryptChunks(reader, { key, context, random });
     finished = true;
   } finally {
     if (!finished) reader.giveUp();

@@ -48,6 +48,13 @@ export function notJson(base: string): KmsError {
   });
 }
 
+/** The error for a request whose answer took longer than `ms` milliseconds. */
+export function timedOut(base: string, ms: number): KmsError {
+  return new KmsError('unavailable', `${base} gave no answer within ${ms} ms`, {
+    hint: 'try again later, or allow it more time',
+  });
+}
+
 /** The error for a request that got no answer. One that its caller gave up stays the `AbortError` that it is. */
 export function errorOfFailure(cause: unknown, base: string, signal?: AbortSignal): unknown {
   if (cause instanceof KmsError || signal?.aborted) return cause;

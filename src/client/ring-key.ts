@@ -1,7 +1,7 @@
 // The key that encrypt and decrypt answer, unwrapped with the ring's private key.
-import type { Key } from '../api/key.ts';
 import { unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
 import { KmsError } from '../errors.ts';
+import type { Key } from './methods.ts';
 
 export interface UnwrapInput {
   /** The ring's private key, 32 raw bytes. */

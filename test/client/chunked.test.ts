@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { decryptStream, encryptStream } from '../../src/client/chunked.ts';
+import { decryptChunks, encryptChunks } from '../../src/client/chunked.ts';
 import { faultOf } from '../../src/client/file-faults.ts';
 import { chunkNonce, deriveChunkKeys, maxChunks } from '../../src/crypto/chunked-encryption.ts';
 import { fromHex, toHex, utf8 } from '../../src/crypto/encoding.ts';
@@ -44,7 +44,7 @@ for (const vector of vectors) {
       assert.equal(toHex(keys.baseNonce), vector.baseNonce);
     }
     for (const size of [stream.length + 1, 16384, 1000]) {
-      const { bytes, error } = await collect(decryptStream(inPieces(stream, size), { key, context }));
+      const { bytes, error } = await collect(decryptChunks(inPieces(stream, size), { key, context }));
       if (vector.result === 'valid') {
         assert.equal(error, undefined);
         assert.equal(bytes.length, vector.msgLength);
@@ -65,9 +65,9 @@ test('the vectors are all there', () => assert.equal(vectors.length, 35));
 const key = systemRandom(32);
 const context = utf8('a context');
 const encrypt = (source: Uint8Array, size = 65536): AsyncGenerator<Uint8Array> =>
-  encryptStream(inPieces(source, size), { key, context, random: systemRandom });
+  encryptChunks(inPieces(source, size), { key, context, random: systemRandom });
 const decrypt = (source: Uint8Array, size = 65536): AsyncGenerator<Uint8Array> =>
-  decryptStream(inPieces(source, size), { key, context });
+  decryptChunks(inPieces(source, size), { key, context });
 
 async function encrypted(message: Uint8Array, size?: number): Promise<Uint8Array> {
   const { bytes, error } = await collect(encrypt(message, size));
@@ -105,8 +105,8 @@ test('random messages in random pieces', async () => {
       fc.pre(inCuts.some((cut) => cut > 0) && outCuts.some((cut) => cut > 0));
       const message = systemRandom(length);
       const options = { key, context, random: systemRandom };
-      const stream = await collect(encryptStream(inPieces(message, ...inCuts), options));
-      const plain = await collect(decryptStream(inPieces(stream.bytes, ...outCuts), { key, context }));
+      const stream = await collect(encryptChunks(inPieces(message, ...inCuts), options));
+      const plain = await collect(decryptChunks(inPieces(stream.bytes, ...outCuts), { key, context }));
       assert.equal(plain.error, undefined);
       assert.deepEqual(plain.bytes, message);
     }),
@@ -128,9 +128,9 @@ test('one byte at a time, and through ReadableStreams', async () => {
   const stream = await encrypted(message, 1);
   assert.deepEqual((await collect(decrypt(stream, 1))).bytes, message);
   const from = readable(inPieces(message, 5000));
-  const ours = await collect(encryptStream(from, { key, context, random: systemRandom }));
+  const ours = await collect(encryptChunks(from, { key, context, random: systemRandom }));
   const back = readable(inPieces(ours.bytes, 5000));
-  assert.deepEqual((await collect(decryptStream(back, { key, context }))).bytes, message);
+  assert.deepEqual((await collect(decryptChunks(back, { key, context }))).bytes, message);
 });
 
 /** Asserts that it fails, and that what came out before is a true beginning of the message. */
@@ -203,7 +203,7 @@ test('another key, another context and another stream are told before anything i
     { key, context: utf8('b') },
     { key, context: utf8('') },
   ]) {
-    const { bytes, error } = await collect(decryptStream(inPieces(stream, 100), options));
+    const { bytes, error } = await collect(decryptChunks(inPieces(stream, 100), options));
     assert.equal(faultOf(error), 'wrong-key');
     assert.equal(bytes.length, 0);
   }
@@ -213,7 +213,7 @@ test('keys of another length are refused', async () => {
   const stream = await encrypted(systemRandom(100));
   for (const length of [0, 16, 31, 33, 64]) {
     const wrong = { key: systemRandom(length), context, random: systemRandom };
-    for (const result of [encryptStream(inPieces(stream, 9), wrong), decryptStream(inPieces(stream, 9), wrong)]) {
+    for (const result of [encryptChunks(inPieces(stream, 9), wrong), decryptChunks(inPieces(stream, 9), wrong)]) {
       const { error } = await collect(result);
       assert.match(String(error), /expected a key of 32 bytes/);
     }

@@ -1,7 +1,7 @@
 // `kms decrypt`: asks for the key that a file's header names, unwraps it with the ring's private key, and decrypts here. Says
 // what became of the asset in the header.
 
-import { decryptStream } from '../../client/chunked.ts';
+import { decryptChunks } from '../../client/chunked.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
 import { faultOf } from '../../client/file-faults.ts';
 import { readPrelude } from '../../client/file-format.ts';
@@ -39,7 +39,7 @@ export async function run(cli: Cli): Promise<void> {
       await output.discard();
       throw error;
     }
-    await transfer(cli, decryptStream(body, { key, context }), output).catch((error) => {
+    await transfer(cli, decryptChunks(body, { key, context }), output).catch((error) => {
       throw output.left ? error : nothingLeft(error);
     });
     key.fill(0);
