@@ -1,28 +1,61 @@
 // The activity log: its records and how it is searched.
 import { z } from 'zod';
+import { sample } from './example-values.ts';
 import { epochTime, freeForm, id, requiredText } from './values.ts';
 
-export const activity = z.object({
-  id,
-  keyid: id,
-  createdAt: epochTime,
-  props: freeForm,
-  action: z.string(),
-  ringname: z.string(),
-  validAction: z.boolean().meta({ description: 'the verdict of authorization' }),
-  status: z.int().meta({ description: 'the HTTP status that came of it' }),
-});
+export const activity = z
+  .object({
+    id: id.meta({ description: 'id of the record', examples: [sample.activityId] }),
+    keyid: id.meta({
+      description: 'id of the API key; with an access token, of the User; `local` for the administrator at the machine',
+      examples: [sample.apikeyId],
+    }),
+    createdAt: epochTime,
+    props: freeForm.meta({ examples: [{}] }),
+    action: z.string().meta({
+      description: 'what was asked for: the flag without the name of the KeyRing, or another word of yours',
+      examples: ['keyring.encrypt'],
+    }),
+    ringname: z.string().meta({
+      description: 'the KeyRing that it was about, in lower case; empty where there is none',
+      examples: ['payroll'],
+    }),
+    validAction: z.boolean().meta({ description: 'the verdict of authorization', examples: [true] }),
+    status: z.int().meta({ description: 'the HTTP status that came of it', examples: [200] }),
+  })
+  .meta({ id: 'Activity', description: 'one request, as the activity log keeps it' });
 export type Activity = z.output<typeof activity>;
 
 /** All given filters must hold. */
 export const searchActivityBody = z.object({
-  accountUid: requiredText.exactOptional(),
-  accountId: requiredText.exactOptional(),
-  action: requiredText.exactOptional(),
-  ring: requiredText.exactOptional(),
-  start: epochTime.exactOptional(),
-  end: epochTime.exactOptional(),
-  keyid: requiredText.exactOptional(),
-  valid: z.boolean().exactOptional(),
-  props: freeForm.exactOptional(),
+  accountUid: requiredText.exactOptional().meta({
+    description: "by the Account's API keys, the Account given by its UID",
+    examples: ['billing'],
+  }),
+  accountId: requiredText.exactOptional().meta({
+    description: "by the Account's API keys",
+    examples: [sample.accountId],
+  }),
+  action: requiredText.exactOptional().meta({ description: 'this action', examples: ['keyring.encrypt'] }),
+  ring: requiredText.exactOptional().meta({ description: 'about the KeyRing of this name', examples: ['payroll'] }),
+  start: epochTime.exactOptional().meta({
+    description: 'not before this time, in milliseconds since 1970-01-01T00:00:00Z',
+    examples: [1767225600000],
+  }),
+  end: epochTime.exactOptional().meta({
+    description: 'not after this time, in milliseconds since 1970-01-01T00:00:00Z',
+    examples: [1769904000000],
+  }),
+  keyid: requiredText.exactOptional().meta({
+    description: 'by this API key or User',
+    examples: [sample.apikeyId],
+  }),
+  valid: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: '`true`: granted; `false`: denied', examples: [true] }),
+  props: freeForm.exactOptional().meta({
+    description: 'whose `props` contain this object: every property that it names, at any depth, with the same value',
+    examples: [{}],
+  }),
 });

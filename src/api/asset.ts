@@ -1,20 +1,68 @@
 // Assets: stored records with free-form data and parents, which headers carry signed.
 import { z } from 'zod';
+import { sample } from './example-values.ts';
 import { epochTime, freeForm, id, requiredText, timestamp } from './values.ts';
 
-export const asset = z.object({ id, createdAt: timestamp, data: freeForm, parents: z.array(id) });
+const assetId = id.meta({ description: 'id of the Asset', examples: [sample.assetId] });
+const data = freeForm.meta({ examples: [{ file: 'salaries.xlsx' }] });
+
+export const asset = z
+  .object({
+    id: assetId,
+    createdAt: timestamp,
+    data,
+    parents: z.array(id).meta({
+      description: 'ids of the Assets that it comes from',
+      examples: [[sample.parentId]],
+    }),
+  })
+  .meta({ id: 'Asset', description: 'a stored record about what was encrypted' });
 export type Asset = z.output<typeof asset>;
 
 /** What decrypt says of the asset in a header. */
-export const signedAsset = z.object({ valid: z.boolean(), id, message: z.string(), data: freeForm });
+export const signedAsset = z
+  .object({
+    valid: z.boolean().meta({ description: 'the signature holds, and the Asset is there', examples: [true] }),
+    id: assetId,
+    message: z.string().meta({ description: 'the verdict in words', examples: ['the asset is valid'] }),
+    data: freeForm.meta({
+      description: 'the data of the version that the header signed',
+      examples: [{ file: 'salaries.xlsx' }],
+    }),
+  })
+  .meta({ id: 'SignedAsset', description: 'the Asset that a header carries, and whether it verifies' });
 
 /** All given filters must hold. */
 export const searchAssetsBody = z.object({
-  apikeyId: requiredText.exactOptional(),
-  accountId: requiredText.exactOptional(),
-  keyringId: requiredText.exactOptional(),
-  parents: z.array(requiredText).exactOptional(),
-  start: epochTime.exactOptional(),
-  end: epochTime.exactOptional(),
-  data: freeForm.exactOptional(),
+  apikeyId: requiredText.exactOptional().meta({
+    description: 'made by this API key or User',
+    examples: [sample.apikeyId],
+  }),
+  accountId: requiredText.exactOptional().meta({
+    description: "made by this Account's API keys",
+    examples: [sample.accountId],
+  }),
+  keyringId: requiredText.exactOptional().meta({
+    description: 'made with the KeyRing of this id',
+    examples: [sample.ringId],
+  }),
+  parents: z
+    .array(requiredText)
+    .exactOptional()
+    .meta({
+      description: 'that have all of these parents',
+      examples: [[sample.parentId]],
+    }),
+  start: epochTime.exactOptional().meta({
+    description: 'not older than this time, in milliseconds since 1970-01-01T00:00:00Z',
+    examples: [1767225600000],
+  }),
+  end: epochTime.exactOptional().meta({
+    description: 'not younger than this time, in milliseconds since 1970-01-01T00:00:00Z',
+    examples: [1769904000000],
+  }),
+  data: freeForm.exactOptional().meta({
+    description: 'whose `data` contain this object: every property that it names, at any depth, with the same value',
+    examples: [{ file: 'salaries.xlsx' }],
+  }),
 });

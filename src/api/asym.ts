@@ -1,32 +1,55 @@
 // The asym service's rings and keys.
 import { z } from 'zod';
+import { sample } from './example-values.ts';
 import { algorithm, freeForm, id, requiredText, timestamp } from './values.ts';
 
-export const asymKeyring = z.object({
-  id,
-  name: z.string(),
-  displayName: z.string(),
-  activeKey: id,
-  activeAlgorithm: algorithm,
-  publicKey: z.string(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
-});
+export const asymKeyring = z
+  .object({
+    id: id.meta({ description: 'id of the KeyRing', examples: [sample.asymRingId] }),
+    name: z.string().meta({ description: 'the name in lower case', examples: ['devices'] }),
+    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Devices'] }),
+    activeKey: id.meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
+    activeAlgorithm: algorithm,
+    publicKey: z.string().meta({ description: 'X25519, base64 SPKI DER', examples: [sample.publicKey] }),
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: 'AsymKeyRing', description: 'a KeyRing of the asym service' });
 export type AsymKeyRing = z.output<typeof asymKeyring>;
 
-export const asymKey = z.object({
-  id,
-  type: z.enum(['AES256']),
-  props: freeForm,
-  keyData: z.object({ key: z.string() }),
-});
+export const asymKey = z
+  .object({
+    id: id.meta({ description: 'id of the key', examples: [sample.asymKeyId] }),
+    type: z.enum(['AES256']).meta({ description: 'what the key is for' }),
+    props: freeForm.meta({ examples: [{}] }),
+    keyData: z
+      .object({
+        key: z.string().meta({
+          description: "the key's 32 bytes, wrapped by HPKE: base64 of `enc` and ciphertext",
+          examples: [sample.wrappedKey],
+        }),
+      })
+      .meta({ description: 'the wrapped key' }),
+  })
+  .meta({ id: 'AsymKey', description: "a key of an asym KeyRing, wrapped to the ring's public key" });
 export type AsymKey = z.output<typeof asymKey>;
 
 export const createAsymKeyringBody = z.object({
-  name: requiredText,
+  name: requiredText.meta({
+    description:
+      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
+    examples: ['Devices'],
+  }),
   algo: algorithm.exactOptional(),
-  props: freeForm.exactOptional(),
-  keyProps: freeForm.exactOptional(),
+  props: freeForm.exactOptional().meta({ description: 'kept with the KeyRing', examples: [{}] }),
+  keyProps: freeForm.exactOptional().meta({ description: 'the `props` of each of its keys', examples: [{}] }),
 });
-export const createAsymKeyringAnswer = z.object({ ring: asymKeyring, key: asymKey, privateKey: z.string() });
+export const createAsymKeyringAnswer = z.object({
+  ring: asymKeyring,
+  key: asymKey,
+  privateKey: z.string().meta({
+    description: 'X25519, base64 PKCS#8 DER; told once, never stored',
+    examples: [sample.privateKey],
+  }),
+});
 export const rotateAsymAnswer = z.object({ key: asymKey });

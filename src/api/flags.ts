@@ -22,10 +22,19 @@ export const flags = z
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
   .meta({
+    id: 'NewFlags',
+    description: `permission flags: names of 1 to ${maxFlagLength} characters, compared in lower case; only \`true\` grants`,
     type: 'object',
     additionalProperties: { type: 'boolean' },
     propertyNames: { minLength: 1, maxLength: maxFlagLength },
+    examples: [{ 'keyring.payroll.encrypt': true }],
   });
 
 /** Flags in answers, as they were given. */
-export const shownFlags = freeForm.meta({ type: 'object', additionalProperties: { type: 'boolean' } });
+export const shownFlags = freeForm.meta({
+  id: 'Flags',
+  description: 'permission flags, as they were given; only `true` grants',
+  type: 'object',
+  additionalProperties: { type: 'boolean' },
+  examples: [{ 'keyring.payroll.encrypt': true }],
+});

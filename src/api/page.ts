@@ -1,12 +1,19 @@
 // Pages of lists and searches: the query parameters that ask for one, and the form in which it comes.
 import { z } from 'zod';
+import { sample } from './example-values.ts';
 
 export const defaultLimit = 100;
 export const maxLimit = 10_000;
 
 /** The query parameters of every paginated endpoint. */
 export const pageQuery = {
-  cursor: z.string().exactOptional().meta({ description: 'nextCursor of the page before; absent for the first page' }),
+  cursor: z
+    .string()
+    .exactOptional()
+    .meta({
+      description: 'nextCursor of the page before; absent for the first page',
+      examples: [sample.cursor],
+    }),
   limit: z
     .string()
     .regex(/^[0-9]+$/, 'must be an integer of at least 1')
@@ -17,19 +24,25 @@ export const pageQuery = {
       minimum: 1,
       default: defaultLimit,
       description: `items per page; above ${maxLimit} counts as ${maxLimit}`,
+      examples: [defaultLimit],
     })
     .exactOptional(),
 };
 
-export const pageInfo = z.object({
-  limit: z.int(),
-  count: z.int(),
-  hasMore: z.boolean(),
-  nextCursor: z.string().exactOptional(),
-});
+export const pageInfo = z
+  .object({
+    limit: z.int().meta({ description: 'the page size that was used', examples: [defaultLimit] }),
+    count: z.int().meta({ description: 'how many items are in this page', examples: [1] }),
+    hasMore: z.boolean().meta({ description: 'there are more pages', examples: [true] }),
+    nextCursor: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'the `cursor` of the next page; only when there is one', examples: [sample.cursor] }),
+  })
+  .meta({ id: 'PageInfo', description: 'where in a list a page stands' });
 export type PageInfo = z.output<typeof pageInfo>;
 
 /** One page of `item`s. */
 export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({ data: z.array(item), pagination: pageInfo });
+  return z.object({ data: z.array(item).meta({ description: 'the items of this page' }), pagination: pageInfo });
 }

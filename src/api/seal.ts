@@ -5,19 +5,31 @@ import { errorBody } from './error.ts';
 import { secretText } from './values.ts';
 
 /** All that an appliance tells of its seal without a credential; nothing of the shares that were given. */
-export const sealStatus = z.object({
-  sealed: z.boolean(),
-  kinds: z.array(z.string()).meta({ description: 'what kinds of custodians hold the master key' }),
-  threshold: z.int().exactOptional().meta({ description: 'how many shares it takes, where there are shares' }),
-  progress: z.int().exactOptional().meta({ description: 'how many of them were given' }),
-});
+export const sealStatus = z
+  .object({
+    sealed: z.boolean().meta({ description: 'the master key is out of reach', examples: [true] }),
+    kinds: z
+      .array(z.string())
+      .meta({ description: 'what kinds of custodians hold the master key', examples: [['shares']] }),
+    threshold: z
+      .int()
+      .exactOptional()
+      .meta({ description: 'how many shares it takes, where there are shares', examples: [3] }),
+    progress: z
+      .int()
+      .exactOptional()
+      .meta({ description: 'how many of them were given', examples: [1] }),
+  })
+  .meta({ id: 'SealStatus', description: 'whether the appliance is sealed' });
 export type SealStatus = Readonly<Omit<z.output<typeof sealStatus>, 'kinds'>> & { readonly kinds: readonly string[] };
 
 /** One of these. */
 export const unsealBody = z
   .object({
-    share: secretText.exactOptional(),
-    passphrase: secretText.exactOptional(),
+    share: secretText.exactOptional().meta({ description: 'one of several shares' }),
+    passphrase: secretText
+      .exactOptional()
+      .meta({ description: 'a passphrase', examples: ['five words that nobody guesses'] }),
     key: secretText.exactOptional().meta({ description: 'the content of a key file, or a recovery kit' }),
     retry: z.literal(true).exactOptional().meta({ description: 'look again where the key comes from by itself' }),
     reset: z.literal(true).exactOptional().meta({ description: 'forget the shares that were given' }),

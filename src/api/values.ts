@@ -1,6 +1,7 @@
 // The simple values of the wire: text, ids, times, free-form objects, and the query parameters that are switches.
 import { z } from 'zod';
 import { numberProblem } from './exact-json.ts';
+import { sample } from './example-values.ts';
 
 /** Levels that a free-form object may nest, the object itself being the first; arrays count. */
 export const maxDepth = 32;
@@ -30,12 +31,16 @@ export const pathText = z.string();
 export const id = z.string();
 
 /** RFC 3339, UTC, milliseconds. */
-export const timestamp = z.string().meta({ format: 'date-time' });
+export const timestamp = z
+  .string()
+  .meta({ description: 'RFC 3339, UTC, milliseconds', format: 'date-time', examples: [sample.time] });
 
 /** Milliseconds since 1970, UTC. */
-export const epochTime = z.int().meta({ description: 'milliseconds since 1970-01-01T00:00:00Z' });
+export const epochTime = z
+  .int()
+  .meta({ description: 'milliseconds since 1970-01-01T00:00:00Z', examples: [sample.epochTime] });
 
-export const algorithm = z.enum(['aes256']);
+export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys are for: AES-256' });
 
 export type FreeForm = Record<string, unknown>;
 
@@ -72,10 +77,11 @@ export const freeForm = z
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
   .meta({
+    id: 'FreeForm',
     type: 'object',
     additionalProperties: true,
     description: `any properties, at most ${maxDepth} levels deep; numbers are IEEE 754 doubles: an integer that one cannot keep exactly is refused, and -0 is 0`,
   });
 
 /** A query parameter that switches something on when it is `true`. */
-export const trueParam = z.string().meta({ enum: ['true'] });
+export const trueParam = z.string().meta({ enum: ['true', 'false'] });
