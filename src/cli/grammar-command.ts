@@ -3,7 +3,7 @@
 import { Command, type Option } from 'commander';
 import { KmsError } from '../errors.ts';
 import { Cli } from './cli.ts';
-import type { Io } from './io.ts';
+import { hasColour, type Io } from './io.ts';
 
 /** What a command's file exports. What it returns is the exit code; nothing is 0. */
 export interface CommandModule {
@@ -23,23 +23,30 @@ export function repeated(value: string, before: readonly string[] | undefined): 
   return [...(before ?? []), value];
 }
 
+/** Of help that goes to no terminal. */
+const widthElsewhere = 100;
+
 export class GrammarCommand extends Command {
   readonly session: Session;
+  /** Lines as they are typed; shown at the end of the help. */
+  readonly examples: string[] = [];
 
   constructor(session: Session, name: string) {
     super(name);
+    const { stdout, stderr } = session.io;
     this.session = session;
     this.exitOverride();
     this.helpOption('-h, --help', 'show this');
-    this.configureHelp({ showGlobalOptions: true, optionDescription });
+    this.configureHelp({ showGlobalOptions: true, optionDescription, styleTitle });
     this.configureOutput({
       writeOut: (text) => session.help.out.push(text),
       writeErr: (text) => session.help.err.push(text),
-      getOutHelpWidth: () => session.io.stdout.columns ?? 100,
-      getErrHelpWidth: () => session.io.stderr.columns ?? 100,
-      getOutHasColors: () => false,
-      getErrHasColors: () => false,
+      getOutHelpWidth: () => stdout.columns || widthElsewhere,
+      getErrHelpWidth: () => stderr.columns || widthElsewhere,
+      getOutHasColors: () => hasColour(session.io, stdout),
+      getErrHasColors: () => hasColour(session.io, stderr),
     });
+    this.addHelpText('after', () => this.#exampleHelp());
   }
 
   override createCommand(name = ''): GrammarCommand {
@@ -61,7 +68,7 @@ export class GrammarCommand extends Command {
     const [name = '', ...args] = usage.split(' ');
     const command = this.createCommand(name).description(description);
     for (const arg of args) command.argument(arg);
-    command.addHelpText('after', `\nExamples:\n${examples.map((example) => `  $ ${example}`).join('\n')}`);
+    command.examples.push(...examples);
     command.action(async () => {
       const { run } = await load();
       this.session.exitCode = (await run(new Cli(this.session.io, command))) ?? 0;
@@ -102,9 +109,23 @@ export class GrammarCommand extends Command {
   fullName(): string {
     return this.parent instanceof GrammarCommand ? `${this.parent.fullName()} ${this.name()}` : this.name();
   }
+
+  /** The commands below this one that help tells of. */
+  get subcommands(): readonly GrammarCommand[] {
+    return this.createHelp()
+      .visibleCommands(this)
+      .filter((command) => command instanceof GrammarCommand)
+      .filter((command) => this.commands.includes(command));
+  }
+
+  #exampleHelp(): string {
+    if (this.examples.length === 0) return '';
+    return `\nExamples:\n${this.examples.map((example) => `  $ ${example}`).join('\n')}`;
+  }
 }
 
-function environmentName(option: Option): string {
+/** The variable that an option may come from; `--help` and `--version` come from nowhere. */
+export function environmentName(option: Option): string {
   return `KMS_${option.name().toUpperCase().replaceAll('-', '_')}`;
 }
 
@@ -114,7 +135,17 @@ function fromEnvironment(option: Option, text: string): unknown {
   return text;
 }
 
-function optionDescription(option: Option): string {
+/** What help says of an option, without its variable. */
+export function describeOption(option: Option): string {
   const many = option.parseArg === repeated ? ' (may be repeated)' : '';
   return option.description + many;
+}
+
+function optionDescription(option: Option): string {
+  const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
+  return describeOption(option) + variable;
+}
+
+function styleTitle(title: string): string {
+  return `\x1b[1m${title}\x1b[22m`;
 }

@@ -3,6 +3,7 @@
 import { version } from '../version.ts';
 import { accounts, activity, apiKeys } from './grammar/access.ts';
 import { backups } from './grammar/backup.ts';
+import { commandLine } from './grammar/command-line.ts';
 import { custody } from './grammar/custody.ts';
 import { files } from './grammar/files.ts';
 import { life } from './grammar/life.ts';
@@ -28,27 +29,29 @@ export function program(session: Session): GrammarCommand {
     .addHelpText(
       'after',
       `
-Every option can also come from the environment: --api-key-file is KMS_API_KEY_FILE, and so on.
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 sealed.
-
-Examples:
-  $ kms serve
-  $ kms keyring create payroll
-  $ kms encrypt --ring payroll -o report.pdf.kms report.pdf
-  $ kms decrypt -o report.pdf report.pdf.kms`,
+Every option can also come from the environment, under the name in brackets; what is typed wins.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 sealed.`,
     );
-  life(kms);
-  custody(kms);
-  keyrings(kms);
-  asym(kms);
-  assets(kms);
-  tenants(kms);
-  users(kms);
-  accounts(kms);
-  apiKeys(kms);
-  activity(kms);
-  files(kms);
-  backups(kms);
-  machine(kms);
+  kms.examples.push(
+    'kms serve',
+    'kms keyring create payroll',
+    'kms encrypt --ring payroll -o report.pdf.kms report.pdf',
+    'kms decrypt -o report.pdf report.pdf.kms',
+  );
+  for (const [purpose, parts] of purposes) {
+    kms.commandsGroup(`${purpose}:`);
+    for (const part of parts) part(kms);
+  }
+  kms.helpCommand('help [COMMAND]', 'show what a command does');
   return kms;
 }
+
+/** The commands as `kms --help` has them. */
+const purposes: readonly (readonly [purpose: string, parts: readonly ((kms: GrammarCommand) => void)[]])[] = [
+  ['Run an appliance', [life, machine]],
+  ['Encrypt and decrypt', [files, keyrings, asym, assets]],
+  ['Who may do what, and who did', [accounts, apiKeys, users, tenants, activity]],
+  ['Master key', [custody]],
+  ['Copies of the appliance', [backups]],
+  ['This command line', [commandLine]],
+];

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import type { Command } from 'commander';
-import { program } from '../../src/cli/program.ts';
+import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
 import { version } from '../../src/version.ts';
+import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';
 
 test('tells its version', async () => {
@@ -12,25 +12,8 @@ test('tells its version', async () => {
 
 test('every command has help with an example, and its code can be loaded', async () => {
   await using d = await desk();
-  const stream = process.stdout;
-  const io = {
-    args: [],
-    env: {},
-    cwd: '/',
-    home: '/',
-    stdin: process.stdin,
-    stdout: stream,
-    stderr: stream,
-    signal: AbortSignal.abort(),
-  };
-  const root = program({ io, help: { out: [], err: [] }, exitCode: 0 });
-  const leaves: string[][] = [];
-  const walk = (command: Command, path: string[]): void => {
-    if (command.commands.length === 0) leaves.push(path);
-    for (const child of command.commands) walk(child, [...path, child.name()]);
-  };
-  walk(root, []);
-  assert.ok(leaves.length >= 33, String(leaves.length));
+  const leaves = leavesOf(grammar()).map((leaf) => leaf.fullName().split(' ').slice(1));
+  assert.ok(leaves.length >= 50, String(leaves.length));
   for (const path of leaves) {
     const { code, stdout, stderr } = await d.kms([...path, '--help']);
     assert.deepEqual([code, stderr], [0, ''], path.join(' '));
@@ -38,6 +21,53 @@ test('every command has help with an example, and its code can be loaded', async
     const module: unknown = await import(`../../src/cli/commands/${path.join('/')}.ts`);
     assert.equal(typeof (module as { run: unknown }).run, 'function', path.join(' '));
   }
+});
+
+test('every example calls its command as the grammar has it', async () => {
+  for (const name of [[], ...leavesOf(grammar()).map((leaf) => leaf.fullName().split(' ').slice(1))]) {
+    const examples = name.reduce((command, word) => find(command, word), grammar()).examples;
+    assert.ok(examples.length > 0, name.join(' '));
+    for (const example of examples) {
+      const calls = callsIn(example);
+      assert.ok(calls.length > 0, example);
+      for (const call of calls) {
+        const root = grammar();
+        const called: string[] = [];
+        for (const leaf of leavesOf(root)) leaf.action(() => void called.push(leaf.fullName()));
+        await root.parseAsync(call, { from: 'user' });
+        if (name.length > 0) assert.deepEqual(called, [['kms', ...name].join(' ')], example);
+      }
+    }
+  }
+});
+
+function find(command: GrammarCommand, name: string): GrammarCommand {
+  const found = command.subcommands.find((each) => each.name() === name);
+  assert.ok(found, name);
+  return found;
+}
+
+test('every command and option that is nearly right is named', async () => {
+  await using d = await desk();
+  const root = grammar();
+  const told = async (words: readonly string[], name: string, near: string): Promise<void> => {
+    const { code, stdout, stderr } = await d.kms(words);
+    assert.deepEqual([code, stdout], [2, ''], words.join(' '));
+    const suggested = /; did you mean (?:one of )?(.+)\?; see `kms[^`]*--help`\n$/.exec(stderr)?.[1] ?? '';
+    assert.ok(suggested.split(', ').includes(name), `${near}: ${stderr}`);
+  };
+  const walk = async (command: GrammarCommand, path: readonly string[]): Promise<void> => {
+    for (const child of command.subcommands) {
+      // A command of the root is not mistaken for an argument of another.
+      const near = `${child.name()}x`;
+      await told([...path, near], child.name(), near);
+      await walk(child, [...path, child.name()]);
+    }
+    for (const { long } of command.options) {
+      if (long) await told([...path, `${long}x`], long, `${long}x`);
+    }
+  };
+  await walk(root, []);
 });
 
 const wrong: readonly (readonly [line: string, stderr: string])[] = [

@@ -1,4 +1,4 @@
-// The part of the grammar about the machine that the appliance runs on, and about the executable itself.
+// The part of the grammar about the machine that the appliance runs on.
 import { type GrammarCommand, repeated } from '../grammar-command.ts';
 
 export function machine(kms: GrammarCommand): void {
@@ -22,12 +22,4 @@ export function machine(kms: GrammarCommand): void {
     .option('--host <NAME>', 'a host name or address that it is for (required)', repeated)
     .option('--out <DIR>', 'where cert.pem and key.pem go (default: here); neither is overwritten')
     .option('--days <N>', 'how long it is valid (default: 397)');
-  kms
-    .leaf(
-      'licenses',
-      'whose work is in this executable, and the text of each licence',
-      ['kms licenses', 'kms licenses --sbom > kms.cdx.json'],
-      () => import('../commands/licenses.ts'),
-    )
-    .option('--sbom', 'the list of components as CycloneDX JSON');
 }

@@ -1,0 +1,28 @@
+// The grammar as tests look at it: all its commands, and example lines cut into words as a shell would.
+import { PassThrough } from 'node:stream';
+import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
+import { program } from '../../src/cli/program.ts';
+
+/** The root of a grammar that talks to nobody. */
+export function grammar(): GrammarCommand {
+  const stream = new PassThrough();
+  const signal = new AbortController().signal;
+  const io = { args: [], env: {}, cwd: '/', home: '/', stdin: stream, stdout: stream, stderr: stream, signal };
+  return program({ io, help: { out: [], err: [] }, exitCode: 0 });
+}
+
+/** All commands that do something, hidden ones left out. */
+export function leavesOf(command: GrammarCommand): GrammarCommand[] {
+  const below = command.subcommands;
+  return below.length === 0 ? [command] : below.flatMap(leavesOf);
+}
+
+/** The words that follow `kms`, for each time that it is called in a line of shell. */
+export function callsIn(line: string): string[][] {
+  const words: string[][] = [[]];
+  for (const [, operator, word = ''] of line.matchAll(/\s*(?:([|<>]+)|((?:'[^']*'|"[^"]*"|[^\s|<>'"])+))/g)) {
+    if (operator === undefined) words.at(-1)?.push(word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'));
+    else words.push([]);
+  }
+  return words.filter(([name]) => name === 'kms').map((call) => call.slice(1));
+}
