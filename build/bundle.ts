@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { bundleConsole } from './console.ts';
+import { bundleConsole, type ConsoleSources } from './console.ts';
 import { paths } from './paths.ts';
 import { sbom } from './sbom.ts';
 import { thirdParties } from './third-party.ts';
@@ -20,11 +20,12 @@ export async function bundle(): Promise<Bundles> {
   const main = join(paths.work, 'kms.cjs');
   const worker = join(paths.work, 'worker.cjs');
   const [console, ...inputs] = await Promise.all([
-    consoleAssets(),
+    bundleConsole(),
     bundleOne('src/main.ts', main),
     bundleOne('src/server/worker.ts', worker),
   ]);
-  return { main, worker, assets: { ...console, ...assets(await attribution(inputs.flat())) } };
+  const attributed = await attribution([...inputs.flat(), ...console.inputs]);
+  return { main, worker, assets: { ...consoleAssets(console), ...assets(attributed) } };
 }
 
 export interface Attribution {
@@ -42,13 +43,13 @@ export async function attributionOfSources(): Promise<Attribution> {
     return await attribution([
       ...(await bundleOne('src/main.ts', file)),
       ...(await bundleOne('src/server/worker.ts', file)),
+      ...(await bundleConsole()).inputs,
     ]);
   } finally {
     rmSync(file, { force: true });
   }
 }
 
-/** The console is made of packages that the server has too. */
 async function attribution(inputs: readonly string[]): Promise<Attribution> {
   const parts = await thirdParties(inputs);
   const listed = parts.map(({ name, version, license, text }) => ({ name, version, license, text }));
@@ -65,8 +66,7 @@ function put(name: string, text: string): string {
   return file;
 }
 
-async function consoleAssets(): Promise<Readonly<Record<string, string>>> {
-  const { script, style, icon } = await bundleConsole();
+function consoleAssets({ script, style, icon }: ConsoleSources): Readonly<Record<string, string>> {
   const assets: Record<string, string> = {};
   for (const [name, text] of [
     ['console.js', script],

@@ -11,13 +11,26 @@ export interface ConsoleSources {
   readonly icon: string;
 }
 
-export async function bundleConsole(): Promise<ConsoleSources> {
-  const [script, style] = await Promise.all([bundled('main.tsx'), bundled('style.css')]);
-  return { script, style, icon: await readFile(join(paths.console, 'icon.svg'), 'utf8') };
+export interface ConsoleBundle extends ConsoleSources {
+  /** The names of all files that are in it, from the project's root. */
+  readonly inputs: readonly string[];
 }
 
-async function bundled(entry: string): Promise<string> {
-  const { outputFiles } = await build({
+export async function bundleConsole(): Promise<ConsoleBundle> {
+  const [script, style] = await Promise.all([bundled('main.tsx'), bundled('style.css')]);
+  const icon = await readFile(join(paths.console, 'icon.svg'), 'utf8');
+  return { script: script.text, style: style.text, icon, inputs: [...script.inputs, ...style.inputs] };
+}
+
+interface Bundled {
+  readonly text: string;
+  readonly inputs: readonly string[];
+}
+
+async function bundled(entry: string): Promise<Bundled> {
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: paths.root,
+    metafile: true,
     entryPoints: [join(paths.console, entry)],
     bundle: true,
     write: false,
@@ -32,5 +45,5 @@ async function bundled(entry: string): Promise<string> {
   });
   const [output] = outputFiles;
   if (!output) throw new Error(`src/console/${entry} gave no output`);
-  return output.text;
+  return { text: output.text, inputs: Object.keys(metafile.inputs) };
 }

@@ -30,6 +30,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   hono: ['http', 'server'],
   // Runs in the browser; a part of Hono that knows no server.
   'hono/jsx/dom': ['console'],
+  '@dagrejs/dagre': ['console'],
   '@hono/node-server': ['http', 'server'],
   commander: ['cli'],
   zod: ['api', 'http'],
