@@ -22,6 +22,7 @@ import type { CertificateFiles } from './doctor/certificates.ts';
 import { doctorRoute } from './doctor/served.ts';
 import { needPrivateDirectory } from './exposure.ts';
 import { hardenProcess } from './hardening.ts';
+import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
 import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
 import { type PeopleSettings, servedPeople } from './people.ts';
 import { Rekeying, rekeyRoute } from './rekey.ts';
@@ -53,6 +54,7 @@ export interface OpenOptions {
   readonly people?: PeopleSettings;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  readonly metrics?: MetricsSettings | undefined;
   /** What it is served with, for doctor to look at. */
   readonly certificates?: CertificateFiles | undefined;
   /** How the room on the disk is watched; looked at once when absent. */
@@ -119,12 +121,14 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     // A crash right after an `init` can leave it behind.
     if (await files.exists(initMark)) await files.remove(initMark);
     const { world = systemWorld() } = options;
+    const metrics = new Metrics(world.now(), options.metrics);
     const stores: StoreWorld = {
       root: data,
       files,
       wasm: await sqlWasm(),
       needRoom: (bytes) => space.needRoom(bytes),
       onNotice: onStoreNotice(options.onNotice),
+      counts: (dir) => metrics.store(dir),
       beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onNotice),
     };
     const system = await openSystemStore(stores, seal.keysFor(systemDir));
@@ -139,7 +143,8 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const deps = { root: data, files, seal, system, tenants, admin, world };
     const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
     open.push(() => copies.close());
-    return assemble(options, { files, seal, system, tenants, world, admin, baseUrl, copies, space }, open, closeAll);
+    const parts = { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics };
+    return assemble(options, parts, open, closeAll);
   } catch (error) {
     await closeAll();
     throw fileTrouble(error, data);
@@ -165,11 +170,12 @@ interface Parts {
   readonly baseUrl: () => string;
   readonly copies: Copies;
   readonly space: SpaceGuard;
+  readonly metrics: Metrics;
 }
 
 function assemble(
   options: OpenOptions,
-  { files, seal, system, tenants, world, admin, baseUrl, copies, space }: Parts,
+  { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
@@ -197,6 +203,13 @@ function assemble(
     }),
     refuseWrites: () => space.refusal,
     backup: () => copies.stream(),
+    meter: metrics.meter,
+    metrics: ({ tenant, store }) =>
+      metrics.text(tenant.id, tenants.dirOf(tenant.id), {
+        store: store.status(),
+        copies: copies.status(),
+        space: space.status(),
+      }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${store.status().sequence}`,
     ...(sealing && { sealing }),

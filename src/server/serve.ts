@@ -17,6 +17,7 @@ import { type AppFetch, endServer, type HttpLimits, httpServer, listen, replaceC
 import { type Initialised, initAppliance } from './init.ts';
 import { type Listening, type ListenOptions, listening, readTls } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
+import type { MetricsSettings } from './metrics/metrics.ts';
 import type { Notice } from './notices.ts';
 import type { PeopleSettings } from './people.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
@@ -38,6 +39,7 @@ export interface ServeOptions extends ListenOptions {
   readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  readonly metrics?: MetricsSettings | undefined;
   /** Against slow clients, where the usual ones do not fit. */
   readonly limits?: Partial<HttpLimits> | undefined;
   /** How the room on the disk is watched. */
@@ -105,6 +107,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
       ...(options.people === undefined ? {} : { people: options.people }),
       copies: options.copies,
+      metrics: options.metrics,
       space: { every: 1000, ...options.space },
       certificates: options,
     });

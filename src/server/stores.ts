@@ -12,6 +12,7 @@ import type { Sql } from '../store/sql.ts';
 import { type SystemTables, systemTables } from '../store/tables/system-tables.ts';
 import { tenantTables } from '../store/tables/tenant-tables.ts';
 import { checkpointThread } from './checkpoint-thread.ts';
+import { StoreCounts } from './metrics/store-counts.ts';
 
 /** The directory of the appliance's own store, which is its name in the seal too. */
 export const systemDir = 'system';
@@ -26,6 +27,8 @@ export interface StoreWorld {
   /** Throws unless a file of that many bytes can be made without taking the last room on the disk. */
   needRoom?(bytes: number): Promise<void>;
   onNotice?(dir: string, notice: StoreNotice): void;
+  /** Counts what the store in a directory does. */
+  counts?(dir: string): StoreCounts;
   /** Called before a store that an older program made is changed. */
   beforeMigration?(): Promise<void>;
 }
@@ -43,13 +46,14 @@ export function openTenantStore(world: StoreWorld, dir: string, keys: TenantKeys
 }
 
 function open<T extends object>(
-  { root, files, wasm, needRoom, onNotice, beforeMigration }: StoreWorld,
+  { root, files, wasm, needRoom, onNotice, counts: countsOf, beforeMigration }: StoreWorld,
   dir: string,
   keys: TenantKeys,
   migrations: readonly Migration[],
   tables: (sql: Sql) => T,
 ): Promise<Store<T>> {
   const onThread = checkpointThread(root, keys, wasm);
+  const counts = countsOf?.(dir) ?? new StoreCounts();
   return openEmbedded({
     files,
     dir,
@@ -59,9 +63,13 @@ function open<T extends object>(
     tables,
     async runCheckpoint(job) {
       await needRoom?.(await bytesOf(files, dir));
-      return onThread(job);
+      return counts.checkpoint(() => onThread(job));
     },
-    onNotice: (notice) => onNotice?.(dir, notice),
+    onCommit: (commit) => counts.commit(commit),
+    onNotice: (notice) => {
+      counts.notice(notice);
+      onNotice?.(dir, notice);
+    },
     beforeMigration: async () => beforeMigration?.(),
   });
 }

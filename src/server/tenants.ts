@@ -71,6 +71,11 @@ export class Tenants implements TenantDirectory {
     return this.#byName.get(name);
   }
 
+  /** The directory of a tenant's store. */
+  dirOf(id: string): string {
+    return tenantDir(this.#served.get(id)?.record.dir ?? '');
+  }
+
   names(): readonly string[] {
     return this.all.map(({ record }) => record.name);
   }

@@ -24,6 +24,7 @@ export async function run(cli: Cli): Promise<void> {
     logLevel: cli.text('--log-level'),
     people: await peopleSettings(cli),
     copies: await copySettings(cli),
+    metrics: { rings: cli.isOn('--metrics-rings') },
   });
   const { serve } = await import('../../server/serve.ts');
   let isNew = false;

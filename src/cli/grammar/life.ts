@@ -47,6 +47,10 @@ export function life(kms: GrammarCommand): void {
       '--smtp-ca <FILE>',
       'the authorities that the mail server is trusted by, PEM (default: those of the system)',
     )
+    .option(
+      '--metrics-rings',
+      'count encrypts by keyring too: whoever reads metrics can read the names of keyrings then',
+    )
     .option('--log-level <LEVEL>', 'debug, info (default), warn, error or silent');
   copyOptions(serve);
   kms.leaf(

@@ -11,6 +11,12 @@ export function machine(kms: GrammarCommand): void {
     )
     .option('--tls-cert <FILE>', 'where no server runs: the certificate that it would be given')
     .option('--tls-key <FILE>', 'and its private key');
+  kms.leaf(
+    'metrics',
+    'the numbers that Prometheus reads at /metrics',
+    ['kms metrics', 'kms metrics --server https://kms.example --api-key-file monitoring.key'],
+    () => import('../commands/metrics.ts'),
+  );
   kms
     .group('tls', 'certificates for HTTPS')
     .leaf(
