@@ -16,9 +16,9 @@ import { restoreMark, sealFile } from '../../src/server/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { type Prng, prng } from '../support/prng.ts';
+import { createSimAppliance, numbersIn, openSimAppliance, simSeal } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { sqlWasm } from '../support/wasm.ts';
-import { createSimAppliance, numbersIn, openSimAppliance, simSeal } from './sim-appliance.ts';
 
 const name = 'b.kms-backup';
 

@@ -9,9 +9,15 @@ import { shippedDirectory } from '../../src/server/backup/shipped-files.ts';
 import { sealFile } from '../../src/server/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { type Prng, prng } from '../support/prng.ts';
+import {
+  createSimAppliance,
+  numbersIn,
+  openSimAppliance,
+  type SimAppliance,
+  simSeal,
+} from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { sqlWasm } from '../support/wasm.ts';
-import { createSimAppliance, numbersIn, openSimAppliance, type SimAppliance, simSeal } from './sim-appliance.ts';
 
 interface Report {
   crashes: number;

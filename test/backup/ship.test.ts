@@ -5,8 +5,8 @@ import { Shipper } from '../../src/server/backup/ship.ts';
 import { pointsOf } from '../../src/server/backup/ship-source.ts';
 import { shippedDirectory } from '../../src/server/backup/shipped-files.ts';
 import { prng } from '../support/prng.ts';
+import { createSimAppliance, openSimAppliance, simSeal } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';
-import { createSimAppliance, openSimAppliance, simSeal } from './sim-appliance.ts';
 
 const store = 'tenants/00112233445566aa';
 

@@ -1,10 +1,12 @@
-// An appliance of two stores on a simulated disk, for tests of copying: the appliance's own store and one tenant's, under a real seal.
-// What is written to the tenant is a row and a record of activity with one number, so that a copy tells how far it goes.
+// An appliance of two stores on a simulated disk: its own store and one tenant's, under a real seal. What is written to the tenant is a
+// row and a record of activity with one number, so that whoever finds it, or a copy of it, can tell how far it goes.
 
-import { type Seal, sealFor } from '../../src/seal/seal.ts';
+import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
-import { tenantKeys } from '../../src/seal/tenant-keys.ts';
+import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { Collecting } from '../../src/server/backup/collect.ts';
+import { sealFile } from '../../src/server/data-dir.ts';
+import { SealKeeper } from '../../src/server/seal-keeper.ts';
 import { systemDir } from '../../src/server/stores.ts';
 import { servedTenant, Tenants, tenantDir } from '../../src/server/tenants.ts';
 import { createEmbedded } from '../../src/store/create-embedded.ts';
@@ -15,18 +17,31 @@ import type { Store, Tables } from '../../src/store/port.ts';
 import { type SystemTables, systemTables } from '../../src/store/tables/system-tables.ts';
 import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
 import { activityInput } from '../store/contract.ts';
-import type { Prng } from '../support/prng.ts';
-import { sqlWasm } from '../support/wasm.ts';
+import type { Prng } from './prng.ts';
+import type { SimFiles } from './sim-files.ts';
+import { sqlWasm } from './wasm.ts';
 
 export const tenantName = '00112233445566aa';
 const limits = { checkpointBytes: 12_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 };
 
+/** A seal that stands, or one that is changed. */
+interface SealInUse {
+  readonly current: Seal;
+  keysFor(dir: string): TenantKeys;
+}
+
 export interface SimAppliance extends Collecting {
-  readonly seal: { current: Seal };
+  readonly seal: { readonly current: Seal };
   readonly tenant: Store<Tables>;
   /** Writes the next number, which is durable when this resolves with it. */
   write(): Promise<number>;
+  /** Resolves when both stores write again, after a fault that is gone. */
+  settle(): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface SealedAppliance extends SimAppliance {
+  readonly seal: SealKeeper;
 }
 
 /** The same for each seed, so that what one run sealed another opens. */
@@ -60,13 +75,38 @@ export async function createSimAppliance(files: Files, seal: Seal, generator: Pr
   await appliance.close();
 }
 
-export async function openSimAppliance(files: Files, seal: Seal, generator: Prng): Promise<SimAppliance> {
+/** The same with its seal in a file beside the stores, as a data directory has it. Checkpoints are done, so that it opens quickly. */
+export async function createSealedAppliance(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<void> {
+  const seal = sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length))
+    .withStore(systemDir)
+    .withStore(tenantName);
+  await createSimAppliance(files, seal, generator);
+  await files.replace(sealFile, seal.toBytes());
+  const appliance = await openSimAppliance(files, seal, generator);
+  await appliance.system.checkpoint();
+  await appliance.tenant.checkpoint();
+  await appliance.close();
+}
+
+export async function openSealedAppliance(
+  files: SimFiles,
+  secret: Uint8Array,
+  generator: Prng,
+): Promise<SealedAppliance> {
+  const seal = openSeal(await files.read(sealFile), secret, (length) => generator.bytes(length));
+  const keeper = new SealKeeper(seal, files);
+  return { ...(await openSimAppliance(files, keeper, generator)), seal: keeper };
+}
+
+export async function openSimAppliance(files: Files, given: Seal | SealInUse, generator: Prng): Promise<SimAppliance> {
+  const seal = 'current' in given ? given : { current: given, keysFor: given.keysFor };
+  let later: (() => void)[] = [];
   const common = {
     files,
     wasm: sqlWasm,
     random: (length: number) => generator.bytes(length),
     now: () => 1000,
-    later: () => {},
+    later: (_milliseconds: number, run: () => void) => void later.push(run),
     limits,
   };
   const system: Store<SystemTables> = await openEmbedded({
@@ -82,6 +122,9 @@ export async function openSimAppliance(files: Files, seal: Seal, generator: Prng
     keys: seal.keysFor(tenantName),
     migrations: tenantMigrations,
     tables: tenantTables,
+  }).catch(async (error: unknown) => {
+    await system.close();
+    throw error;
   });
   const tenants = new Tenants();
   const records = await system.peek((tables) => tables.tenants.all());
@@ -96,10 +139,10 @@ export async function openSimAppliance(files: Files, seal: Seal, generator: Prng
     tenants,
     tenant,
     admin,
-    seal: { current: seal },
+    seal,
     async write() {
       const number = next++;
-      await tenant.transaction(async (tx) => {
+      const written = tenant.transaction(async (tx) => {
         await tx.accounts.insert({
           id: `acct_${number}`,
           uid: `u${number}`,
@@ -110,7 +153,19 @@ export async function openSimAppliance(files: Files, seal: Seal, generator: Prng
         });
         tx.record(activityInput(`act_${number}`));
       });
+      await written.catch((error: unknown) => {
+        next = Math.min(next, number);
+        throw error;
+      });
       return number;
+    },
+    async settle() {
+      while (!system.status().writable || !tenant.status().writable) {
+        const due = later;
+        later = [];
+        for (const run of due) run();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     },
     async close() {
       await tenant.close();

@@ -1,0 +1,90 @@
+// Breaks a piece of work at each of its steps on the simulated disk, one after the other, in each of several ways, and counts the crash
+// points: each is one loss of power after which the recovery was checked. KMS_SWEEP_SEEDS sets from how many seeds, KMS_CRASH_POINT
+// (seed/kind/step) runs one point alone.
+import { relative } from 'node:path';
+import { type Prng, prng } from './prng.ts';
+import type { SimFiles, Step } from './sim-files.ts';
+
+export const faultKinds = ['crash', 'error', 'full'] as const;
+
+export interface Fault {
+  /** The machine crashes, the step fails once, or the disk is full from that step on. Power is lost in the end in any case. */
+  readonly kind: (typeof faultKinds)[number];
+  /** From 1. */
+  readonly at: number;
+}
+
+export interface Sweep<B> {
+  /** The test file. */
+  readonly file: string;
+  readonly seeds: number;
+  /** Which ways; all when absent. */
+  readonly kinds?: readonly Fault['kind'][];
+  /** Made once for each seed; every point starts from it. */
+  prepare(generator: Prng): Promise<B>;
+  /** Throws what is wrong. Answers whether the work came as far as to the fault. */
+  attempt(base: B, fault: Fault, generator: Prng): Promise<boolean>;
+}
+
+/** The number of crash points. */
+export async function crashSweep<B>(sweep: Sweep<B>): Promise<number> {
+  const [seed, kind, at] = process.env.KMS_CRASH_POINT?.split('/') ?? [];
+  if (seed !== undefined) {
+    const chosen = faultKinds.find((each) => each === kind);
+    if (!chosen) throw new Error('KMS_CRASH_POINT is seed/kind/step, such as 1/crash/17');
+    await point(sweep, await sweep.prepare(prng(Number(seed))), Number(seed), { kind: chosen, at: Number(at) });
+    return 1;
+  }
+  const seeds = Number(process.env.KMS_SWEEP_SEEDS ?? sweep.seeds);
+  let points = 0;
+  for (let each = 1; each <= seeds; each++) {
+    const base = await sweep.prepare(prng(each));
+    for (const way of sweep.kinds ?? faultKinds) {
+      for (let step = 1; await point(sweep, base, each, { kind: way, at: step }); step++) points++;
+    }
+  }
+  return points;
+}
+
+async function point<B>(sweep: Sweep<B>, base: B, seed: number, fault: Fault): Promise<boolean> {
+  try {
+    return await sweep.attempt(base, fault, prng(seed * 1_000_003 + fault.at));
+  } catch (error) {
+    const file = relative(process.cwd(), sweep.file);
+    const again = `KMS_CRASH_POINT=${seed}/${fault.kind}/${fault.at} node --test ${file}`;
+    throw new Error(`${again}: ${error instanceof Error ? error.message : error}`, { cause: error });
+  }
+}
+
+/** What `files` has, on a disk that breaks so. */
+export function breaking(files: SimFiles, { kind, at }: Fault, generator: Prng): SimFiles {
+  if (kind === 'crash') return files.restart({ prng: generator, crashAt: at });
+  const broken = files.restart({ prng: generator });
+  const spare = generator.int(600);
+  const noNames = generator.chance(0.3);
+  broken.failure = (step: Step, number: number) => {
+    if (number < at) return undefined;
+    if (kind === 'error') return number === at ? 'EIO' : undefined;
+    broken.capacity = Math.min(broken.capacity, broken.disk.used + spare);
+    return noNames && step === 'create' ? 'ENOSPC' : undefined;
+  };
+  return broken;
+}
+
+/** Ends the fault. Answers whether the work came as far as to it. */
+export function mend(files: SimFiles, { at }: Fault): boolean {
+  files.failure = undefined;
+  files.capacity = Number.POSITIVE_INFINITY;
+  return files.steps >= at;
+}
+
+/** Whether it was done; what fails otherwise than by the fault is thrown. */
+export async function done(files: SimFiles, { at }: Fault, work: Promise<unknown>): Promise<boolean> {
+  try {
+    await work;
+    return !files.crashed;
+  } catch (error) {
+    if (files.steps < at) throw error;
+    return false;
+  }
+}
