@@ -1,6 +1,5 @@
 // A ring's private key in the forms that people keep it in. The appliance tells it once and never has it again.
-
-import { toBase64 } from '../crypto/encoding.ts';
+import { fromUtf8, toBase64 } from '../crypto/encoding.ts';
 import {
   parsePrivateKey,
   parsePublicKey,
@@ -11,13 +10,24 @@ import {
 } from '../crypto/x25519.ts';
 import { KmsError } from '../errors.ts';
 
-/** The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER or base64. `source` names it in the error. */
-export function readPrivateKey(text: string, source: string): Uint8Array {
-  const raw = parsePrivateKey(text);
+/** RFC 8410: sixteen bytes and the key. Neither this nor 32 is the length of any of the texts. */
+const pkcs8Length = 48;
+
+/** PEM, base64 of PKCS#8 DER, base64 of the 32 bytes, one of these as the bytes of a file, PKCS#8 DER, or the 32 bytes. */
+export type PrivateKey = string | Uint8Array;
+
+/** The 32 raw bytes of a private key. `source` names it in the error. Throws `invalid` for anything else. */
+export function readPrivateKey(key: PrivateKey, source: string): Uint8Array {
+  const raw = parsePrivateKey(typeof key === 'string' ? key : textOf(key));
   if (raw) return raw;
   throw new KmsError('invalid', `${source} holds no X25519 private key`, {
     hint: 'expected PEM (PKCS#8), base64 of PKCS#8 DER, or base64 of the 32 bytes',
   });
+}
+
+function textOf(bytes: Uint8Array): string {
+  const isBinary = bytes.length === 32 || bytes.length === pkcs8Length;
+  return isBinary ? toBase64(bytes) : (fromUtf8(bytes) ?? '');
 }
 
 /** The public half, as the API answers it (base64 SPKI DER). */
