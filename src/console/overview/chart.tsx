@@ -1,0 +1,145 @@
+// Stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table for those who want them so.
+import { useId } from 'hono/jsx/dom';
+import { countText } from './amounts.ts';
+import { type ChartSeries, chartShape } from './chart-shape.ts';
+import type { TimeAxis } from './time-buckets.ts';
+
+export interface ChartProps {
+  readonly title: string;
+  readonly axis: TimeAxis;
+  readonly series: readonly ChartSeries[];
+}
+
+/** What the SVG's own units are; it scales with its place. */
+const plot = { width: 600, height: 190 };
+const margins = { top: 10, right: 8, bottom: 24, left: 52 };
+const width = plot.width + margins.left + margins.right;
+const height = plot.height + margins.top + margins.bottom;
+
+export function Chart({ title, axis, series }: ChartProps) {
+  const id = useId();
+  const { bars, marks, step } = chartShape(series, plot);
+  const times = axis.starts.map((start) => timeText(start, axis));
+  const totals = series.map(({ counts }) => counts.reduce((sum, count) => sum + count, 0));
+  const summary = series.map(({ name }, index) => `${countText(totals[index] ?? 0)} ${name.toLowerCase()}`).join(', ');
+  return (
+    <figure data-chart>
+      <figcaption>
+        <ul data-legend>
+          {series.map(({ name }, index) => (
+            <li key={name}>
+              <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+                <Pattern id={`${id}-legend-${index}`} index={index} />
+                <rect data-series={index} width="16" height="16" fill={`url(#${id}-legend-${index})`} />
+              </svg>
+              {name}: <strong>{countText(totals[index] ?? 0)}</strong>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-labelledby={`${id}-title ${id}-desc`}>
+        <title id={`${id}-title`}>{title}</title>
+        <desc id={`${id}-desc`}>{summary}. The table below has the numbers of each time.</desc>
+        {series.map((_, index) => (
+          <Pattern key={index} id={`${id}-${index}`} index={index} />
+        ))}
+        <g transform={`translate(${margins.left} ${margins.top})`}>
+          {marks.map(({ value, y }) => (
+            <g key={value} data-mark>
+              <line x1="0" x2={plot.width} y1={y} y2={y} />
+              <text x="-8" y={y + 4} text-anchor="end">
+                {shortCount(value)}
+              </text>
+            </g>
+          ))}
+          {bars.map((bar) => (
+            <rect
+              key={`${bar.bucket}-${bar.series}`}
+              data-series={bar.series}
+              x={bar.x}
+              y={bar.y}
+              width={bar.width}
+              height={bar.height}
+              fill={`url(#${id}-${bar.series})`}
+            >
+              <title>
+                {`${times[bar.bucket]}: ${countText(series[bar.series]?.counts[bar.bucket] ?? 0)} ${series[bar.series]?.name.toLowerCase()}`}
+              </title>
+            </rect>
+          ))}
+          {labelled(times.length).map((index) => (
+            <text key={index} data-time x={step * (index + 0.5)} y={plot.height + 18} text-anchor="middle">
+              {times[index]}
+            </text>
+          ))}
+        </g>
+      </svg>
+      <NumbersTable title={title} times={times} series={series} />
+    </figure>
+  );
+}
+
+/** Of a series: filled, striped or dotted. The colour comes from the style sheet, by `data-series`. */
+function Pattern({ id, index }: { readonly id: string; readonly index: number }) {
+  return (
+    <defs>
+      <pattern id={id} data-series={index} width="6" height="6" patternUnits="userSpaceOnUse">
+        <rect width="6" height="6" data-part={index === 0 ? 'full' : 'pale'} />
+        {index === 1 && <path data-part="line" d="M-1 7L7-1M-1 1L1-1M5 7L7 5" />}
+        {index === 2 && <path data-part="line" d="M-1-1L7 7M-1 7L7-1" />}
+      </pattern>
+    </defs>
+  );
+}
+
+function NumbersTable({ title, times, series }: Omit<ChartProps, 'axis'> & { readonly times: readonly string[] }) {
+  return (
+    <details>
+      <summary>The numbers as a table</summary>
+      <section data-scroll tabindex={0} aria-label={`${title}, as a table`}>
+        <table>
+          <caption>{title}</caption>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              {series.map(({ name }) => (
+                <th key={name} scope="col" data-number>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {times.map((time, index) => (
+              <tr key={index}>
+                <th scope="row">{time}</th>
+                {series.map(({ name, counts }) => (
+                  <td key={name} data-number>
+                    {countText(counts[index] ?? 0)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}
+
+/** Which buckets have a time written below them: a handful, evenly. */
+function labelled(count: number): number[] {
+  const every = Math.max(1, Math.ceil(count / 6));
+  return Array.from({ length: Math.ceil(count / every) }, (_, index) => index * every);
+}
+
+function timeText(time: number, { starts, bucket }: TimeAxis): string {
+  const date = new Date(time);
+  const clock = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+  if (starts.length * bucket <= 86_400_000) return clock;
+  return `${date.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' })}, ${clock}`;
+}
+
+function shortCount(count: number): string {
+  return count.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 1 });
+}
