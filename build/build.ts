@@ -1,4 +1,4 @@
-// Makes dist/kms: bundles the sources, puts them with their assets into a copy of the Node that runs this script, and checks that
+// Makes dist/kms and dist/client: bundles the sources, puts them with their assets into a copy of the Node that runs this script, and checks that
 // the result starts. Run by scripts/build.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
+import { buildClient } from './client.ts';
 import { fixedSeed, freeCodeCache } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
@@ -28,13 +29,15 @@ async function main(): Promise<void> {
   mkdirSync(paths.work, { recursive: true });
   const bundles = await bundle();
   makeExecutable(bundles, runtime());
+  await buildClient(paths.client);
   writeFileSync(paths.stamp, digest);
   const size = Math.round(statSync(paths.executable).size / 1e6);
-  say(`built dist/kms, ${size} MB, in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  say(`built dist/kms, ${size} MB, and dist/client in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 function isCurrent(digest: string): boolean {
-  return existsSync(paths.executable) && existsSync(paths.stamp) && readFileSync(paths.stamp, 'utf8') === digest;
+  const outputs = [paths.executable, paths.client, paths.stamp];
+  return outputs.every((each) => existsSync(each)) && readFileSync(paths.stamp, 'utf8') === digest;
 }
 
 /** A copy of this Node that is smaller and asks less of the system, where that can be done and the copy still runs; else this Node itself. */

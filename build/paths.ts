@@ -9,6 +9,8 @@ export const paths = {
   work: at('dist/.work'),
   executable: at('dist/kms'),
   stamp: at('dist/.work/stamp'),
+  client: at('dist/client'),
+  clientEntry: at('src/client/sdk.ts'),
   console: at('src/console'),
   wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),
 };

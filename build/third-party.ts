@@ -35,18 +35,26 @@ const sqlite = `The author disclaims copyright to this source code. In place of 
 
 /** `inputs` are the names of all files of the bundles, from the project's root. Throws where a package says nothing of its licence. */
 export async function thirdParties(inputs: Iterable<string>): Promise<readonly ThirdParty[]> {
+  const other = [
+    runtime(),
+    { name: 'SQLite', version: await sqliteVersion(), license: 'blessing', text: sqlite, sha512: undefined },
+  ];
+  return sorted([...packagesIn(inputs), ...other]);
+}
+
+/** The packages alone. */
+export function packagesIn(inputs: Iterable<string>): readonly ThirdParty[] {
   const lock = readJson<Lock>(join(paths.root, 'package-lock.json'));
   const dirs = new Set<string>();
   for (const input of inputs) {
     const [dir] = /^.*node_modules\/(@[^/]+\/)?[^/]+(?=\/)/.exec(input) ?? [];
     if (dir !== undefined) dirs.add(dir);
   }
-  const packages = [...dirs].map((dir) => packageIn(dir, lock.packages[dir]?.integrity));
-  const other = [
-    runtime(),
-    { name: 'SQLite', version: await sqliteVersion(), license: 'blessing', text: sqlite, sha512: undefined },
-  ];
-  return [...packages, ...other].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return sorted([...dirs].map((dir) => packageIn(dir, lock.packages[dir]?.integrity)));
+}
+
+function sorted(parts: ThirdParty[]): readonly ThirdParty[] {
+  return parts.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function packageIn(dir: string, integrity: string | undefined): ThirdParty {

@@ -4,8 +4,9 @@ import { KmsError } from '../errors.ts';
 import { errorOfAnswer, errorOfFailure, notJson, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { type PlainRequest, requestOf } from './request.ts';
-import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
+import { againAfter, isUnchanging, type Outcome, withRetries } from './retry.ts';
 import { type ClientEndpointId, type Route, routes } from './routes.ts';
+import { systemTiming, type Timing } from './timing.ts';
 
 export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 

@@ -2,7 +2,8 @@
 // could not be asked.
 import { type ErrorCode, type ErrorDetails, KmsError } from '../errors.ts';
 
-const codes: Readonly<Record<number, ErrorCode>> = {
+/** Of all other statuses: `internal`. */
+export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid',
   401: 'unauthenticated',
   403: 'forbidden',
@@ -38,7 +39,7 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
     ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
     ...retryAfter(response),
   };
-  const code = sealed ? 'sealed' : full ? 'quota' : (codes[status] ?? 'internal');
+  const code = sealed ? 'sealed' : full ? 'quota' : (codeOfStatus[status] ?? 'internal');
   return new KmsError(code, message, details);
 }
 

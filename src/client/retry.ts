@@ -1,6 +1,7 @@
 // Which failed requests are sent again, how often and after what pause. What changes something is never sent twice, unless the
 // appliance itself answered that it could not serve right now.
 import type { ClientEndpointId, Route } from './routes.ts';
+import type { Timing } from './timing.ts';
 
 /** When a request may be sent again: never, where it changes nothing, or in any case, since the appliance did nothing. */
 export type Again = 'never' | 'unchanging' | 'always';
@@ -14,14 +15,6 @@ export type Outcome =
       /** Seconds that the answer asked to wait. */
       readonly retryAfter?: number | undefined;
     };
-
-/** Where the pauses and the timeouts come from. */
-export interface Timing {
-  /** Resolves after `ms`; rejects with the signal's reason when that comes first. */
-  sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** From 0 up to, not including, 1. */
-  random(): number;
-}
 
 /** The n-th pause is a random part of 250 ms doubled n times, and of 8 s at most. */
 const firstPause = 250;
@@ -70,20 +63,3 @@ export async function withRetries(send: () => Promise<Outcome>, patience: Patien
     await timing.sleep(Math.max(pause, retryAfter * 1000), signal);
   }
 }
-
-export const systemTiming: Timing = {
-  random: () => Math.random(),
-  sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      const stop = (): void => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      };
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
-      if (signal.aborted) stop();
-      else signal.addEventListener('abort', stop, { once: true });
-    }),
-};

@@ -18,6 +18,6 @@ export {
 export type * from './methods.ts';
 export { items, pages } from './pages.ts';
 export { type PrivateKey, publicKeyOf, readPrivateKey } from './private-key.ts';
-export type { Timing } from './retry.ts';
 export { unwrapRingKey } from './ring-key.ts';
 export { generateRingKey, type RingKeyPair } from './ring-key-pair.ts';
+export type { Timing } from './timing.ts';
