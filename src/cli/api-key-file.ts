@@ -11,9 +11,9 @@ export async function readApiKey(cli: Cli): Promise<string | undefined> {
   const path = cli.path('--api-key-file');
   if (path === undefined) {
     const key = cli.io.env.KMS_API_KEY?.trim();
-    return key ? checked(key, 'KMS_API_KEY') : undefined;
+    return key ? checkedApiKey(key, 'KMS_API_KEY') : undefined;
   }
-  const key = checked((await readSmallText(path, 'the API key')).trim(), path);
+  const key = checkedApiKey((await readSmallText(path, 'the API key')).trim(), path);
   const mode = await stat(path).then(
     (info) => info.mode,
     () => 0,
@@ -22,7 +22,7 @@ export async function readApiKey(cli: Cli): Promise<string | undefined> {
   return key;
 }
 
-function checked(key: string, source: string): string {
+export function checkedApiKey(key: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new KmsError('invalid', `${source} does not hold an API key: expected one word`, {
     hint: 'an API key looks like kms_ and 49 letters and digits',

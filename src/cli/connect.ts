@@ -6,12 +6,12 @@ import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from '../client/client.ts';
 import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
-import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
-import { pathFrom, say } from './io.ts';
+import { say } from './io.ts';
 import { networkFetch } from './network-fetch.ts';
 import { keySources } from './passphrase.ts';
 import { watchRollbacks } from './seen-states.ts';
+import { dataDirectory, isOpenToOthers, type Remote, remoteOf } from './target.ts';
 import { answers, unixFetch } from './unix-fetch.ts';
 import { visible } from './visible.ts';
 
@@ -40,8 +40,12 @@ const pause = 50;
 const unlimited = Number.POSITIVE_INFINITY;
 
 /** Runs `use` with a client by whichever way the options and the data directory leave, and lets go of it afterwards. */
-export async function withClient<T>(cli: Cli, use: (client: Client, connection: Connection) => Promise<T>): Promise<T> {
-  const connection = await openConnection(cli);
+export async function withClient<T>(
+  cli: Cli,
+  use: (client: Client, connection: Connection) => Promise<T>,
+  open = openConnection,
+): Promise<T> {
+  const connection = await open(cli);
   try {
     return await use(connection.client, connection);
   } catch (error) {
@@ -55,8 +59,12 @@ export async function withClient<T>(cli: Cli, use: (client: Client, connection: 
 }
 
 export async function openConnection(cli: Cli): Promise<Connection> {
-  const server = cli.text('--server');
-  if (server !== undefined) return overNetwork(cli, server);
+  const remote = await remoteOf(cli);
+  return remote === undefined ? openHere(cli) : overNetwork(cli, remote);
+}
+
+/** The appliance of this machine, whatever else is configured. */
+export async function openHere(cli: Cli): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file']) {
     if (cli.isTyped(option)) throw new KmsError('usage', `${option} goes with --server`, { hint: cli.seeHelp });
   }
@@ -93,10 +101,6 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
   );
 }
 
-export function dataDirectory(cli: Cli): string {
-  return pathFrom(cli.io, cli.text('--data') ?? 'kms-data');
-}
-
 /** Says it before the server's code is loaded, and with all three ways in the hint. */
 async function mustBeThere(data: string): Promise<void> {
   const found = await stat(data).then(
@@ -124,20 +128,19 @@ function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Pr
   };
 }
 
-async function overNetwork(cli: Cli, server: string): Promise<Connection> {
-  const url = serverUrl(server);
+async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
+  const { baseUrl, apiKey, authorities, profile } = remote;
   if (cli.isTyped('--tenant')) {
     throw new KmsError('usage', '--tenant is for the local appliance; over the network the host name decides', {
-      hint: "use the tenant's own address with --server",
+      hint: `use the tenant's own address ${profile === undefined ? 'with --server' : 'in a profile'}`,
     });
   }
-  const apiKey = await readApiKey(cli);
-  if (apiKey !== undefined && url.protocol === 'http:' && !isLoopback(url.hostname)) {
+  const url = new URL(baseUrl);
+  if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const baseUrl = url.href.replace(/\/+$/, '');
   const watch = watchRollbacks(cli.io);
-  const send = watched(watch, stoppable(cli, await networkFetch(cli, baseUrl)));
+  const send = watched(watch, stoppable(cli, networkFetch(baseUrl, authorities)));
   const client = createClient({
     baseUrl,
     fetch: send,
@@ -146,18 +149,6 @@ async function overNetwork(cli: Cli, server: string): Promise<Connection> {
   });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return { way: 'network', client, baseUrl, fetch: send, headers, close: () => watch.save() };
-}
-
-function serverUrl(server: string): URL {
-  const url = URL.canParse(server) ? new URL(server) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw new KmsError('usage', '--server: expected an address such as https://kms.example', {});
-  }
-  return url;
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || /^127\./.test(host);
 }
 
 /** Ctrl-C ends a request that is under way. */

@@ -2,8 +2,8 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { KeyOptions } from '../server/backup/unseal.ts';
 import type { Cli } from './cli.ts';
-import { dataDirectory } from './connect.ts';
 import { readSecret } from './secret-input.ts';
+import { dataDirectory } from './target.ts';
 
 export function copyKeys(cli: Cli): KeyOptions {
   const { io } = cli;

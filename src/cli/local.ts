@@ -3,7 +3,8 @@
 import { errorOfAnswer, errorOfFailure, notJson } from '../client/failure.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
-import { tenantHeader, withClient } from './connect.ts';
+import { type Connection, openHere, tenantHeader, withClient } from './connect.ts';
+import { namedRemote } from './target.ts';
 
 export interface Local {
   /** Asks and answers the body of status 200. Its shape is the server's, which comes in the same executable. */
@@ -13,8 +14,9 @@ export interface Local {
 }
 
 export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>): Promise<T> {
-  if (cli.text('--server') !== undefined) throw notHere(cli);
-  return withClient(cli, async (_client, { baseUrl, fetch }) => {
+  const named = namedRemote(cli);
+  if (named !== undefined) throw notHere(cli, named.server === undefined ? '--profile' : '--server');
+  const run = async ({ baseUrl, fetch }: Connection): Promise<T> => {
     const tenant = cli.text('--tenant');
     const send = async (method: string, path: string, body?: object): Promise<Response> => {
       const headers: Record<string, string> = tenant === undefined ? {} : { [tenantHeader]: tenant };
@@ -43,15 +45,16 @@ export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>):
         return (await send(method, path, body)).body ?? new ReadableStream();
       },
     });
-  });
+  };
+  return withClient(cli, (_client, connection) => run(connection), openHere);
 }
 
 function json(response: Response): Promise<unknown> {
   return response.json().catch(() => undefined);
 }
 
-function notHere(cli: Cli): KmsError {
-  return new KmsError('usage', 'this works on the machine of the appliance only, not with --server', {
+function notHere(cli: Cli, option: string): KmsError {
+  return new KmsError('usage', `this works on the machine of the appliance only, not with ${option}`, {
     hint: cli.seeHelp,
   });
 }

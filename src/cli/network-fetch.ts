@@ -1,9 +1,8 @@
-// `fetch` over the network, trusting the authorities that --ca-file names, with a word on what to do about a certificate that is
+// `fetch` over the network, trusting the authorities that somebody names, with a word on what to do about a certificate that is
 // not trusted.
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { KmsError } from '../errors.ts';
-import type { Cli } from './cli.ts';
-import { readSmallText } from './files.ts';
+import type { Authorities } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
 
@@ -23,40 +22,39 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
   ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
 };
 
-/** Reads --ca-file. Throws `invalid` where no certificate is in it. */
-export async function networkFetch(cli: Cli, base: string): Promise<Fetch> {
-  const file = cli.path('--ca-file');
-  if (file !== undefined) trust(await readSmallText(file, 'certificates'), file);
+/** Throws `invalid` where the authorities are no certificates. Without any it trusts the well-known ones. */
+export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
+  if (authorities !== undefined) trust(authorities);
   return async (request) => {
     try {
       return await fetch(request);
     } catch (cause) {
-      throw certificateFault(cause, base, file) ?? cause;
+      throw certificateFault(cause, base, authorities?.from) ?? cause;
     }
   };
 }
 
 /** For the whole process, which is one command: `fetch` has no setting of its own. */
-function trust(pem: string, file: string): void {
+function trust({ pem, from }: Authorities): void {
   try {
     setDefaultCACertificates([pem]);
     if (getCACertificates('default').length > 0) return;
   } catch {
     // Said below.
   }
-  throw new KmsError('invalid', `${file} has no certificate in it`, {
+  throw new KmsError('invalid', `${from} has no certificate in it`, {
     hint: 'give the certificate of the authority that signed the one of the server, PEM',
   });
 }
 
-function certificateFault(cause: unknown, base: string, file: string | undefined): KmsError | undefined {
+function certificateFault(cause: unknown, base: string, from: string | undefined): KmsError | undefined {
   const code = codeOf(cause);
   if (code === undefined) return undefined;
   if (untrusted.has(code)) {
     const hint =
-      file === undefined
+      from === undefined
         ? 'name the authority that signed it, PEM, with --ca-file FILE (KMS_CA_FILE)'
-        : `none of the authorities in ${file} signed it`;
+        : `none of the authorities in ${from} signed it`;
     return new KmsError('unavailable', `cannot reach ${base}: its certificate is not trusted`, { hint, cause });
   }
   const fault = faults[code];

@@ -22,6 +22,7 @@ export function program(session: Session): GrammarCommand {
     .option('--tenant <NAME>', 'the tenant (default: the only one)')
     .option('--server <URL>', 'use the appliance at this address instead of the one on this machine')
     .option('--api-key-file <FILE>', 'the API key for --server; or put the key itself into KMS_API_KEY')
+    .option('--profile <NAME>', 'use the appliance that `kms profile add` gave this name')
     .option('--ca-file <FILE>', 'the authorities that --server is trusted by, PEM (default: the well-known ones)')
     .option('--key-file <FILE>', 'the file with the master key, or with a recovery kit')
     .option('--passphrase-file <FILE>', 'the passphrase of the master key; or put it into KMS_PASSPHRASE')

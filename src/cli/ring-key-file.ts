@@ -4,16 +4,15 @@ import { dirname, join } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
+import { configDirectory } from './config-directory.ts';
 import { fileError, type NewFile, newFile, readSmallText, reasonOf } from './files.ts';
-import { pathFrom, say, write } from './io.ts';
+import { say, write } from './io.ts';
 
 export type RingKind = 'rings' | 'asym';
 
 /** Where the private key of a ring is unless somebody says otherwise. */
 export function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
-  const { XDG_CONFIG_HOME } = cli.io.env;
-  const base = XDG_CONFIG_HOME ? pathFrom(cli.io, XDG_CONFIG_HOME) : join(cli.io.home, '.config');
-  return join(base, 'kms', kind, `${ring.toLowerCase()}.key`);
+  return join(configDirectory(cli.io), kind, `${ring.toLowerCase()}.key`);
 }
 
 /** The private key that --private-key names, else the one kept for `ring`. */

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import type { SealStatus } from '../api/seal.ts';
 import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import { KmsError } from '../errors.ts';
-import { readApiKey } from './api-key-file.ts';
 import type { Cli } from './cli.ts';
-import { type Connection, dataDirectory, openConnection } from './connect.ts';
+import { type Connection, openConnection } from './connect.ts';
 import { printThing } from './output.ts';
+import { dataDirectory, remoteOf } from './target.ts';
 import { answers } from './unix-fetch.ts';
 
 export async function withServer<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
   const data = dataDirectory(cli);
-  if (cli.text('--server') === undefined && !(await answers(join(data, 'kms.sock')))) {
+  if ((await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
     throw new KmsError('unavailable', `no server is running on ${data}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
@@ -28,13 +28,11 @@ export async function withServer<T>(cli: Cli, use: (connection: Connection) => P
 /** A request that is no part of the client. With `authorized` it carries the API key, where there is one. */
 export async function ask<T>(
   cli: Cli,
-  { baseUrl, fetch, way }: Connection,
+  { baseUrl, fetch, headers: credential }: Connection,
   [method, path, body]: readonly [method: string, path: string, body?: object],
   authorized = false,
 ): Promise<T> {
-  const headers: Record<string, string> = { accept: 'application/json' };
-  const key = authorized && way === 'network' ? await readApiKey(cli) : undefined;
-  if (key !== undefined) headers.authorization = `Bearer ${key}`;
+  const headers: Record<string, string> = { accept: 'application/json', ...(authorized && credential) };
   if (body !== undefined) headers['content-type'] = 'application/json';
   const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
   let response: Response;

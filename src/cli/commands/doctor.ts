@@ -1,21 +1,18 @@
 // `kms doctor`: what is wrong with the appliance on this machine, and what to do about it. A running server examines its own stores.
 import { join } from 'node:path';
-import { KmsError } from '../../errors.ts';
 import type { Examination, Finding } from '../../server/doctor/finding.ts';
 import { type Cli, given } from '../cli.ts';
-import { dataDirectory } from '../connect.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { hasColour, write } from '../io.ts';
 import { withLocal } from '../local.ts';
 import { printJson, printLine } from '../output.ts';
 import { keySources } from '../passphrase.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
 import { answers } from '../unix-fetch.ts';
 import { visible } from '../visible.ts';
 
 export async function run(cli: Cli): Promise<number> {
-  if (cli.isTyped('--server')) {
-    throw new KmsError('usage', '--server: doctor works on the machine of the appliance only', { hint: cli.seeHelp });
-  }
+  refuseRemote(cli, 'doctor works on the machine of the appliance only');
   const data = dataDirectory(cli);
   const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
   const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask<Examination>('GET', '/local/doctor'));

@@ -1,17 +1,14 @@
 // `kms init`: makes an appliance and shows its first API key, which is shown nowhere else.
-import { KmsError } from '../../errors.ts';
 import { askLine } from '../ask.ts';
 import { type Cli, given } from '../cli.ts';
-import { dataDirectory } from '../connect.ts';
 import { custodianRequest } from '../custodian-options.ts';
 import { printFirstKey } from '../first-key.ts';
 import { say } from '../io.ts';
 import { codeOf, kitFiles, showKit } from '../kit-output.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
 
 export async function run(cli: Cli): Promise<void> {
-  if (cli.text('--server') !== undefined && cli.isTyped('--server')) {
-    throw new KmsError('usage', '--server: an appliance is made where it is to run', { hint: cli.seeHelp });
-  }
+  refuseRemote(cli, 'an appliance is made where it is to run');
   const data = dataDirectory(cli);
   const keyFile = cli.path('--key-file');
   const kind = cli.text('--custodian') ?? impliedKind(cli);

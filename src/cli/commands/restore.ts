@@ -1,16 +1,13 @@
 // `kms restore`: an appliance from a copy of it, in a new data directory.
-import { KmsError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
-import { dataDirectory } from '../connect.ts';
 import { copyKeys } from '../copy-keys.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
 import { visible } from '../visible.ts';
 
 export async function run(cli: Cli): Promise<void> {
-  if (cli.isTyped('--server')) {
-    throw new KmsError('usage', '--server: an appliance is restored where it is to run', { hint: cli.seeHelp });
-  }
+  refuseRemote(cli, 'an appliance is restored where it is to run');
   const { restoreAppliance } = await import('../../server/backup/restore-command.ts');
   const restored = await restoreAppliance({
     ...copyKeys(cli),

@@ -1,11 +1,11 @@
 // `kms serve`: serves until it is asked to end, then finishes what is under way.
 import { type Cli, given } from '../cli.ts';
-import { dataDirectory } from '../connect.ts';
 import { copySettings } from '../copy-options.ts';
 import { printFirstKey } from '../first-key.ts';
 import { say } from '../io.ts';
 import { serverKeySources } from '../passphrase.ts';
 import { peopleSettings } from '../people-options.ts';
+import { dataDirectory } from '../target.ts';
 import { visible } from '../visible.ts';
 
 export async function run(cli: Cli): Promise<void> {

@@ -2,12 +2,12 @@
 import type { SealStatus, UnsealStep } from '../../api/seal.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli } from '../cli.ts';
-import type { Connection } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import { say } from '../io.ts';
 import { givenPassphrase } from '../passphrase.ts';
 import { ask, printSealStatus, sealStatus, withServer } from '../seal-connection.ts';
 import { readLines, readSecret } from '../secret-input.ts';
+import { isOpenToOthers } from '../target.ts';
 
 export async function run(cli: Cli): Promise<void> {
   await withServer(cli, async (connection) => {
@@ -16,7 +16,7 @@ export async function run(cli: Cli): Promise<void> {
       if (!cli.json) await say(cli.io, 'it is not sealed');
       return printSealStatus(cli, status);
     }
-    if (connection.way === 'network' && isPlain(connection)) {
+    if (connection.way === 'network' && isOpenToOthers(new URL(connection.baseUrl))) {
       await say(cli.io, 'warning: what you enter goes over the network unencrypted; use an https address');
     }
     for (const step of await stepsWanted(cli, status)) {
@@ -51,9 +51,4 @@ function stepOf(text: string): UnsealStep {
   if (/^kms-(recovery|master-key)-/i.test(text)) return { key: text };
   if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');
   return { passphrase: text };
-}
-
-function isPlain({ baseUrl }: Connection): boolean {
-  const { protocol, hostname } = new URL(baseUrl);
-  return protocol === 'http:' && !/^(localhost|127\..*|\[::1\])$/.test(hostname);
 }

@@ -1,7 +1,10 @@
 // The part of the grammar about the command line and the executable themselves.
 import type { GrammarCommand } from '../grammar-command.ts';
 
+import { destroying } from './option-sets.ts';
+
 export function commandLine(kms: GrammarCommand): void {
+  profiles(kms);
   kms
     .leaf(
       'licenses',
@@ -10,4 +13,40 @@ export function commandLine(kms: GrammarCommand): void {
       () => import('../commands/licenses.ts'),
     )
     .option('--sbom', 'the list of components as CycloneDX JSON');
+}
+
+function profiles(kms: GrammarCommand): void {
+  const profile = kms.group('profile', 'profiles: remote appliances by name, with their credentials');
+  profile.leaf(
+    'add <NAME>',
+    'keep an address and an API key; the key from --api-key-file, KMS_API_KEY, typed without echo, or on stdin',
+    [
+      'kms profile add prod --server https://kms.example',
+      'kms profile add lab --server https://kms.lab --ca-file ca.pem --api-key-file key.txt',
+    ],
+    () => import('../commands/profile/add.ts'),
+  );
+  profile.leaf('list', 'list profiles', ['kms profile list'], () => import('../commands/profile/list.ts'));
+  profile.leaf(
+    'show <NAME>',
+    'show a profile, without its API key',
+    ['kms profile show prod'],
+    () => import('../commands/profile/show.ts'),
+  );
+  profile
+    .leaf(
+      'use [NAME]',
+      'use a profile wherever neither the command line, the environment nor a data directory here says otherwise',
+      ['kms profile use prod', 'kms profile use --none'],
+      () => import('../commands/profile/use.ts'),
+    )
+    .option('--none', 'use none from now on');
+  destroying(
+    profile.leaf(
+      'remove <NAME>',
+      'remove a profile with its API key; the key itself stays valid',
+      ['kms profile remove prod'],
+      () => import('../commands/profile/remove.ts'),
+    ),
+  );
 }

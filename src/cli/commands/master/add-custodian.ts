@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import type { MasterAnswer } from '../../../server/custody/master-admin.ts';
 import type { Cli } from '../../cli.ts';
-import { dataDirectory } from '../../connect.ts';
 import { custodianRequest } from '../../custodian-options.ts';
 import { say } from '../../io.ts';
 import { sayHowToKeep, secretFields, secretPairs } from '../../kept-secrets.ts';
 import { withLocal } from '../../local.ts';
 import { printThing } from '../../output.ts';
+import { dataDirectory } from '../../target.ts';
 
 export async function run(cli: Cli): Promise<void> {
   const data = dataDirectory(cli);

@@ -1,0 +1,128 @@
+// Which appliance a command is for: one at an address, or the one of this machine. What is typed comes before the environment, and
+// that before what is there: an appliance in the data directory, else the default profile. --server comes before a profile.
+import { stat } from 'node:fs/promises';
+import { KmsError } from '../errors.ts';
+import { readApiKey } from './api-key-file.ts';
+import type { Cli } from './cli.ts';
+import { readSmallText } from './files.ts';
+import { pathFrom } from './io.ts';
+import { defaultProfile, type Profile, readProfile } from './profiles.ts';
+
+/** An appliance over the network, and what to come to it with. */
+export interface Remote {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  readonly apiKey?: string;
+  readonly authorities?: Authorities;
+  /** The name of the profile that it comes from. */
+  readonly profile?: string;
+}
+
+/** By whom a server is trusted. */
+export interface Authorities {
+  readonly pem: string;
+  /** The file, or the profile, that they come from. */
+  readonly from: string;
+}
+
+/** Undefined where the command is for the appliance of this machine. */
+export async function remoteOf(cli: Cli): Promise<Remote | undefined> {
+  const named = namedRemote(cli);
+  if (named?.server !== undefined) return serverNamed(cli, named.server);
+  if (named !== undefined) return profileNamed(cli, named.profile);
+  if (cli.isTyped('--data') || (await isThere(dataDirectory(cli)))) return undefined;
+  const profile = await defaultProfile(cli.io);
+  return profile === undefined ? undefined : profileNamed(cli, profile);
+}
+
+type Named =
+  | { readonly server: string; readonly profile?: never }
+  | { readonly server?: never; readonly profile: string };
+
+/** What somebody chose, for this command or in the environment; the default profile is no choice. */
+export function namedRemote(cli: Cli): Named | undefined {
+  const server = cli.text('--server');
+  const profile = cli.text('--profile');
+  if (cli.isTyped('--server') && cli.isTyped('--profile')) {
+    throw new KmsError('usage', '--server and --profile exclude each other', { hint: cli.seeHelp });
+  }
+  const typed = { server: cli.isTyped('--server'), profile: cli.isTyped('--profile'), data: cli.isTyped('--data') };
+  if (typed.data && !typed.server && !typed.profile) return undefined;
+  if (server !== undefined && !typed.profile) return { server };
+  return profile === undefined ? undefined : { profile };
+}
+
+/** For commands that make or examine what is on this machine. */
+export function refuseRemote(cli: Cli, why: string): void {
+  for (const option of ['--server', '--profile']) {
+    if (cli.isTyped(option)) throw new KmsError('usage', `${option}: ${why}`, { hint: cli.seeHelp });
+  }
+}
+
+export function dataDirectory(cli: Cli): string {
+  return pathFrom(cli.io, cli.text('--data') ?? 'kms-data');
+}
+
+async function serverNamed(cli: Cli, server: string): Promise<Remote> {
+  return remote(serverUrl(server), await readApiKey(cli), await typedAuthorities(cli));
+}
+
+/** A credential in the environment comes before the profile's own, unless the profile was typed. */
+async function profileNamed(cli: Cli, name: string): Promise<Remote> {
+  const profile = await readProfile(cli.io, name);
+  const url = serverUrl(profile.server);
+  const isTyped = cli.isTyped('--profile');
+  const own = ownOf(name, profile);
+  const apiKey =
+    isTyped && !cli.isTyped('--api-key-file') && own.apiKey !== undefined
+      ? own.apiKey
+      : ((await readApiKey(cli)) ?? own.apiKey);
+  const authorities =
+    isTyped && !cli.isTyped('--ca-file') && own.authorities !== undefined
+      ? own.authorities
+      : ((await typedAuthorities(cli)) ?? own.authorities);
+  return { ...remote(url, apiKey, authorities), profile: name };
+}
+
+function ownOf(name: string, { apiKey, ca }: Profile): { apiKey?: string; authorities?: Authorities } {
+  return {
+    ...(apiKey !== undefined && { apiKey }),
+    ...(ca !== undefined && { authorities: { pem: ca, from: `the profile ${name}` } }),
+  };
+}
+
+function remote(url: URL, apiKey: string | undefined, authorities: Authorities | undefined): Remote {
+  return {
+    baseUrl: url.href.replace(/\/+$/, ''),
+    ...(apiKey !== undefined && { apiKey }),
+    ...(authorities !== undefined && { authorities }),
+  };
+}
+
+async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
+  const file = cli.path('--ca-file');
+  return file === undefined ? undefined : { pem: await readSmallText(file, 'certificates'), from: file };
+}
+
+/** Whatever is in the way of looking is for whoever opens it to say. */
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
+  );
+}
+
+export function serverUrl(server: string): URL {
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw new KmsError('usage', '--server: expected an address such as https://kms.example', {});
+  }
+  return url;
+}
+
+/** Whether a secret would go over the network for everyone to read. */
+export function isOpenToOthers({ protocol, hostname }: URL): boolean {
+  const isHere =
+    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+  return protocol === 'http:' && !isHere;
+}
