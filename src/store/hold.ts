@@ -52,28 +52,34 @@ export async function holdLive<T extends object>(
   const release = checkpoints.hold();
   try {
     await live.log.durable();
-    const { snapshot, activity, log, uid, state } = live;
-    const { generation, place } = log.writer;
-    const last = logName(dir, generation);
-    if (!(await files.exists(last)) || (await files.size(last)) < place.offset) throw new FilesGone(last);
-    return {
-      uid,
-      sequence: place.sequence,
-      snapshot: snapshot.generation,
-      log: { generation, offset: place.offset },
-      files: [
-        { name: snapshotName(dir, snapshot.generation), bytes: snapshot.bytes },
-        ...activity.segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
-        ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
-        { name: last, bytes: place.offset },
-      ],
-      activity: activity.head,
-      // Counting takes as long as the tables are.
-      tables: counted ? state.countRows() : {},
-      release,
-    };
+    // Nothing is awaited until all is noted: a checkpoint that ends puts a new snapshot in the place of logs.
+    const held = noted(live, dir, counted, release);
+    const last = logName(dir, held.log.generation);
+    if (!(await files.exists(last)) || (await files.size(last)) < held.log.offset) throw new FilesGone(last);
+    return held;
   } catch (error) {
     release();
     throw error;
   }
+}
+
+function noted<T extends object>(live: Live<T>, dir: string, counted: boolean, release: () => void): StoreHold {
+  const { snapshot, activity, log, uid, state } = live;
+  const { generation, place } = log.writer;
+  return {
+    uid,
+    sequence: place.sequence,
+    snapshot: snapshot.generation,
+    log: { generation, offset: place.offset },
+    files: [
+      { name: snapshotName(dir, snapshot.generation), bytes: snapshot.bytes },
+      ...activity.segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
+      ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
+      { name: logName(dir, generation), bytes: place.offset },
+    ],
+    activity: activity.head,
+    // Counting takes as long as the tables are.
+    tables: counted ? state.countRows() : {},
+    release,
+  };
 }

@@ -101,5 +101,5 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
 }
 
 test('a fault at every step of checkpoints', async (context) => {
-  reached(context, 'checkpoint', await crashSweep({ file: import.meta.filename, seeds: 6, prepare, attempt }));
+  reached(context, 'checkpoint', await crashSweep({ file: import.meta.filename, seeds: 4, prepare, attempt }));
 });

@@ -3,7 +3,7 @@
 // (seed/kind/step) runs one point alone.
 import { relative } from 'node:path';
 import { type Prng, prng } from './prng.ts';
-import type { SimFiles, Step } from './sim-files.ts';
+import { SimFiles, type Step } from './sim-files.ts';
 
 export const faultKinds = ['crash', 'error', 'full'] as const;
 
@@ -58,8 +58,10 @@ async function point<B>(sweep: Sweep<B>, base: B, seed: number, fault: Fault): P
 
 /** What `files` has, on a disk that breaks so. */
 export function breaking(files: SimFiles, { kind, at }: Fault, generator: Prng): SimFiles {
-  if (kind === 'crash') return files.restart({ prng: generator, crashAt: at });
-  const broken = files.restart({ prng: generator });
+  // Not `restart`, which would take from the generator of whoever made `files`: then no point could be run alone.
+  const disk = files.disk.afterCrash(generator);
+  if (kind === 'crash') return new SimFiles({ disk, prng: generator, crashAt: at });
+  const broken = new SimFiles({ disk, prng: generator });
   const spare = generator.int(600);
   const noNames = generator.chance(0.3);
   broken.failure = (step: Step, number: number) => {
