@@ -1,4 +1,5 @@
-// The pages for people that the appliance serves beside its endpoints, and their titles.
+// The pages for people that the appliance serves beside its endpoints, and their titles. A part of a path in braces stands for a value,
+// as in the paths of endpoints.
 
 export interface ConsolePage {
   readonly path: string;
@@ -6,10 +7,33 @@ export interface ConsolePage {
 }
 
 export const consolePages = {
-  home: { path: '/console', title: 'Key management service' },
   invite: { path: '/console/invite', title: 'Your invitation' },
   reset: { path: '/console/reset', title: 'Choose a new password' },
   forgot: { path: '/console/forgot', title: 'Forgot your password?' },
+  setUp: { path: '/console/set-up', title: 'Set up this service' },
+
+  // Rooms: for those who are logged in.
+  home: { path: '/console', title: 'Overview' },
+  keyrings: { path: '/console/keyrings', title: 'Keyrings' },
+  newKeyring: { path: '/console/new/keyring', title: 'New keyring' },
+  keyring: { path: '/console/keyrings/{name}', title: 'Keyring' },
+  asym: { path: '/console/asym', title: 'Asym keyrings' },
+  apikeys: { path: '/console/apikeys', title: 'API keys' },
+  newApikey: { path: '/console/new/apikey', title: 'New API key' },
+  apikey: { path: '/console/apikeys/{id}', title: 'API key' },
+  users: { path: '/console/users', title: 'Users' },
+  newUser: { path: '/console/new/user', title: 'New user' },
+  user: { path: '/console/users/{username}', title: 'User' },
+  accounts: { path: '/console/accounts', title: 'Accounts' },
+  newAccount: { path: '/console/new/account', title: 'New account' },
+  account: { path: '/console/accounts/{id}', title: 'Account' },
+  assets: { path: '/console/assets', title: 'Assets' },
+  asset: { path: '/console/assets/{id}', title: 'Asset' },
+  activity: { path: '/console/activity', title: 'Activity' },
+  activityRecord: { path: '/console/activity/{id}', title: 'Activity record' },
+  encrypt: { path: '/console/encrypt', title: 'Encrypt a file' },
+  decrypt: { path: '/console/decrypt', title: 'Decrypt a file' },
+  about: { path: '/console/about', title: 'About' },
 } as const satisfies Readonly<Record<string, ConsolePage>>;
 
 export type ConsolePageName = keyof typeof consolePages;

@@ -1,8 +1,7 @@
-// The appliance that served this page, called through its public API.
+// The appliance that served this page, called through its public API by those who are not logged in. Who is has the client of their
+// session: see session-client.ts.
 import { type CallOptions, type Client, createClient } from '../client/client.ts';
-
-/** Its address: all that stands before the console's own path. */
-const baseUrl = window.location.origin + window.location.pathname.replace(/\/console(?:\/.*)?$/, '');
+import { baseUrl } from './address.ts';
 
 /** Without a token: the endpoints that everybody may call. */
 export function appliance(accessToken?: string): Client {

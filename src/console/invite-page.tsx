@@ -1,6 +1,7 @@
 // Completing an invite: whose it is, and the password that they choose.
 import { useEffect, useState } from 'hono/jsx/dom';
 import type { AnswerTo } from '../client/client.ts';
+import { hrefTo } from './address.ts';
 import { announce } from './announce.ts';
 import { appliance, patience } from './appliance.ts';
 import { Notice } from './notice.tsx';
@@ -122,7 +123,7 @@ function Refused({ why }: { readonly why: Refusal }) {
       <p>Its link works once, and only as long as no newer invitation takes its place.</p>
       <ul>
         <li>
-          If you have chosen your password already, just log in with it. <a href="forgot">Forgot it?</a>
+          If you have chosen your password already, just log in with it. <a href={hrefTo('forgot')}>Forgot it?</a>
         </li>
         <li>Otherwise open the link of the newest invitation, whole, or ask for a new one.</li>
       </ul>

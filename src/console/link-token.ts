@@ -2,8 +2,11 @@
 // or screenshot, and is kept nowhere but in memory: loading the page again needs the link again.
 
 export function takeToken(): string | undefined {
-  const { search, pathname } = window.location;
-  const token = new URLSearchParams(search).get('token') ?? undefined;
-  if (search !== '') window.history.replaceState(null, '', pathname);
+  const { search, pathname, hash } = window.location;
+  const query = new URLSearchParams(search);
+  const token = query.get('token') ?? undefined;
+  query.delete('token');
+  const rest = query.size > 0 ? `?${query}` : '';
+  if (token !== undefined) window.history.replaceState(null, '', pathname + rest + hash);
   return token;
 }

@@ -1,26 +1,28 @@
-// The console's entry: which page this is, and what stands on it.
+// The console's entry: which page this is, and what stands on it. A few pages are for people without a session; all others are rooms.
 import { type Child, render } from 'hono/jsx/dom';
-import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
+import type { ConsolePageName } from '../api/console-pages.ts';
+import { placeAt } from './address.ts';
+import { Console } from './console.tsx';
 import { ForgotPage } from './forgot-page.tsx';
-import { HomePage } from './home-page.tsx';
 import { InvitePage } from './invite-page.tsx';
 import { takeToken } from './link-token.ts';
 import { ResetPage } from './reset-page.tsx';
 
 const token = takeToken();
 
-const pages: Readonly<Record<ConsolePageName, () => Child>> = {
-  home: () => <HomePage />,
+const pages: Partial<Record<ConsolePageName, () => Child>> = {
   invite: () => <InvitePage token={token} />,
   reset: () => <ResetPage token={token} />,
   forgot: () => <ForgotPage />,
 };
 
-function pageName(): ConsolePageName {
-  const { pathname } = window.location;
-  const names: readonly ConsolePageName[] = ['invite', 'reset', 'forgot'];
-  return names.find((name) => pathname.endsWith(consolePages[name].path)) ?? 'home';
-}
-
+const page = pages[placeAt(window.location)?.page ?? 'home'];
 const main = document.querySelector('main');
-if (main) render(pages[pageName()](), main);
+if (page && main) render(page(), main);
+if (!page) {
+  const frame = document.createElement('div');
+  frame.id = 'console';
+  document.querySelector('header')?.remove();
+  main?.replaceWith(frame);
+  render(<Console />, frame);
+}

@@ -1,5 +1,6 @@
 // A new password by a reset link. Whether the link is good is known only when a password comes with it.
 import { useState } from 'hono/jsx/dom';
+import { hrefTo } from './address.ts';
 import { appliance, patience } from './appliance.ts';
 import { Notice } from './notice.tsx';
 import { PasswordForm } from './password-form.tsx';
@@ -36,7 +37,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
         <Notice key="missing" title="Open the link that you were given">
           <p>
             This page needs the whole link. Loading the page again is not enough: open the link itself once more, or{' '}
-            <a href="forgot">ask for another one</a>.
+            <a href={hrefTo('forgot')}>ask for another one</a>.
           </p>
         </Notice>
       );
@@ -48,7 +49,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
             it was.
           </p>
           <p>
-            <a href="forgot">Ask for a new link</a>
+            <a href={hrefTo('forgot')}>Ask for a new link</a>
           </p>
         </Notice>
       );

@@ -9,7 +9,7 @@ export interface PagePlace {
 
 export function pageHtml(title: string, place: PagePlace): string {
   const { root, files } = place;
-  const script = `<script type="module" src="${root}console/assets/${files.script.name}"></script>\n`;
+  const script = `<script type="module" src="${root}console/static/${files.script.name}"></script>\n`;
   const main = `<noscript>
 <h1>${escaped(title)}</h1>
 <p>This page needs JavaScript: please allow it for this address and load the page again.</p>
@@ -25,7 +25,7 @@ export function noticeHtml({ title, text }: { title: string; text: string }, pla
 }
 
 function html(title: string, { root, files }: PagePlace, script: string, main: string): string {
-  const href = (name: string): string => `${root}console/assets/${name}`;
+  const href = (name: string): string => `${root}console/static/${name}`;
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -30,7 +30,7 @@ export interface ConsoleRoute {
 }
 
 /** Where a file's name is appended. */
-const assets = '/console/assets/';
+const assets = '/console/static/';
 
 export function consoleRoutes(deps: AppDeps): readonly ConsoleRoute[] {
   const { consoleFiles } = deps;

@@ -10,7 +10,7 @@ test('a page and all that it loads come from the executable', async () => {
   const links = [...(await page.text()).matchAll(/(?:href|src)="([^"]+)"/g)].map(
     ([, link = '']) => new URL(link, `${url}/console/invite`),
   );
-  const files = [...new Set(links.map(String))].filter((link) => link.includes('/assets/'));
+  const files = [...new Set(links.map(String))].filter((link) => link.includes('/static/'));
   assert.deepEqual(files.map((file) => file.slice(file.lastIndexOf('.'))).sort(), ['.css', '.js', '.svg']);
   for (const file of files) {
     assert.ok(file.startsWith(url), file);

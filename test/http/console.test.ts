@@ -18,7 +18,7 @@ test('sealed, pages answer 503: as a page for a browser, as JSON for the rest; t
     assert.equal(shown.status, 503);
     assert.match(await shown.text(), /<h1>The service is sealed<\/h1>/);
   }
-  assert.equal((await a.app.fetch(new Request('http://kms.test/console/assets/s.css'), {})).status, 200);
+  assert.equal((await a.app.fetch(new Request('http://kms.test/console/static/s.css'), {})).status, 200);
 });
 
 test('each host that a tenant answers has the pages, no other has', async () => {

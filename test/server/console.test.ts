@@ -28,7 +28,7 @@ const policy =
 async function filesOf(path: string): Promise<string[]> {
   const html = await (await ask(path)).text();
   const links = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, link = '']) => new URL(link, serving.url + path));
-  return [...new Set(links.map(({ pathname }) => pathname))].filter((each) => each.includes('/assets/'));
+  return [...new Set(links.map(({ pathname }) => pathname))].filter((each) => each.includes('/static/'));
 }
 
 test('each page is public HTML under a strict policy, in no cache, and tells nobody its address', async () => {
@@ -76,9 +76,9 @@ test('the files of a page are the same for all pages, have names that change, an
 test('what is no page is 404: a page for a browser, JSON for the rest', async () => {
   for (const path of [
     '/console/x',
-    '/console/assets',
-    '/console/assets/',
-    '/console/assets/x.js',
+    '/console/static',
+    '/console/static/',
+    '/console/static/x.js',
     '/console/invite/x',
   ]) {
     const plain = await ask(path);
@@ -93,7 +93,7 @@ test('what is no page is 404: a page for a browser, JSON for the rest', async ()
 });
 
 test('pages are read, not written to', async () => {
-  for (const path of ['/console', '/console/invite', '/console/assets/x.js']) {
+  for (const path of ['/console', '/console/invite', '/console/static/x.js']) {
     const answer = await ask(path, { method: 'POST' });
     assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'GET, HEAD']);
     assert.deepEqual(Object.keys(await answer.json()), ['message']);

@@ -1,0 +1,82 @@
+// A secret that is shown this once: to be copied or saved before anything else is done. It is in the page's memory only as long as it is shown.
+import { useEffect, useId, useRef, useState } from 'hono/jsx/dom';
+import { announce } from '../announce.ts';
+
+export interface SecretProps {
+  readonly label: string;
+  readonly value: string;
+  /** Of the file that it can be saved as; without it there is only copying. */
+  readonly fileName?: string;
+  /** Once it was copied or saved. */
+  readonly onTaken?: () => void;
+}
+
+export function Secret({ label, value, fileName, onTaken }: SecretProps) {
+  const id = useId();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [said, setSaid] = useState('');
+  useEffect(() => {
+    if (field.current) field.current.value = value;
+  }, [value]);
+
+  const tell = (text: string): void => {
+    setSaid(text);
+    announce(text);
+    onTaken?.();
+  };
+
+  const copy = async (): Promise<void> => {
+    field.current?.select();
+    try {
+      await navigator.clipboard.writeText(value);
+      tell('Copied.');
+    } catch {
+      setSaid('The browser does not let this page copy: the text is selected, copy it with the keyboard.');
+    }
+  };
+
+  return (
+    <div data-secret>
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        ref={field}
+        readOnly
+        rows={Math.min(5, value.trim().split('\n').length)}
+        spellcheck={false}
+        autocomplete="off"
+        data-code
+        onFocus={() => field.current?.select()}
+      />
+      <div data-actions>
+        <button type="button" onClick={copy} aria-label={`Copy: ${label}`}>
+          Copy
+        </button>
+        {fileName !== undefined && (
+          <button
+            type="button"
+            onClick={() => {
+              saveAs(fileName, value);
+              tell(`Saved as ${fileName}, where the browser keeps downloads.`);
+            }}
+          >
+            Save as a file
+          </button>
+        )}
+        <span>{said}</span>
+      </div>
+    </div>
+  );
+}
+
+/** Gives the browser a file to keep. */
+export function saveAs(fileName: string, content: string | Blob): void {
+  const blob = typeof content === 'string' ? new Blob([content], { type: 'application/octet-stream' }) : content;
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = fileName;
+  link.click();
+  // The browser has taken hold of it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

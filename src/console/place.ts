@@ -1,0 +1,53 @@
+// Where somebody is in the console: a path as one of the declared pages with its values, and back. Pure; address.ts knows the window.
+import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
+
+export interface Place {
+  readonly page: ConsolePageName;
+  /** The values of the path's braces. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+}
+
+export type Values = Readonly<Record<string, string | undefined>>;
+
+/** The path of a page with its values put in, and those of `query` that are given behind it. */
+export function pathTo(page: ConsolePageName, params: Values = {}, query: Values = {}): string {
+  const path = consolePages[page].path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
+}
+
+/** Undefined where there is no page. */
+export function placeOf(path: string, search = ''): Place | undefined {
+  const parts = path.replace(/\/$/, '').split('/');
+  for (const page of Object.keys(consolePages) as ConsolePageName[]) {
+    const params = match(consolePages[page].path.split('/'), parts);
+    if (params) return { page, params, query: new URLSearchParams(search) };
+  }
+  return undefined;
+}
+
+function match(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== parts.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, expected] of pattern.entries()) {
+    const part = parts[index] ?? '';
+    const name = /^\{(\w+)\}$/.exec(expected)?.[1];
+    if (name === undefined && part !== expected) return undefined;
+    if (name === undefined) continue;
+    const value = decoded(part);
+    if (value === undefined || value === '') return undefined;
+    params[name] = value;
+  }
+  return params;
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}

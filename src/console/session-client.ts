@@ -1,0 +1,96 @@
+// The client of a session. Its token is in memory alone, and is exchanged for a new one while somebody is at the screen; when the appliance
+// takes it no longer, that is told once.
+import type { User } from '../api/user.ts';
+import { type Client, createClient } from '../client/client.ts';
+import { type RollbackEvents, rollbackWatch } from '../client/rollback.ts';
+import { KmsError } from '../errors.ts';
+import { baseUrl } from './address.ts';
+import { appliance, patience } from './appliance.ts';
+import { localStates } from './seen-states.ts';
+
+export interface SessionEvents extends RollbackEvents {
+  /** The token was refused. */
+  readonly onEnded: () => void;
+  /** The user as they are now. */
+  readonly onUser: (user: User) => void;
+}
+
+export interface SessionClient {
+  readonly api: Client;
+  /** To be called when somebody does something: keeps the session alive. */
+  readonly active: () => void;
+  /** Ends the session, here and at the appliance; never throws. */
+  readonly end: () => Promise<void>;
+}
+
+/** A token lives for an hour unless the operator says otherwise: this is often enough, and seldom enough for the activity log. */
+const refreshAfter = 4 * 60_000;
+
+/** `isKey`: the credential is an API key, which is neither refreshed nor ended. */
+export function sessionClient(credential: string, isKey: boolean, events: SessionEvents): SessionClient {
+  let token = credential;
+  let since = Date.now();
+  let refreshing: Promise<void> | undefined;
+  let isOver = false;
+  const watch = rollbackWatch(localStates, events);
+
+  const over = (): void => {
+    if (!isOver) events.onEnded();
+    isOver = true;
+  };
+
+  const send = async (request: Request): Promise<Response> => {
+    await refreshing;
+    const used = token;
+    const spare = request.clone();
+    const response = await fetch(withToken(request, used));
+    if (response.status !== 401) return response;
+    // The token may have been exchanged while this was under way; what was refused for it had no effect.
+    await refreshing;
+    if (token !== used) return fetch(withToken(spare, token));
+    over();
+    return response;
+  };
+
+  const refresh = async (): Promise<void> => {
+    since = Date.now();
+    try {
+      const { accessToken, user } = await appliance(token).refreshSession({}, patience());
+      token = accessToken;
+      events.onUser(user);
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'unauthenticated') over();
+    }
+  };
+
+  return {
+    api: createClient({
+      baseUrl,
+      fetch: send,
+      watch: async (response) => {
+        await watch.see(response);
+        await watch.save();
+      },
+    }),
+    active() {
+      if (isKey || isOver || refreshing || Date.now() - since < refreshAfter) return;
+      refreshing = refresh().finally(() => {
+        refreshing = undefined;
+      });
+    },
+    async end() {
+      await refreshing;
+      const wasOver = isOver;
+      isOver = true;
+      if (isKey || wasOver) return;
+      await appliance(token)
+        .logout({}, patience())
+        .catch(() => {});
+    },
+  };
+}
+
+function withToken(request: Request, token: string): Request {
+  request.headers.set('authorization', `Bearer ${token}`);
+  return request;
+}
