@@ -40,6 +40,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'reflect-metadata': ['server'],
   uqr: ['cli'],
   croner: ['server'],
+  'prom-client': ['server'],
 };
 
 /** Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded when used. */
