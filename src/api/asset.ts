@@ -24,7 +24,9 @@ export const signedAsset = z
   .object({
     valid: z.boolean().meta({ description: 'the signature holds, and the Asset is there', examples: [true] }),
     id: assetId,
-    message: z.string().meta({ description: 'the verdict in words', examples: ['the asset is valid'] }),
+    message: z
+      .string()
+      .meta({ description: 'the verdict in words', examples: ['the signature of version 1 verifies'] }),
     data: freeForm.meta({
       description: 'the data of the version that the header signed',
       examples: [{ file: 'salaries.xlsx' }],

@@ -1,6 +1,6 @@
 // Permission flags on the wire: a flat object of flag name to boolean.
 import { z } from 'zod';
-import { freeForm, isPlainObject } from './values.ts';
+import { type FreeForm, isPlainObject } from './values.ts';
 
 export const maxFlagLength = 256;
 
@@ -31,7 +31,7 @@ export const flags = z
   });
 
 /** Flags in answers, as they were given. */
-export const shownFlags = freeForm.meta({
+export const shownFlags = z.custom<FreeForm>(isPlainObject, 'expected an object').meta({
   id: 'Flags',
   description: 'permission flags, as they were given; only `true` grants',
   type: 'object',

@@ -28,7 +28,9 @@ export const asymEndpoints = [
     summary: 'Read a key of an asym KeyRing',
     access: { kind: 'flag', action: 'asym.read', ring: { from: 'path', param: 'ringname', byId: true } },
     params: z.object({ ringname: pathText, keyId: pathText }),
-    query: z.object({ id: trueParam.exactOptional() }),
+    query: z.object({
+      id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }),
+    }),
     answer: asymKey,
     errors: unknown,
   }),

@@ -120,7 +120,7 @@ export const keyringEndpoints = [
     tag,
     summary: "Read a KeyRing's configuration",
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'query', param: 'ringname' } },
-    query: z.object({ ringname: requiredText }),
+    query: z.object({ ringname: requiredText.meta({ description: 'name of the KeyRing', examples: ['payroll'] }) }),
     answer: configAnswer,
     errors: unknownRing,
   }),

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { endpoint } from '../endpoint.ts';
 import { emptyBody, errorBody, messageBody } from '../error.ts';
+import { sample } from '../example-values.ts';
 import {
   inviteCompleted,
   inviteRefused,
@@ -26,7 +27,12 @@ export const loginEndpoints = [
     tag,
     summary: 'Tell whether an invite can be completed',
     access: { kind: 'public' },
-    query: z.object({ token: z.string().exactOptional() }),
+    query: z.object({
+      token: z
+        .string()
+        .exactOptional()
+        .meta({ description: 'the token in the link of the invite', examples: [sample.inviteToken] }),
+    }),
     answer: inviteValid,
     errors: { 401: refused },
   }),
