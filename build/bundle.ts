@@ -1,9 +1,10 @@
 // What is in the executable: the program itself and the code of its worker threads, each one file without imports but Node's own, the
-// console's files, and whose work all of it is.
+// console's files, the API description, and whose work all of it is.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { bundleConsole, type ConsoleSources } from './console.ts';
+import { type DescriptionSources, makeDescription } from './description.ts';
 import { paths } from './paths.ts';
 import { sbom } from './sbom.ts';
 import { thirdParties } from './third-party.ts';
@@ -17,6 +18,7 @@ export interface Bundles {
 
 export async function bundle(): Promise<Bundles> {
   mkdirSync(paths.work, { recursive: true });
+  const description = await makeDescription();
   const main = join(paths.work, 'kms.cjs');
   const worker = join(paths.work, 'worker.cjs');
   const [console, ...inputs] = await Promise.all([
@@ -25,7 +27,11 @@ export async function bundle(): Promise<Bundles> {
     bundleOne('src/server/worker.ts', worker),
   ]);
   const attributed = await attribution([...inputs.flat(), ...console.inputs]);
-  return { main, worker, assets: { ...consoleAssets(console), ...assets(attributed) } };
+  return {
+    main,
+    worker,
+    assets: { ...consoleAssets(console), ...descriptionAssets(description), ...assets(attributed) },
+  };
 }
 
 export interface Attribution {
@@ -64,6 +70,14 @@ function put(name: string, text: string): string {
   const file = join(paths.work, name);
   writeFileSync(file, text);
   return file;
+}
+
+function descriptionAssets({ document, page, style }: DescriptionSources): Readonly<Record<string, string>> {
+  return {
+    'openapi.json': put('openapi.json', document),
+    'docs.html': put('docs.html', page),
+    'docs.css': put('docs.css', style),
+  };
 }
 
 function consoleAssets({ script, style, icon }: ConsoleSources): Readonly<Record<string, string>> {

@@ -3,8 +3,10 @@
 import { Hono } from 'hono';
 import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/endpoints.ts';
+import { publicEndpoints } from '../api/health.ts';
 import { consoleRoutes, serveUnknownPage } from './console.ts';
 import type { AppDeps, RequestEnv } from './deps.ts';
+import { descriptionRoutes } from './description.ts';
 import { serveHealth, serveReadiness } from './health.ts';
 import { serveLocal } from './local.ts';
 import { type PlainRoute, serveEndpoint } from './pipeline.ts';
@@ -22,10 +24,11 @@ export function createApp(deps: AppDeps): App {
   const ids = requestIds(deps.world.newId('act').slice(-8));
   const localRoutes = [resetLinkRoute(deps), ...activityChainRoutes(deps), ...(deps.localRoutes ?? [])];
   const health = [
-    { method: 'GET', path: '/healthz', serve: serveHealth },
-    { method: 'GET', path: '/readyz', serve: serveReadiness(deps) },
+    { method: 'GET', path: publicEndpoints.health.path, serve: serveHealth },
+    { method: 'GET', path: publicEndpoints.readiness.path, serve: serveReadiness(deps) },
   ] as const;
   const pages = consoleRoutes(deps);
+  const description = descriptionRoutes(deps);
   const seal = sealRoutes(deps);
 
   for (const endpoint of endpoints) {
@@ -35,7 +38,7 @@ export function createApp(deps: AppDeps): App {
     const serve = serveEndpoint(deps, endpoint, plain);
     app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve, countedAs(endpoint)));
   }
-  for (const { method, path, serve } of [...health, ...seal, ...pages]) {
+  for (const { method, path, serve } of [...health, ...seal, ...pages, ...description]) {
     app.on(method, honoPath(path), logged(deps, ids, path, serve));
   }
   for (const route of localRoutes) {
@@ -49,6 +52,7 @@ export function createApp(deps: AppDeps): App {
     ...health,
     ...seal,
     ...pages,
+    ...description,
     ...localRoutes.map((route) => ({ ...route, local: true })),
   ];
   app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known), 'none'));

@@ -6,6 +6,7 @@ import type { Tenant, World } from '../core/context.ts';
 import type { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ConsoleFiles } from './console.ts';
+import type { DescriptionFiles } from './description.ts';
 import type { Meter } from './meter.ts';
 import type { PeopleDeps } from './people.ts';
 
@@ -95,6 +96,8 @@ export interface AppDeps {
   stateOf?(handle: TenantHandle): string;
   /** The pages for people; where it is absent there are none. Called for each request to one. */
   consoleFiles?(): Promise<ConsoleFiles>;
+  /** The API description, where it is served. Called for each request to it. */
+  descriptionFiles?(): Promise<DescriptionFiles>;
 }
 
 /** Given with each request to `app.fetch(request, env)`. */

@@ -18,6 +18,7 @@ import type { KeySources } from './custody/key-sources.ts';
 import { masterRoutes } from './custody/master-admin.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { initMark, needAppliance } from './data-dir.ts';
+import { descriptionFiles } from './description-files.ts';
 import type { CertificateFiles } from './doctor/certificates.ts';
 import { doctorRoute } from './doctor/served.ts';
 import { needPrivateDirectory } from './exposure.ts';
@@ -197,6 +198,7 @@ function assemble(
     ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
     consoleFiles: consoleFiles(),
+    descriptionFiles: descriptionFiles(),
     ready: () => ({
       ...readiness(system, tenants, space),
       details: { ...copies.details(), ...diskDetails(space) },

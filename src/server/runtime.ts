@@ -28,6 +28,27 @@ export async function consoleSources(): Promise<ConsoleSources> {
   return (bundler as { bundleConsole(): Promise<ConsoleSources> }).bundleConsole();
 }
 
+/** The texts of the API description's files. */
+export interface DescriptionSources {
+  /** OpenAPI 3.1, JSON. */
+  readonly document: string;
+  /** HTML. */
+  readonly page: string;
+  readonly style: string;
+  readonly icon: string;
+}
+
+/** In a checkout they are made from the sources, without a build. */
+export async function descriptionSources(): Promise<DescriptionSources> {
+  if (sea.isSea()) {
+    const text = (name: string): string => sea.getAsset(name, 'utf8');
+    return { document: text('openapi.json'), page: text('docs.html'), style: text('docs.css'), icon: text('icon.svg') };
+  }
+  const maker: unknown = await import(new URL('../../build/description.ts', import.meta.url).href);
+  // The build is no part of what is bundled, so it is known by its shape alone.
+  return (maker as { makeDescription(): Promise<DescriptionSources> }).makeDescription();
+}
+
 /** Whose work is in the executable. */
 export interface Attribution {
   /** JSON: name, version, license and its text of everything that is somebody else's. */

@@ -14,6 +14,7 @@ import { consoleFiles } from './console-files.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { unsealBrake } from './custody/unseal-brake.ts';
 import { Unsealer } from './custody/unsealer.ts';
+import { descriptionFiles } from './description-files.ts';
 import { silentLogger } from './notices.ts';
 import { servedPeople } from './people.ts';
 import { readSealFile } from './seal-file.ts';
@@ -162,6 +163,7 @@ export class SealableAppliance implements Sealing {
       },
       people: servedPeople(world).people,
       consoleFiles: consoleFiles(),
+      descriptionFiles: descriptionFiles(),
       ready: () => ({ ok: false, reason: 'the appliance is sealed', details: { sealed: true } }),
       sealed: () => true,
       sealing: this,

@@ -5,6 +5,7 @@ import type { Limits, World } from '../../src/core/context.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import type { ConsoleFiles } from '../../src/http/console.ts';
 import type { AppDeps, LocalRoute, Readiness, RequestEnv, TenantHandle } from '../../src/http/deps.ts';
+import type { DescriptionFiles } from '../../src/http/description.ts';
 import { type PeopleOptions, peopleDeps } from '../../src/http/people.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
@@ -23,6 +24,7 @@ export interface ApplianceOptions {
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
+  readonly descriptionFiles?: () => Promise<DescriptionFiles>;
   /** Passwords are hashed by a pretence unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
 }
@@ -109,6 +111,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
     ...(options.sealed && { sealed: options.sealed }),
     ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
+    ...(options.descriptionFiles && { descriptionFiles: options.descriptionFiles }),
     ...(options.localRoutes && { localRoutes: options.localRoutes }),
   };
   const app = createApp(deps);

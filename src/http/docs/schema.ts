@@ -1,0 +1,55 @@
+// A JSON Schema as a list of fields: name, type, whether it is required, what it is; objects within objects as lists within lists.
+import { html } from 'hono/html';
+import { componentName } from '../../api/openapi/schemas.ts';
+import type { JsonSchema } from '../../api/openapi/types.ts';
+import { type Html, inline } from './prose.ts';
+
+/** The fields of an object; a line for anything else. */
+export function schemaHtml(schema: JsonSchema): Html {
+  if (!schema.properties) return html`<p>${typeOf(schema)}${said(schema)}</p>`;
+  return fields(schema);
+}
+
+function fields({ properties = {}, required = [] }: JsonSchema): Html {
+  const each = Object.entries(properties);
+  if (each.length === 0) return html`<p>No fields.</p>`;
+  return html`<ul class="fields">${each.map(
+    ([name, field]) =>
+      html`<li><code class="name">${name}</code> <span class="type">${typeOf(field)}${
+        required.includes(name) ? ', required' : ''
+      }</span>${said(field)}${within(field)}</li>`,
+  )}</ul>`;
+}
+
+function within(field: JsonSchema): Html | string {
+  const inner = field.items ?? nonNull(field) ?? field;
+  return inner.properties ? fields(inner) : '';
+}
+
+function said({ description, enum: values }: JsonSchema): Html | string {
+  const choice = values
+    ? html` One of ${values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${value}</code>`)}.`
+    : '';
+  return html`${description === undefined ? '' : html`<br>${inline(description)}.`}${choice}`;
+}
+
+function typeOf(schema: JsonSchema): Html {
+  if (schema.$ref !== undefined) return componentLink(schema.$ref);
+  const choice = schema.anyOf ?? schema.oneOf;
+  if (choice) return html`${choice.map((each, index) => html`${index > 0 ? ' or ' : ''}${typeOf(each)}`)}`;
+  if (schema.items) return html`array of ${typeOf(schema.items)}`;
+  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
+  const more = [schema.format, schema.minimum === undefined ? undefined : `at least ${schema.minimum}`].filter(
+    (each) => each !== undefined && each !== 'int64',
+  );
+  return html`${schema.type ?? 'anything'}${more.length > 0 ? ` (${more.join(', ')})` : ''}`;
+}
+
+function nonNull(schema: JsonSchema): JsonSchema | undefined {
+  return schema.anyOf?.find(({ type }) => type !== 'null');
+}
+
+export function componentLink(reference: string): Html {
+  const name = componentName(reference);
+  return html`<a href="#schema-${name}">${name}</a>`;
+}
