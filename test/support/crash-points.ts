@@ -9,6 +9,8 @@ export const promised = {
   checkpoint: 900,
   master: 250,
   backup: 220,
+  restore: 400,
+  migration: 1,
 } as const;
 
 /** Whether the number of runs is another one than the gate's. */

@@ -12,7 +12,7 @@ import { servedTenant, Tenants, tenantDir } from '../../src/server/tenants.ts';
 import { createEmbedded } from '../../src/store/create-embedded.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import type { Files } from '../../src/store/files.ts';
-import { systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
+import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { type SystemTables, systemTables } from '../../src/store/tables/system-tables.ts';
 import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
@@ -88,17 +88,37 @@ export async function createSealedAppliance(files: SimFiles, secret: Uint8Array,
   await appliance.close();
 }
 
+/** Another program than this one. */
+export interface OtherProgram {
+  readonly system: readonly Migration[];
+  readonly tenant: readonly Migration[];
+  beforeMigration(): Promise<void>;
+}
+
+/** The seal alone. */
+export async function openSealKeeper(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<SealKeeper> {
+  return new SealKeeper(
+    openSeal(await files.read(sealFile), secret, (length) => generator.bytes(length)),
+    files,
+  );
+}
+
 export async function openSealedAppliance(
   files: SimFiles,
   secret: Uint8Array,
   generator: Prng,
+  program?: (seal: SealKeeper) => OtherProgram,
 ): Promise<SealedAppliance> {
-  const seal = openSeal(await files.read(sealFile), secret, (length) => generator.bytes(length));
-  const keeper = new SealKeeper(seal, files);
-  return { ...(await openSimAppliance(files, keeper, generator)), seal: keeper };
+  const seal = await openSealKeeper(files, secret, generator);
+  return { ...(await openSimAppliance(files, seal, generator, program?.(seal))), seal };
 }
 
-export async function openSimAppliance(files: Files, given: Seal | SealInUse, generator: Prng): Promise<SimAppliance> {
+export async function openSimAppliance(
+  files: Files,
+  given: Seal | SealInUse,
+  generator: Prng,
+  program?: OtherProgram,
+): Promise<SimAppliance> {
   const seal = 'current' in given ? given : { current: given, keysFor: given.keysFor };
   let later: (() => void)[] = [];
   const common = {
@@ -108,19 +128,20 @@ export async function openSimAppliance(files: Files, given: Seal | SealInUse, ge
     now: () => 1000,
     later: (_milliseconds: number, run: () => void) => void later.push(run),
     limits,
+    ...(program && { beforeMigration: program.beforeMigration }),
   };
-  const system: Store<SystemTables> = await openEmbedded({
+  const system = await openEmbedded<SystemTables>({
     ...common,
     dir: systemDir,
     keys: seal.keysFor(systemDir),
-    migrations: systemMigrations,
+    migrations: program?.system ?? systemMigrations,
     tables: systemTables,
   });
-  const tenant: Store<Tables> = await openEmbedded({
+  const tenant = await openEmbedded<Tables>({
     ...common,
     dir: tenantDir(tenantName),
     keys: seal.keysFor(tenantName),
-    migrations: tenantMigrations,
+    migrations: program?.tenant ?? tenantMigrations,
     tables: tenantTables,
   }).catch(async (error: unknown) => {
     await system.close();

@@ -1,0 +1,108 @@
+// A fault at every step of the first start of a newer program, which makes a backup and then brings both stores up to its schema: each
+// is as it was or whole as it is to be, and where one was changed there is a backup of before.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { backupFiles } from '../../src/server/backup/backup-files.ts';
+import { backupBeforeMigration } from '../../src/server/backup/before-migration.ts';
+import { checkDigests, openBackup } from '../../src/server/backup/read.ts';
+import type { SealKeeper } from '../../src/server/seal-keeper.ts';
+import { systemDir } from '../../src/server/stores.ts';
+import { tenantDir } from '../../src/server/tenants.ts';
+import { checkStore } from '../../src/store/check.ts';
+import type { Files } from '../../src/store/files.ts';
+import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
+import { reached } from '../support/crash-points.ts';
+import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
+import type { Prng } from '../support/prng.ts';
+import {
+  createSealedAppliance,
+  numbersIn,
+  openSealedAppliance,
+  openSealKeeper,
+  type SealedAppliance,
+  tenantName,
+} from '../support/sim-appliance.ts';
+import { SimFiles } from '../support/sim-files.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const secret = new Uint8Array(32).fill(1);
+const written = 5;
+
+/** The next program's: a table, a column that is filled in, an index. */
+const newer: readonly Migration[] = [
+  {
+    name: 'next',
+    statements: [
+      'CREATE TABLE later (seq INTEGER PRIMARY KEY, value TEXT NOT NULL)',
+      "INSERT INTO later (value) VALUES ('made'), ('by'), ('migration')",
+      'CREATE INDEX later_by_value ON later (value)',
+    ],
+  },
+];
+const next = { system: [...systemMigrations, ...newer], tenant: [...tenantMigrations, ...newer] };
+
+async function prepare(generator: Prng): Promise<SimFiles> {
+  const files = new SimFiles({ prng: generator });
+  await createSealedAppliance(files, secret, generator);
+  const appliance = await openSealedAppliance(files, secret, generator);
+  while ((await appliance.write()) < written);
+  await appliance.close();
+  return files;
+}
+
+function startNewer(files: SimFiles, generator: Prng): Promise<SealedAppliance> {
+  return openSealedAppliance(files, secret, generator, (seal) => ({
+    ...next,
+    beforeMigration: backupBeforeMigration({ files, root: '.', seal, now: () => 3000 }, undefined),
+  }));
+}
+
+/** The schema of each store, which must verify. */
+async function schemas(files: Files, seal: SealKeeper): Promise<number[]> {
+  const found: number[] = [];
+  for (const [dir, name, migrations] of [
+    [systemDir, systemDir, next.system],
+    [tenantDir(tenantName), tenantName, next.tenant],
+  ] as const) {
+    const keys = seal.keysFor(name);
+    const { schema, tables } = await checkStore({ files, dir, keys, wasm: sqlWasm, migrations });
+    assert.equal(tables.later, schema === migrations.length ? 3 : undefined, `${dir}: half migrated`);
+    found.push(schema);
+  }
+  return found;
+}
+
+async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {
+  const files = breaking(base, fault, generator);
+  const work = async (): Promise<void> => {
+    const appliance = await startNewer(files, generator);
+    await appliance.close();
+  };
+  const started = await done(files, fault, work());
+  const came = mend(files, fault);
+
+  const after = files.restart({ prng: generator });
+  const older = [systemMigrations.length, tenantMigrations.length];
+  const newest = older.map((version) => version + 1);
+  const seal = await openSealKeeper(after, secret, generator);
+  const before = await schemas(after, seal);
+  if (started) assert.deepEqual(before, newest, 'it was answered and is not there');
+  assert.ok(before.every((version, at) => version === older[at] || version === newest[at]));
+  if (before.join() !== older.join()) {
+    const [name] = (await after.list('.')).filter((each) => each.endsWith('.kms-backup'));
+    assert.ok(name, 'a store was changed, and there is no backup of before');
+    const backup = await openBackup(after, name);
+    await checkDigests(after, backup);
+    assert.deepEqual(await schemas(backupFiles(after, backup), seal), older);
+  }
+  const again = await startNewer(after, generator);
+  assert.equal((await numbersIn(again.tenant)).length, written);
+  await again.write();
+  await again.close();
+  assert.deepEqual(await schemas(after, seal), newest);
+  return came;
+}
+
+test('a fault at every step of a migration', async (context) => {
+  reached(context, 'migration', await crashSweep({ file: import.meta.filename, seeds: 2, prepare, attempt }));
+});
