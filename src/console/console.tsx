@@ -55,9 +55,9 @@ export function Console({ credential }: { readonly credential?: Credential }) {
       key="in"
       session={session}
       api={client.api}
+      text={client.text}
       warning={warning}
       onActive={client.active}
-      onUser={(user) => setState({ ...state, session: sessionOf(user) })}
       onLogout={async () => {
         await client.end();
         leave('You are logged out.');

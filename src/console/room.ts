@@ -10,6 +10,8 @@ import type { Session } from './session.ts';
 export interface RoomProps {
   /** Carries the session's credential. What it throws is a `KmsError`; a session that ended is dealt with already. */
   readonly api: Client;
+  /** Of what answers text and is no method of `api`, such as `/metrics`. */
+  readonly text: (path: string, signal: AbortSignal) => Promise<string>;
   readonly session: Session;
   /** Goes to an address made with `hrefTo`. `replace`: without a step in the history. */
   readonly navigate: (href: string, how?: 'replace') => void;

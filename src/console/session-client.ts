@@ -2,6 +2,7 @@
 // takes it no longer, that is told once.
 import type { User } from '../api/user.ts';
 import { type Client, createClient } from '../client/client.ts';
+import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import { type RollbackEvents, rollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { baseUrl } from './address.ts';
@@ -17,6 +18,8 @@ export interface SessionEvents extends RollbackEvents {
 
 export interface SessionClient {
   readonly api: Client;
+  /** Of what answers text, such as `/metrics`; throws as `api` does. */
+  readonly text: (path: string, signal: AbortSignal) => Promise<string>;
   /** To be called when somebody does something: keeps the session alive. */
   readonly active: () => void;
   /** Ends the session, here and at the appliance; never throws. */
@@ -72,6 +75,16 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
         await watch.save();
       },
     }),
+    async text(path, signal) {
+      let response: Response;
+      try {
+        response = await send(new Request(baseUrl + path, { signal }));
+      } catch (cause) {
+        throw errorOfFailure(cause, baseUrl, signal);
+      }
+      if (response.ok) return response.text();
+      throw errorOfAnswer(response, await response.json().catch(() => undefined), baseUrl);
+    },
     active() {
       if (isKey || isOver || refreshing || Date.now() - since < refreshAfter) return;
       refreshing = refresh().finally(() => {

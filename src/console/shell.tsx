@@ -2,32 +2,34 @@
 // pages without loading anew.
 import { type Child, useEffect, useState } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
-import type { User } from '../api/user.ts';
 import type { Client } from '../client/client.ts';
 import { hrefTo, placeAt } from './address.ts';
 import { Brand } from './brand.tsx';
+import { isHeld } from './hold.ts';
 import { PageHeader } from './parts/page-header.tsx';
 import { Toasts } from './parts/toast.tsx';
 import type { Place } from './place.ts';
-import type { Room } from './room.ts';
+import type { Room, RoomProps } from './room.ts';
 import { rooms } from './rooms.ts';
 import { type Session, SessionContext } from './session.ts';
 
 export interface ShellProps {
   readonly session: Session;
   readonly api: Client;
+  readonly text: RoomProps['text'];
   /** About the appliance, for every room. */
   readonly warning: string | undefined;
   readonly onActive: () => void;
-  readonly onUser: (user: User) => void;
   readonly onLogout: () => Promise<void>;
 }
 
-export function Shell({ session, api, warning, onActive, onLogout }: ShellProps) {
+export function Shell({ session, api, text, warning, onActive, onLogout }: ShellProps) {
   const [place, setPlace] = useState(placeAt(window.location));
   const [isOpen, setOpen] = useState(false);
+  const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
 
   const navigate = (href: string, how?: 'replace'): void => {
+    if (isHeld()) return;
     if (how === 'replace') window.history.replaceState(null, '', href);
     else window.history.pushState(null, '', href);
     const next = placeAt(window.location);
@@ -40,7 +42,10 @@ export function Shell({ session, api, warning, onActive, onLogout }: ShellProps)
     document.body.toggleAttribute('data-rooms', true);
     return () => document.body.removeAttribute('data-rooms');
   }, []);
-  useEvent('popstate', () => setPlace(placeAt(window.location)));
+  useEvent('popstate', () => {
+    if (isHeld()) window.history.pushState(null, '', here);
+    else setPlace(placeAt(window.location));
+  });
   useEvent('pointerdown', onActive);
   useEvent('keydown', onActive);
   useEvent('click', (event) => {
@@ -77,7 +82,10 @@ export function Shell({ session, api, warning, onActive, onLogout }: ShellProps)
           </p>
         )}
         {place && room ? (
-          <RoomAt key={`${place.page} ${JSON.stringify(place.params)}`} {...{ room, api, session, navigate, place }} />
+          <RoomAt
+            key={`${place.page} ${JSON.stringify(place.params)}`}
+            {...{ room, api, text, session, navigate, place }}
+          />
         ) : (
           <PageHeader key="nothing" title="Nothing is here" lead="There is no page at this address." />
         )}
@@ -91,13 +99,14 @@ interface RoomAtProps {
   readonly room: Room;
   readonly place: Place;
   readonly api: Client;
+  readonly text: RoomProps['text'];
   readonly session: Session;
   readonly navigate: (href: string, how?: 'replace') => void;
 }
 
-function RoomAt({ room, place, api, session, navigate }: RoomAtProps) {
+function RoomAt({ room, place, api, text, session, navigate }: RoomAtProps) {
   const Component = room.component as (props: object) => Child;
-  return <Component {...{ api, session, navigate, params: place.params, query: place.query }} />;
+  return <Component {...{ api, text, session, navigate, params: place.params, query: place.query }} />;
 }
 
 interface NavigationProps {

@@ -66,6 +66,10 @@ test('a live view holds each record once and no more than its bound', () => {
   assert.equal(new Set(tail.records.map(({ id }) => id)).size, 50);
   assert.equal(tailStart({ ...emptyTail, records: [record(60_000), record(70_000)] }, 1_000), 65_000);
   assert.equal(tailStart({ ...emptyTail, records: [record(2_000)] }, 1_000), 1_000);
+  assert.equal(tailStart(emptyTail, undefined), undefined);
+  // Written in 2016, by its id, with the time of a program whose clock was wrong.
+  const ahead = { ...record(9e12), id: 'act_01arz3ndektsv4rrffq69g5fav' };
+  assert.equal(tailStart({ ...emptyTail, records: [ahead] }, undefined), 1_469_922_850_259 - 5_000);
 });
 
 test('filters go into the address and come back', () => {
@@ -73,7 +77,7 @@ test('filters go into the address and come back', () => {
   const query = queryOfFields(fields);
   assert.deepEqual([...query.keys()].sort(), ['props', 'ring', 'start', 'valid']);
   assert.deepEqual(fieldsOfQuery(new URLSearchParams(query.toString())), fields);
-  const start = new Date('2026-01-02T03:04').getTime();
+  const start = Date.UTC(2026, 0, 2, 3, 4);
   assert.deepEqual(filtersOf(fields), { filters: { ring: 'Löhne & more', valid: false, start, props: { a: 1 } } });
   assert.deepEqual(filtersOf({ ...emptyFields, end: '2026-01-02T03:04' }), { filters: { end: start + 59_999 } });
   assert.deepEqual(filtersOf(emptyFields), { filters: {} });

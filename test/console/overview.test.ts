@@ -16,15 +16,12 @@ test('a day is 24 hours that begin at the full hour and end with this one', () =
   assert.deepEqual([axis.starts.at(-1), axis.end], [Date.UTC(2026, 0, 2, 10), Date.UTC(2026, 0, 2, 11)]);
   assert.equal(timeAxis(timeRanges.week, now).starts.length, 28);
   assert.equal(timeAxis(timeRanges.hour, now).starts.length, 30);
-  // Half an hour ahead of UTC, and a quarter.
-  assert.equal(timeAxis(timeRanges.day, now, 330).starts.at(-1), Date.UTC(2026, 0, 2, 9, 30));
-  assert.equal(timeAxis(timeRanges.week, now, -300).starts.at(-1), Date.UTC(2026, 0, 2, 5));
 });
 
 test('every time of the range is in one bucket, no other is', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...Object.values(timeRanges)), fc.integer({ min: -840, max: 840 }), (range, offset) => {
-      const axis = timeAxis(range, now, offset);
+    fc.property(fc.constantFrom(...Object.values(timeRanges)), (range) => {
+      const axis = timeAxis(range, now);
       const [first = 0] = axis.starts;
       assert.ok(first <= now && now < axis.end && first > now - range.length - range.bucket);
       const inside = [first, first + range.bucket - 1, first + range.bucket, axis.end - 1, now];

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from '../../src/client/client.ts';
-import { idTime, rotations, shareOf } from '../../src/console/overview/rotation.ts';
+import { idTime } from '../../src/console/id-time.ts';
+import { rotations, shareOf } from '../../src/console/overview/rotation.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
 function clientOf({ app }: Appliance, apiKey: string) {

@@ -1,7 +1,8 @@
 // The filters of an activity search as people fill them in, in the address of the page, and as the API takes them.
+import { parseObject } from '../json-text.ts';
 import type { ActivityFilters } from './newest.ts';
 
-/** As typed: every field a text, empty where nothing is asked. Times are in the reader's own time, as `datetime-local` has them. */
+/** As typed: every field a text, empty where nothing is asked. Times are in UTC, in the form of `datetime-local`. */
 export interface FilterFields {
   readonly accountUid: string;
   readonly accountId: string;
@@ -59,25 +60,16 @@ export function filtersOf(fields: FilterFields): FilterResult {
     problems.end = 'This is before the start.';
   }
   if (fields.props.trim() !== '') {
-    const props = objectOf(fields.props);
-    if (props) filters.props = props;
-    else problems.props = 'Give a JSON object, such as {"order": 17}.';
+    const { value, problem } = parseObject(fields.props);
+    if (problem === undefined) filters.props = value;
+    else problems.props = problem;
   }
   return Object.keys(problems).length > 0 ? { problems } : { filters };
 }
 
-export function objectOf(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Of a date and time without a zone: the reader's. */
+/** In UTC, so that a bookmark means the same to everybody. */
 function timeOf(text: string): number | undefined {
-  const time = new Date(text).getTime();
+  const time = new Date(`${text}Z`).getTime();
   return Number.isFinite(time) ? time : undefined;
 }
 

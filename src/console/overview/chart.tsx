@@ -101,7 +101,7 @@ function NumbersTable({ title, times, series }: Omit<ChartProps, 'axis'> & { rea
           <caption>{title}</caption>
           <thead>
             <tr>
-              <th scope="col">From</th>
+              <th scope="col">From (UTC)</th>
               {series.map(({ name }) => (
                 <th key={name} scope="col" data-number>
                   {name}
@@ -133,11 +133,11 @@ function labelled(count: number): number[] {
   return Array.from({ length: Math.ceil(count / every) }, (_, index) => index * every);
 }
 
+/** In UTC, like all times of the console. */
 function timeText(time: number, { starts, bucket }: TimeAxis): string {
-  const date = new Date(time);
-  const clock = date.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
-  if (starts.length * bucket <= 86_400_000) return clock;
-  return `${date.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' })}, ${clock}`;
+  const text = new Date(time).toISOString();
+  const clock = text.slice(11, 16);
+  return starts.length * bucket > 86_400_000 ? `${text.slice(5, 10)} ${clock}` : clock;
 }
 
 function shortCount(count: number): string {

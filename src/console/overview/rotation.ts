@@ -2,6 +2,7 @@
 // encrypted is counted in the activity log, as far as that is affordable.
 import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
 import { newestActivity } from '../activity/newest.ts';
+import { idTime } from '../id-time.ts';
 
 type Ring = AnswerTo<'listKeyrings'>['data'][number];
 
@@ -53,13 +54,6 @@ async function rotationOf(api: Client, ring: Ring, options: CallOptions): Promis
 /** From 0 to 1; below 0 where it is not known. */
 export function shareOf({ served, most }: RingRotation): number {
   return served === undefined ? -1 : Math.min(1, served / most);
-}
-
-/** When an id was made: its ULID begins with the time, in milliseconds since 1970. */
-export function idTime(id: string): number | undefined {
-  const [, text] = /^[a-z]+_([0-7][0-9a-hjkmnp-tv-z]{9})[0-9a-hjkmnp-tv-z]{16}$/.exec(id) ?? [];
-  if (text === undefined) return undefined;
-  return [...text].reduce((time, digit) => time * 32 + '0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit), 0);
 }
 
 function forbidden(error: unknown): undefined {

@@ -23,13 +23,9 @@ export interface TimeAxis {
   readonly end: number;
 }
 
-/**
- * Buckets that lie at whole multiples of their length in the reader's time, so that an hour begins at the full hour. The last one is the
- * one that `now` lies in. `offset`: minutes that the reader's time is ahead of UTC.
- */
-export function timeAxis({ length, bucket }: TimeRange, now: number, offset = 0): TimeAxis {
-  const shift = offset * 60_000;
-  const last = Math.floor((now + shift) / bucket) * bucket - shift;
+/** Buckets that lie at whole multiples of their length in UTC, so that an hour begins at the full hour. `now` lies in the last one. */
+export function timeAxis({ length, bucket }: TimeRange, now: number): TimeAxis {
+  const last = Math.floor(now / bucket) * bucket;
   const count = Math.round(length / bucket);
   const starts = Array.from({ length: count }, (_, index) => last - (count - 1 - index) * bucket);
   return { starts, bucket, end: last + bucket };

@@ -27,7 +27,7 @@ interface State<T> {
 
 /** A page as the client answers it: `(page, signal) => api.listKeyrings({ ...page }, { signal })`. */
 export type LoadPage<T> = (
-  page: { readonly cursor?: string; readonly limit: string },
+  page: { readonly cursor?: string; readonly limit: number },
   signal: AbortSignal,
 ) => Promise<PageAnswer<T>>;
 
@@ -40,7 +40,7 @@ export function usePages<T>(load: LoadPage<T>, about: readonly unknown[] = [], l
     asking.current?.abort();
     const mine = new AbortController();
     asking.current = mine;
-    const page = { limit: String(limit), ...(cursor !== undefined && { cursor }) };
+    const page = { limit, ...(cursor !== undefined && { cursor }) };
     const result = await load(page, AbortSignal.any([mine.signal, AbortSignal.timeout(30_000)])).then(
       ({ data, pagination }): State<T> => ({ items: [...before, ...data], is: 'ready', next: pagination.nextCursor }),
       (error: unknown): State<T> => ({ items: before, is: 'failed', error, next: cursor }),

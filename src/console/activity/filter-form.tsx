@@ -1,0 +1,71 @@
+// The filters of an activity search, as a form.
+import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
+import { Select } from '../parts/select.tsx';
+import { actionNames } from './action-names.ts';
+import { emptyFields, type FilterFields, filtersOf } from './filter-query.ts';
+
+export interface FilterFormProps {
+  readonly fields: FilterFields;
+  /** With fields that make sense. */
+  readonly onSearch: (fields: FilterFields) => void;
+  readonly clearHref: string;
+}
+
+export function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
+  const submit = async (values: FormValues): Promise<void> => {
+    const names = Object.keys(emptyFields) as (keyof FilterFields)[]; // the keys of an object that nothing adds to
+    const typed = Object.fromEntries(names.map((name) => [name, values.text(name)])) as unknown as FilterFields; // of every name
+    const result = filtersOf(typed);
+    if ('problems' in result) throw new FieldProblems(result.problems);
+    onSearch(typed);
+  };
+  const { accountUid, accountId, keyid, props } = fields;
+  const hasMore = [accountUid, accountId, keyid, props].some((value) => value !== '');
+  return (
+    <section aria-label="Filters" data-panel>
+      <Form
+        action="Search"
+        onSubmit={submit}
+        beside={
+          <a href={clearHref} data-button data-kind="quiet">
+            Clear all filters
+          </a>
+        }
+      >
+        <datalist id="action-names">
+          {actionNames.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <div data-columns>
+          <Field name="action" label="Action" value={fields.action} list="action-names" />
+          <Field name="ring" label="Ring" value={fields.ring} />
+          <Select name="valid" label="Verdict" value={fields.valid} options={verdicts} />
+          <Field name="start" label="From, in UTC" type="datetime-local" value={fields.start} />
+          <Field name="end" label="Until, in UTC" type="datetime-local" value={fields.end} />
+        </div>
+        <details open={hasMore || undefined}>
+          <summary>More filters</summary>
+          <div data-columns>
+            <Field name="keyid" label="By" value={keyid} hint="The id of an API key, or of a user who was logged in." />
+            <Field name="accountUid" label="Account, by its UID" value={accountUid} />
+            <Field name="accountId" label="Account, by its id" value={accountId} />
+          </div>
+          <TextArea
+            name="props"
+            label="Properties"
+            value={props}
+            isCode
+            hint='A JSON object that the record has to contain, such as {"order": 17}.'
+          />
+        </details>
+      </Form>
+    </section>
+  );
+}
+
+const verdicts = [
+  ['', 'Granted or denied'],
+  ['true', 'Granted'],
+  ['false', 'Denied'],
+] as const;
