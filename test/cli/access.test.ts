@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile, stat } from 'node:fs/promises';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { typed } from './kms.ts';
+import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
 
 interface Key {
@@ -253,4 +254,28 @@ test('several tenants: a local command names one', async () => {
     (await d.json<{ data: unknown[] }>('keyring list --json', { env: { KMS_TENANT: 'blue' } })).data.length,
     1,
   );
+});
+
+test('the secret of a new API key can go into a file that only its user can read', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  const { code, stdout, stderr } = await d.kms('apikey create --account admin --flag keyring.list --secret-out a.key');
+  assert.equal(code, 0, stderr);
+  const secret = await readFile(d.path('a.key'), 'utf8');
+  assert.match(secret, /^kms_\w{49}\n$/);
+  assert.ok(!stdout.includes(secret.trim()) && !stderr.includes(secret.trim()));
+  assert.equal(stderr, `kms: the key is in ${d.path('a.key')}, and nowhere else\n`);
+  assert.equal((await stat(d.path('a.key'))).mode & 0o777, 0o600);
+  assert.equal((await d.kms('apikey validate', { stdin: secret })).code, 0);
+
+  const before = (await d.json<{ data: unknown[] }>('apikey list --json')).data.length;
+  const again = await d.kms('apikey create --account admin --secret-out a.key');
+  assert.deepEqual([again.code, again.stdout], [1, '']);
+  assert.match(again.stderr, /exists already/);
+  const nowhere = await d.kms('apikey create --account nobody --secret-out b.key');
+  assert.equal(nowhere.code, 1);
+  await assert.rejects(stat(d.path('b.key')));
+  assert.equal((await d.json<{ data: unknown[] }>('apikey list --json')).data.length, before);
+  const answer = await d.json<Key>('apikey create --account admin --secret-out c.key --json');
+  assert.equal(`${answer.key}\n`, await readFile(d.path('c.key'), 'utf8'));
 });

@@ -53,11 +53,12 @@ export function apiKeys(kms: GrammarCommand): void {
     .leaf(
       'create',
       'make an API key; its secret is shown this once',
-      ['kms apikey create --account billing --flag keyring.payroll.encrypt --flag keyring.payroll.read'],
+      ['kms apikey create --account billing --flag keyring.payroll.encrypt --secret-out billing.apikey'],
       () => import('../commands/apikey/create.ts'),
     )
     .option('--account <UID>', 'the account that it belongs to (required)')
     .option('--flag <FLAG>', 'a permission that it has', repeated)
+    .option('--secret-out <FILE>', 'write the secret here, readable by its user alone, instead of showing it')
     .option('--props <JSON>', 'free-form properties');
   paged(
     apikey.leaf(
