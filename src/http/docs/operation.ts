@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { componentName } from '../../api/openapi/schemas.ts';
 import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, Reference } from '../../api/openapi/types.ts';
 import { curlOf } from './curl.ts';
-import { type Html, inline, json } from './prose.ts';
+import { type Html, inline, json, sentence } from './prose.ts';
 import { schemaHtml } from './schema.ts';
 
 export interface Place {
@@ -20,7 +20,7 @@ export function operationHtml({ method, path, operation }: Place, document: Open
 <p class="endpoint"><b class="method">${method}</b> <code>${path}</code></p>
 ${description.split('\n\n').map((paragraph) => html`<p>${inline(paragraph)}</p>`)}
 ${parameters.length > 0 ? parametersHtml(parameters) : ''}
-${body ? html`<h4>Body</h4>${schemaHtml(body.schema)}<h5>Example</h5>${json(body.example)}` : ''}
+${body ? html`<h4>Body</h4>${schemaHtml(body.schema, 'sent')}<h5>Example</h5>${json(body.example)}` : ''}
 <h4>Request</h4>
 <pre><code>${curlOf({ method, path, operation })}</code></pre>
 ${success(resolved(responses['200'], document))}
@@ -40,7 +40,7 @@ function parametersHtml(parameters: NonNullable<Operation['parameters']>): Html 
     ({ name, in: place, required, description, schema }) => html`<li><code class="name">${name}</code>
 <span class="type">${place}, ${schema.type ?? 'string'}${required ? ', required' : ''}${
       schema.default === undefined ? '' : html`, ${String(schema.default)} where absent`
-    }</span><br>${inline(description)}.</li>`,
+    }</span><br>${sentence(description)}</li>`,
   )}</ul>`;
 }
 
@@ -51,7 +51,7 @@ function success(response: OpenApiResponse): Html {
     const example = typeof media.example === 'string' ? html`<pre><code>${media.example}</code></pre>` : '';
     return html`<h4>Answer</h4><p><code>${type}</code></p>${example}`;
   }
-  return html`<h4>Answer</h4>${schemaHtml(media.schema)}<h5>Example</h5>${json(media.example)}`;
+  return html`<h4>Answer</h4>${schemaHtml(media.schema, 'answered')}<details><summary>Example</summary>${json(media.example)}</details>`;
 }
 
 function errorRow(status: string, { description, headers = {}, content = {} }: OpenApiResponse): Html {
@@ -60,7 +60,7 @@ function errorRow(status: string, { description, headers = {}, content = {} }: O
   const names = Object.keys(headers).filter((name) => name !== 'Kms-State');
   return html`<tr><td>${status}</td><td>${inline(description)}${
     names.length > 0 ? html`<br>with ${names.map((name) => html`<code>${name}</code> `)}` : ''
-  }</td><td>${isPlain(schema) ? html`<ul>${values.map((value) => html`<li>${messageOf(value)}</li>`)}</ul>` : values.map(json)}</td></tr>`;
+  }</td><td>${isPlain(schema) ? html`<ul class="messages">${values.map((value) => html`<li>${messageOf(value)}</li>`)}</ul>` : values.map(json)}</td></tr>`;
 }
 
 /** Whether the answer is an ordinary error, of which the message tells enough. */

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { guide } from '../../api/openapi/guide.ts';
 import type { OpenApiDocument, PathItem } from '../../api/openapi/types.ts';
 import { operationHtml, type Place } from './operation.ts';
-import { block, type Html, inline, json } from './prose.ts';
+import { block, type Html, json, sentence } from './prose.ts';
 import { schemaHtml } from './schema.ts';
 
 export async function docsPage(document: OpenApiDocument): Promise<string> {
@@ -27,16 +27,19 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
 <header>
 <h1>The API of ${info.title}</h1>
 <p>${info.summary}. Version ${info.version}. <a href="openapi.json">OpenAPI 3.1 document</a></p>
+<p>Requests are for a shell in which <code>KMS_URL</code> is the address of the appliance and <code>KMS_API_KEY</code> an API key.</p>
 </header>
 <nav aria-label="Contents">
 <details>
 <summary>Contents</summary>
 <ul>
-${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}
-${tags.map(
-  ({ name }) => html`<li><a href="#${tagId(name)}">${name}</a>
+<li>Guide
+<ul>${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></li>
+<li>Endpoints
+<ul>${tags.map(
+    ({ name }) => html`<li><a href="#${tagId(name)}">${name}</a>
 <ul>${of(name).map(({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li>`)}</ul></li>`,
-)}
+  )}</ul></li>
 <li><a href="#schemas">Schemas</a>
 <ul>${schemas.map(([name]) => html`<li><a href="#schema-${name}">${name}</a></li>`)}</ul></li>
 </ul>
@@ -50,8 +53,8 @@ ${tags.map(({ name, description }) => tagHtml(name, description, of(name), docum
 ${schemas.map(
   ([name, schema]) => html`<article aria-labelledby="schema-${name}">
 <h3 id="schema-${name}">${name}</h3>
-${schema.properties && schema.description !== undefined ? html`<p>${inline(capital(schema.description))}.</p>` : ''}
-${schemaHtml(schema)}
+${schema.properties && schema.description !== undefined ? html`<p>${sentence(schema.description)}</p>` : ''}
+${schemaHtml(schema, 'answered')}
 ${schema.examples?.[0] === undefined ? '' : json(schema.examples[0])}
 </article>`,
 )}
@@ -65,7 +68,7 @@ ${schema.examples?.[0] === undefined ? '' : json(schema.examples[0])}
 
 function tagHtml(name: string, description: string, places: readonly Place[], document: OpenApiDocument): Html {
   return html`<section>
-<h2 id="${tagId(name)}">${name}</h2>
+<h2 id="${tagId(name)}">Endpoints: ${name}</h2>
 <p>${description}</p>
 <ul class="index">${places.map(
     ({ method, path, operation }) =>
@@ -83,8 +86,4 @@ function placesOf(paths: Readonly<Record<string, PathItem>>): Place[] {
 
 function tagId(name: string): string {
   return `tag-${name.toLowerCase().replaceAll(' ', '-')}`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

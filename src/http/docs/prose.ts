@@ -7,7 +7,7 @@ export type Html = ReturnType<typeof html>;
 
 /** A line of text. What stands between backticks is code. */
 export function inline(text: string): Html {
-  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? code(part) : part))}`;
 }
 
 export function block(each: Block): Html {
@@ -17,6 +17,16 @@ export function block(each: Block): Html {
 <thead><tr>${each.head.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}</tr></thead>
 <tbody>${each.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody>
 </table>`;
+}
+
+/** May break after a dot, where there is no room for the whole of it. */
+function code(text: string): Html {
+  return html`<code>${text.split('.').map((part, index) => (index === 0 ? part : html`.<wbr>${part}`))}</code>`;
+}
+
+/** A description as a sentence. */
+export function sentence(text: string): Html {
+  return html`${inline(text.charAt(0).toUpperCase() + text.slice(1))}.`;
 }
 
 export function json(value: unknown): Html {

@@ -2,35 +2,40 @@
 import { html } from 'hono/html';
 import { componentName } from '../../api/openapi/schemas.ts';
 import type { JsonSchema } from '../../api/openapi/types.ts';
-import { type Html, inline } from './prose.ts';
+import { type Html, sentence } from './prose.ts';
+
+/** In what is sent, required fields are marked; in what is answered, those that can be absent. */
+export type Side = 'sent' | 'answered';
 
 /** The fields of an object; a line for anything else. */
-export function schemaHtml(schema: JsonSchema): Html {
+export function schemaHtml(schema: JsonSchema, side: Side): Html {
   if (!schema.properties) return html`<p>${typeOf(schema)}${said(schema)}</p>`;
-  return fields(schema);
+  return fields(schema, side);
 }
 
-function fields({ properties = {}, required = [] }: JsonSchema): Html {
+function fields({ properties = {}, required = [] }: JsonSchema, side: Side): Html {
+  const mark = (name: string): string => {
+    if (side === 'sent') return required.includes(name) ? ', required' : '';
+    return required.includes(name) ? '' : ', optional';
+  };
   const each = Object.entries(properties);
   if (each.length === 0) return html`<p>No fields.</p>`;
   return html`<ul class="fields">${each.map(
     ([name, field]) =>
-      html`<li><code class="name">${name}</code> <span class="type">${typeOf(field)}${
-        required.includes(name) ? ', required' : ''
-      }</span>${said(field)}${within(field)}</li>`,
+      html`<li><code class="name">${name}</code> <span class="type">${typeOf(field)}${mark(name)}</span>${said(field)}${within(field, side)}</li>`,
   )}</ul>`;
 }
 
-function within(field: JsonSchema): Html | string {
+function within(field: JsonSchema, side: Side): Html | string {
   const inner = field.items ?? nonNull(field) ?? field;
-  return inner.properties ? fields(inner) : '';
+  return inner.properties ? fields(inner, side) : '';
 }
 
 function said({ description, enum: values }: JsonSchema): Html | string {
   const choice = values
     ? html` One of ${values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${value}</code>`)}.`
     : '';
-  return html`${description === undefined ? '' : html`<br>${inline(description)}.`}${choice}`;
+  return html`${description === undefined ? '' : html`<br>${sentence(description)}`}${choice}`;
 }
 
 function typeOf(schema: JsonSchema): Html {
