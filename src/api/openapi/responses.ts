@@ -40,7 +40,7 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
       ]),
     },
     MethodNotAllowed: {
-      description: 'the path does not take this method; `Allow` lists those that it takes',
+      description: 'the path does not take this method',
       headers: { Allow: header('Allow') },
       content: content(['this path takes GET, HEAD, POST']),
     },

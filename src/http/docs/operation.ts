@@ -1,7 +1,7 @@
 // One endpoint of the reference: what it does, what it takes, what it answers, what can go wrong, and a request to copy.
 import { html } from 'hono/html';
 import { componentName } from '../../api/openapi/schemas.ts';
-import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, Reference } from '../../api/openapi/types.ts';
+import type { OpenApiDocument, OpenApiResponse, Operation, Reference } from '../../api/openapi/types.ts';
 import { curlOf } from './curl.ts';
 import { type Html, inline, json, sentence } from './prose.ts';
 import { schemaHtml } from './schema.ts';
@@ -25,12 +25,9 @@ ${body ? html`<h4>Body</h4>${schemaHtml(body.schema, 'sent')}<h5>Example</h5>${j
 <pre><code>${curlOf({ method, path, operation })}</code></pre>
 ${success(resolved(responses['200'], document))}
 <h4>Errors</h4>
-<table>
-<thead><tr><th scope="col">status</th><th scope="col">when</th><th scope="col">for example</th></tr></thead>
-<tbody>${Object.entries(responses)
+<ul class="fields">${Object.entries(responses)
     .filter(([status]) => status !== '200')
-    .map(([status, response]) => errorRow(status, resolved(response, document)))}</tbody>
-</table>
+    .map(([status, response]) => errorItem(status, resolved(response, document)))}</ul>
 </article>`;
 }
 
@@ -54,22 +51,25 @@ function success(response: OpenApiResponse): Html {
   return html`<h4>Answer</h4>${schemaHtml(media.schema, 'answered')}<details><summary>Example</summary>${json(media.example)}</details>`;
 }
 
-function errorRow(status: string, { description, headers = {}, content = {} }: OpenApiResponse): Html {
-  const { examples = {}, example, schema } = content['application/json'] ?? {};
+function errorItem(status: string, { description, headers = {}, content = {} }: OpenApiResponse): Html {
+  const { examples = {}, example } = content['application/json'] ?? {};
   const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example];
   const names = Object.keys(headers).filter((name) => name !== 'Kms-State');
-  return html`<tr><td>${status}</td><td>${inline(description)}${
-    names.length > 0 ? html`<br>with ${names.map((name) => html`<code>${name}</code> `)}` : ''
-  }</td><td>${isPlain(schema) ? html`<ul class="messages">${values.map((value) => html`<li>${messageOf(value)}</li>`)}</ul>` : values.map(json)}</td></tr>`;
+  const others = values.filter((value) => messageOf(value) === undefined);
+  const messages = values.map(messageOf).filter((message) => message !== undefined);
+  return html`<li><b>${status}</b> ${sentence(description)}${
+    names.length > 0 ? html` Comes with ${names.map((name) => html`<code>${name}</code>.`)}` : ''
+  }${others.map(json)}${
+    messages.length > 0 ? html`<ul class="messages">${messages.map((message) => html`<li>${message}</li>`)}</ul>` : ''
+  }</li>`;
 }
 
-/** Whether the answer is an ordinary error, of which the message tells enough. */
-function isPlain(schema: JsonSchema | undefined): boolean {
-  return schema?.$ref !== undefined && componentName(schema.$ref) === 'Error';
-}
-
-function messageOf(value: unknown): string {
-  return typeof value === 'object' && value !== null && 'message' in value ? String(value.message) : '';
+/** Of an ordinary error, of which the message tells enough. */
+function messageOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;
+  return Object.keys(value).every((name) => name === 'message' || name === 'errors')
+    ? String(value.message)
+    : undefined;
 }
 
 function resolved(response: OpenApiResponse | Reference | undefined, document: OpenApiDocument): OpenApiResponse {

@@ -60,7 +60,6 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
       'Sets the password and logs the User in. The token works once.',
       'A password that breaks a rule gets 400 with `state` `malformed-password` and the counts; the token stays good.',
     ],
-    problems: { 400: ['password: is required'] },
     errorExamples: { 401: { state: 'expired' } },
   },
   login: {
