@@ -2,12 +2,30 @@
 
 import type { Room } from './room.ts';
 import { AboutRoom } from './rooms/about.tsx';
+import { AccountRoom } from './rooms/account.tsx';
+import { AccountsRoom } from './rooms/accounts.tsx';
 import { ActivityRoom } from './rooms/activity.tsx';
 import { ActivityRecordRoom } from './rooms/activity-record.tsx';
+import { KeyringRoom } from './rooms/keyring.tsx';
+import { KeyringsRoom } from './rooms/keyrings.tsx';
+import { NewAccountRoom } from './rooms/new-account.tsx';
+import { NewKeyringRoom } from './rooms/new-keyring.tsx';
+import { NewUserRoom } from './rooms/new-user.tsx';
 import { OverviewRoom } from './rooms/overview.tsx';
+import { UserRoom } from './rooms/user.tsx';
+import { UsersRoom } from './rooms/users.tsx';
 
 export const rooms: readonly Room[] = [
   { page: 'home', component: OverviewRoom, under: 'home' },
+  { page: 'keyrings', component: KeyringsRoom, under: 'keyrings', needs: 'keyring.list' },
+  { page: 'newKeyring', component: NewKeyringRoom, under: 'keyrings' },
+  { page: 'keyring', component: KeyringRoom, under: 'keyrings' },
+  { page: 'users', component: UsersRoom, under: 'users', needs: 'user.read' },
+  { page: 'newUser', component: NewUserRoom, under: 'users' },
+  { page: 'user', component: UserRoom, under: 'users' },
+  { page: 'accounts', component: AccountsRoom, under: 'accounts', needs: 'account.read' },
+  { page: 'newAccount', component: NewAccountRoom, under: 'accounts' },
+  { page: 'account', component: AccountRoom, under: 'accounts' },
   { page: 'activity', component: ActivityRoom, under: 'activity', needs: 'activity.read' },
   { page: 'activityRecord', component: ActivityRecordRoom, under: 'activity' },
   { page: 'about', component: AboutRoom, under: 'about' },

@@ -19,8 +19,8 @@ export interface ServedAppliance {
   /** The status that a login answers. */
   login(username: string, password: string): Promise<number>;
   resetLink(username: string): Promise<string>;
-  /** A user with this password. */
-  addUser(username: string, password: string): Promise<void>;
+  /** A user with this password; `more` as for an invite, such as `{ flags }`. */
+  addUser(username: string, password: string, more?: object): Promise<void>;
 }
 
 export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promise<ServedAppliance> {
@@ -67,8 +67,8 @@ export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promi
       );
       return (await answer.json()).resetUrl;
     },
-    async addUser(username, password) {
-      const token = new URL(await invite(username)).searchParams.get('token');
+    async addUser(username, password, more) {
+      const token = new URL(await invite(username, more)).searchParams.get('token');
       assert.equal((await call('POST', '/auth/user/invite-complete', { token, password })).status, 200);
     },
   };

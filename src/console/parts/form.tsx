@@ -8,12 +8,12 @@ import { Button } from './button.tsx';
 
 export type Problems = Readonly<Record<string, string>>;
 
-/** What is wrong with values that need not be sent: text by field. */
+/** What is wrong with values that need not be sent: text by field. `message`: of all together, where no field stands for it. */
 export class FieldProblems extends Error {
   readonly fields: Problems;
 
-  constructor(fields: Problems) {
-    super('some fields need another look');
+  constructor(fields: Problems, message = Object.values(fields).join(' ')) {
+    super(message);
     this.fields = fields;
   }
 }
@@ -87,7 +87,13 @@ export function Form(props: PropsWithChildren<FormProps>) {
 
 function fieldsOf(error: unknown): Problems {
   if (error instanceof FieldProblems) return error.fields;
-  return error instanceof KmsError && error.fields ? error.fields : {};
+  if (!(error instanceof KmsError) || !error.fields) return {};
+  return Object.fromEntries(Object.entries(error.fields).map(([name, text]) => [name, sentence(text)]));
+}
+
+/** The appliance says what is wrong in lower case and without a full stop. */
+function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 function missingFields(form: HTMLFormElement): Problems {

@@ -1,0 +1,110 @@
+// A keyring's configuration: after how many encrypts it rotates by itself, and the properties of the ring and of its keys to come.
+import { useState } from 'hono/jsx/dom';
+import type { KeyRingConfig } from '../../api/keyring.ts';
+import type { Client } from '../../client/client.ts';
+import { Loaded, useAnswer } from '../parts/answer.tsx';
+import { Button } from '../parts/button.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Field, FieldProblems, Form } from '../parts/form.tsx';
+import { Json, JsonField, objectIn } from '../parts/json.tsx';
+import { toast } from '../parts/toast.tsx';
+
+export interface KeyringSettingsProps {
+  readonly api: Client;
+  readonly name: string;
+}
+
+export function KeyringSettings({ api, name }: KeyringSettingsProps) {
+  const answer = useAnswer((signal) => api.getConfig({ ringname: name }, { signal }));
+  const [isEditing, setEditing] = useState(false);
+  return (
+    <section data-panel>
+      <div data-bar>
+        <h2>Settings</h2>
+        {!isEditing && answer.is === 'ready' && (
+          <Button kind="quiet" needs={`keyring.${name}.config`} onClick={() => setEditing(true)}>
+            Change settings
+          </Button>
+        )}
+      </div>
+      <Loaded
+        of={answer}
+        show={({ config }) =>
+          isEditing ? (
+            <Editor
+              key="edit"
+              config={config}
+              onClose={() => setEditing(false)}
+              onSave={async (change) => {
+                answer.set(await api.putConfig({ ringname: name, config: change }));
+                setEditing(false);
+                toast('The settings are saved.');
+              }}
+            />
+          ) : (
+            <Shown key="show" config={config} />
+          )
+        }
+      />
+    </section>
+  );
+}
+
+function Shown({ config }: { readonly config: KeyRingConfig }) {
+  return (
+    <Facts
+      facts={[
+        ['Encrypts per key', config.algos.aes256.maxEncryptCount.toLocaleString('en')],
+        ['Properties', <Json value={config.props} />],
+        ['Properties of keys to come', <Json value={config.key.props} />],
+      ]}
+    />
+  );
+}
+
+interface EditorProps {
+  readonly config: KeyRingConfig;
+  readonly onSave: (config: KeyRingConfig) => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function Editor({ config, onSave, onClose }: EditorProps) {
+  return (
+    <Form
+      action="Save settings"
+      busy="Saving…"
+      onSubmit={async (values) => {
+        const text = values.text('maxEncryptCount');
+        const maxEncryptCount = Number(text);
+        if (!/^[0-9]+$/.test(text) || maxEncryptCount < 1 || !Number.isSafeInteger(maxEncryptCount)) {
+          throw new FieldProblems({ maxEncryptCount: 'This has to be a whole number of at least 1.' });
+        }
+        await onSave({
+          props: objectIn(values, 'props'),
+          key: { props: objectIn(values, 'keyProps') },
+          algos: { aes256: { maxEncryptCount } },
+        });
+      }}
+      beside={
+        <button type="button" data-kind="quiet" onClick={onClose}>
+          Cancel
+        </button>
+      }
+    >
+      <Field
+        name="maxEncryptCount"
+        label="Encrypts per key"
+        hint="The encrypt after that rotates the keyring first."
+        value={String(config.algos.aes256.maxEncryptCount)}
+        isRequired
+      />
+      <JsonField name="props" label="Properties" value={config.props} />
+      <JsonField
+        name="keyProps"
+        label="Properties of keys to come"
+        hint="A JSON object. Keys that are there already keep theirs."
+        value={config.key.props}
+      />
+    </Form>
+  );
+}

@@ -1,0 +1,49 @@
+// The step after a keyring is made in this browser: its private key has to be saved before one goes on, since it is nowhere else.
+import { useState } from 'hono/jsx/dom';
+import type { KeyRing } from '../../api/keyring.ts';
+import { useHold } from '../hold.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Check, FieldProblems, Form } from '../parts/form.tsx';
+import { Secret } from '../parts/secret.tsx';
+
+export interface PrivateKeyStepProps {
+  readonly ring: KeyRing;
+  /** PEM. */
+  readonly privateKey: string;
+  readonly onDone: () => void;
+}
+
+export function PrivateKeyStep({ ring, privateKey, onDone }: PrivateKeyStepProps) {
+  const [isTaken, setTaken] = useState(false);
+  const release = useHold();
+  return (
+    <Dialog title="Save the private key now">
+      <p>
+        The keyring <strong>{ring.displayName}</strong> is made. This is its private key, made in your browser. It is
+        needed to encrypt and to decrypt, it is shown this once, and <strong>nobody can get it back for you</strong>.
+      </p>
+      <Secret
+        label={`Private key of ${ring.displayName}`}
+        value={privateKey}
+        fileName={`${ring.name}.key`}
+        onTaken={() => setTaken(true)}
+      />
+      <p>
+        <small>
+          The command <code>kms</code> looks for it at <code>~/.config/kms/rings/{ring.name}.key</code>. Let nobody else
+          read the file.
+        </small>
+      </p>
+      <Form
+        action="Done"
+        onSubmit={async () => {
+          if (!isTaken) throw new FieldProblems({ saved: 'Copy the key or save it as a file first.' });
+          release();
+          onDone();
+        }}
+      >
+        <Check name="saved" label="I have saved the private key where I will find it" isRequired />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,149 @@
+// A keyring's life in the console: made with a private key that stays in the browser, used, rotated, set up, deleted by its name, brought back.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { servedAppliance } from './appliance.ts';
+import { password, visitAs } from './log-in.ts';
+
+const appliance = await servedAppliance();
+await appliance.addUser('ada', password, { flags: { '*': true } });
+
+test('a keyring is made, rotated, set up, deleted and brought back', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
+  // Bodies of cloned requests are hidden from whoever looks on from outside.
+  await page.evaluate(() => {
+    const sent: string[] = [];
+    const send = window.fetch;
+    window.fetch = async (input, init) => {
+      const request = new Request(input, init);
+      sent.push(`${request.url} ${JSON.stringify([...request.headers])} ${await request.clone().text()}`);
+      return send(request);
+    };
+    Object.assign(window, { sent });
+  });
+  const urls: string[] = [];
+  page.on('request', (request) => urls.push(request.url()));
+  await page.getByRole('link', { name: 'Make the first keyring' }).click();
+  await page.getByRole('heading', { name: 'New keyring', level: 1 }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByText('This is needed.').waitFor();
+  await page.getByLabel('Name').fill('pay roll');
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true');
+  await page.getByLabel('Name').fill('Payroll');
+  await page.getByText('Properties', { exact: true }).click();
+  await page.getByLabel('Properties of the keyring').fill('{"team": "pay"}');
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+
+  const dialog = page.getByRole('dialog', { name: 'Save the private key now' });
+  await dialog.waitFor();
+  const privateKey = await dialog.getByLabel('Private key of Payroll', { exact: true }).inputValue();
+  assert.match(privateKey, /^-----BEGIN PRIVATE KEY-----\n[\s\S]+\n-----END PRIVATE KEY-----\n$/);
+  await page.keyboard.press('Escape');
+  await page.evaluate(() => history.back());
+  await dialog.getByRole('checkbox').check();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await dialog.getByText('Copy the key or save it as a file first.').waitFor();
+  const downloading = page.waitForEvent('download');
+  await dialog.getByRole('button', { name: 'Save as a file' }).click();
+  const download = await downloading;
+  assert.equal(download.suggestedFilename(), 'payroll.key');
+  assert.equal(await readFile(await download.path(), 'utf8'), privateKey);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+
+  await page.getByRole('heading', { name: 'Payroll', level: 1 }).waitFor();
+  assert.equal(page.url(), `${appliance.url}/console/keyrings/payroll`);
+  const made = await appliance.call('GET', '/ks/keyrings/payroll');
+  assert.deepEqual(made.body.ring.props, { team: 'pay' });
+  const der = privateKey.replace(/-----[A-Z ]+-----|\n/g, '');
+  const raw = Buffer.from(der, 'base64').subarray(-32);
+  const sent = [...urls, ...(await page.evaluate(() => (window as unknown as { sent: string[] }).sent))];
+  for (const secret of [der, raw.toString('base64'), raw.toString('hex'), raw.toString('base64url')]) {
+    assert.ok(!sent.join('\n').includes(secret), 'the private key crossed the network');
+  }
+  assert.ok(sent.some((each) => each.includes(made.body.ring.publicKey)));
+
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('status').filter({ hasText: 'The new active key is' }).waitFor();
+  await page.getByRole('row').nth(2).waitFor();
+  const { body: rotated } = await appliance.call('GET', '/ks/keyrings/payroll');
+  assert.notEqual(rotated.ring.activeKey, made.body.ring.activeKey);
+  await page.getByRole('row').filter({ hasText: rotated.ring.activeKey }).getByText('active').waitFor();
+
+  await page.getByRole('button', { name: 'Change settings' }).click();
+  await page.getByLabel('Encrypts per key').fill('0');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('This has to be a whole number of at least 1.').waitFor();
+  await page.getByLabel('Encrypts per key').fill('1000');
+  await page.locator('[name=props]').fill('{"team": 12345678901234567890}');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('cannot be kept exactly').waitFor();
+  await page.locator('[name=props]').fill('{"team": "people"}');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('1,000').waitFor();
+  const { body } = await appliance.call('GET', '/ks/config?ringname=payroll');
+  assert.deepEqual([body.config.algos.aes256.maxEncryptCount, body.config.props], [1000, { team: 'people' }]);
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel('Type payroll to confirm').fill('payrol');
+  await page.getByRole('button', { name: 'Delete the keyring' }).click();
+  await page.getByText('Type payroll, letter by letter.').waitFor();
+  assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).status, 200);
+  await page.getByLabel('Type payroll to confirm').fill('payroll');
+  await page.getByRole('button', { name: 'Delete the keyring' }).click();
+  await page.getByText('There is no keyring yet.').waitFor();
+  assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).status, 404);
+
+  await page.getByText('Bring back a deleted keyring').click();
+  await page.getByLabel('Id of the keyring').fill('ring_01h0000000000000000000000');
+  await page.getByRole('button', { name: 'Bring it back' }).last().click();
+  await page.getByText('Nothing can be brought back under this id.').waitFor();
+  await page.getByRole('button', { name: 'Bring it back' }).first().click();
+  await page.getByRole('heading', { name: 'Payroll', level: 1 }).waitFor();
+  assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).body.ring.id, made.body.ring.id);
+  assert.deepEqual(troubles, []);
+});
+
+test('a keyring that an API key uses says so, and is not deleted', async () => {
+  await appliance.call('POST', '/ks/keyrings', { name: 'ledger' });
+  const { body } = await appliance.call('GET', '/auth/accounts');
+  const flags = { 'keyring.ledger.encrypt': true };
+  const key = await appliance.call('POST', '/auth/apikey', { accountId: body.data[0].id, flags });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/ledger');
+  const users = page.getByRole('table', { name: 'API keys that may use ledger' });
+  await users.getByRole('row').filter({ hasText: key.body.keyid }).getByText('keyring.ledger.encrypt').waitFor();
+  await users.getByRole('row').filter({ hasText: 'wildcard' }).waitFor();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel('Type ledger to confirm').fill('ledger');
+  await page.getByRole('button', { name: 'Delete the keyring' }).click();
+  await page
+    .getByRole('alert')
+    .filter({ hasText: /The service answered/ })
+    .waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.deepEqual(troubles, []);
+});
+
+test('a public key made elsewhere is enough, and one that is none is told at its field', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/new/keyring');
+  await page.getByLabel('Name').fill('ledger');
+  await page.getByLabel('I have made one elsewhere').check();
+  await page.getByLabel('Public key', { exact: true }).fill('no key');
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByText('This is no X25519 public key.').waitFor();
+  await page.getByLabel('Public key', { exact: true }).fill(Buffer.alloc(32, 9).toString('base64'));
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'name');
+  assert.equal(await page.locator('[data-problem]:not(:empty)').textContent(), 'Another keyring has this name.');
+  await page.getByLabel('Name').fill('elsewhere');
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('heading', { name: 'elsewhere', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Keyrings' }).first().click();
+  await page.getByLabel('Search by name').fill('ELSE');
+  await page.getByRole('row').filter({ hasText: 'ledger' }).waitFor({ state: 'detached' });
+  assert.equal(await page.getByRole('row').count(), 2);
+  assert.deepEqual(troubles, []);
+});

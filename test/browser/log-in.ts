@@ -1,0 +1,21 @@
+// A window of the console with somebody logged in.
+import { type Look, type Visit, visit } from '../support/browser.ts';
+import type { ServedAppliance } from './appliance.ts';
+
+export const password = 'Correct-Horse-7';
+
+/** At `path`, as a user with that name who is there already and has `password`. */
+export async function visitAs(
+  { url }: ServedAppliance,
+  username: string,
+  path = '/console',
+  look: Look = {},
+): Promise<Visit> {
+  const visited = await visit(url + path, look);
+  const { page } = visited;
+  await page.getByLabel('User name or e-mail address').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
+  return visited;
+}
