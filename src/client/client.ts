@@ -14,7 +14,7 @@ export interface ClientOptions {
   /** Where the appliance answers, such as `https://kms.example`. */
   readonly baseUrl: string;
   /** An API key or an access token. Not needed for the few public endpoints. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** Milliseconds that one request may take, its answer included; `Infinity` for no limit. Default: 30,000. */
   readonly timeout?: number;
   /** How often a failed request is sent again at most, where that is safe; 0 for never. Default: 2. */

@@ -2,19 +2,25 @@
 // Bytes to text and back: base64, base64url, hex, UTF-8. Every `from*` is strict and canonical: of all texts that could
 // stand for some bytes exactly one is taken, so that a changed spare bit is a change.
 
+import { base64ByText, bytesByText } from './base64-by-text.ts';
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const urlOptions = { alphabet: 'base64url', omitPadding: true } as const;
 const strict = { lastChunkHandling: 'strict' } as const;
 const strictUrl = { alphabet: 'base64url', lastChunkHandling: 'strict' } as const;
 
+/** Typed as always there, which it is not yet. */
+const isBuiltIn = 'fromBase64' in Uint8Array;
+
 /** Base64 with padding (RFC 4648 §4). */
 export function toBase64(bytes: Uint8Array): string {
-  return bytes.toBase64();
+  return isBuiltIn ? bytes.toBase64() : base64ByText(bytes);
 }
 
 /** The bytes of padded base64; undefined for any text that `toBase64` does not make. */
 export function fromBase64(text: string): Uint8Array | undefined {
+  if (!isBuiltIn) return bytesByText(text);
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   try {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { base64ByText, bytesByText } from '../../src/crypto/base64-by-text.ts';
 import {
   fromBase64,
   fromBase64Url,
@@ -87,5 +88,18 @@ test('UTF-8 is decoded strictly', () => {
   assert.equal(fromUtf8(Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)), '\ufeffa');
   for (const bytes of [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xf0, 0x9f]]) {
     assert.equal(fromUtf8(Uint8Array.from(bytes)), undefined);
+  }
+});
+
+test('platforms without the built-in base64 make and take the same texts', () => {
+  const alphabet = fc.constantFrom(...'AQgwZ09+/-_= \n\0é');
+  const texts = fc.oneof(fc.base64String({ maxLength: 60 }), fc.string({ unit: alphabet, maxLength: 9 }));
+  fc.assert(fc.property(fc.uint8Array(), (bytes) => assert.equal(base64ByText(bytes), toBase64(bytes))));
+  fc.assert(
+    fc.property(texts, (text) => assert.deepEqual(bytesByText(text), fromBase64(text))),
+    { numRuns: 2000 },
+  );
+  for (const text of ['Zg==', 'Zh==', 'Zg=', 'Zg', 'Z', '', 'Zm9v', 'Zm 9v', '====']) {
+    assert.deepEqual(bytesByText(text), fromBase64(text), text);
   }
 });
