@@ -3,14 +3,15 @@
 import type { Command } from 'commander';
 import { numberProblemIn, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
+import type { GrammarCommand } from './grammar-command.ts';
 import { type Io, pathFrom } from './io.ts';
 
 export class Cli {
   readonly io: Io;
-  readonly #command: Command;
+  readonly #command: GrammarCommand;
   readonly #values: Readonly<Record<string, unknown>>;
 
-  constructor(io: Io, command: Command) {
+  constructor(io: Io, command: GrammarCommand) {
     this.io = io;
     this.#command = command;
     this.#values = command.optsWithGlobals();
@@ -21,6 +22,11 @@ export class Cli {
     const value = this.#command.args[index];
     if (value === undefined) throw new KmsError('internal', `the grammar has no argument ${index}`);
     return value;
+  }
+
+  /** All of them. */
+  get args(): readonly string[] {
+    return this.#command.args;
   }
 
   optionalArg(index: number): string | undefined {
@@ -127,9 +133,22 @@ export class Cli {
   }
 
   get seeHelp(): string {
-    const names: string[] = [];
-    for (let command: Command | null = this.#command; command; command = command.parent) names.unshift(command.name());
-    return `see \`${names.join(' ')} --help\``;
+    return `see \`${this.#command.fullName()} --help\``;
+  }
+
+  /** The whole grammar. */
+  get grammar(): GrammarCommand {
+    return this.#command.root;
+  }
+
+  /** The same command with other streams, and with these global options as if they had been typed, by their long names. */
+  posing(io: Io, options: ReadonlyMap<string, string>): Cli {
+    const { root } = this.#command;
+    for (const option of root.options) {
+      const value = options.get(option.long ?? '');
+      if (value !== undefined) root.setOptionValueWithSource(option.attributeName(), value, 'cli');
+    }
+    return new Cli(io, this.#command);
   }
 
   #value(option: string): unknown {

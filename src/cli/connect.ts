@@ -29,7 +29,7 @@ export interface Connection {
 }
 
 /** The name under which a local request goes; the tenant comes from a header. */
-const localUrl = 'http://kms.local';
+export const localUrl = 'http://kms.local';
 export const tenantHeader = 'kms-tenant';
 
 /** How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds. */
@@ -113,9 +113,13 @@ async function mustBeThere(data: string): Promise<void> {
   });
 }
 
-function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
+export function localHeaders(cli: Cli): Record<string, string> {
   const tenant = cli.text('--tenant');
-  const headers: Record<string, string> = tenant === undefined ? {} : { [tenantHeader]: tenant };
+  return tenant === undefined ? {} : { [tenantHeader]: tenant };
+}
+
+function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
+  const headers = localHeaders(cli);
   const watch = watchRollbacks(cli.io);
   const send = watched(watch, stoppable(cli, fetch));
   return {

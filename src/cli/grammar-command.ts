@@ -55,7 +55,7 @@ export class GrammarCommand extends Command {
 
   /** A group of commands about one thing. */
   group(name: string, description: string): GrammarCommand {
-    return this.addAnd(this.createCommand(name).description(description));
+    return this.#add(this.createCommand(name).description(description));
   }
 
   /** A command: `usage` is its name and arguments, `load` brings its code. */
@@ -65,18 +65,27 @@ export class GrammarCommand extends Command {
     examples: readonly string[],
     load: () => Promise<CommandModule>,
   ): GrammarCommand {
-    const [name = '', ...args] = usage.split(' ');
-    const command = this.createCommand(name).description(description);
-    for (const arg of args) command.argument(arg);
+    const command = this.#doing(usage, load).description(description);
     command.examples.push(...examples);
-    command.action(async () => {
+    return this.#add(command);
+  }
+
+  /** A command that programs use, not people. */
+  hidden(usage: string, load: () => Promise<CommandModule>): void {
+    this.addCommand(this.#doing(usage, load), { hidden: true });
+  }
+
+  #doing(usage: string, load: () => Promise<CommandModule>): GrammarCommand {
+    const [name = '', ...args] = usage.split(' ');
+    const command = this.createCommand(name);
+    for (const arg of args) command.argument(arg);
+    return command.action(async () => {
       const { run } = await load();
       this.session.exitCode = (await run(new Cli(this.session.io, command))) ?? 0;
     });
-    return this.addAnd(command);
   }
 
-  private addAnd(command: GrammarCommand): GrammarCommand {
+  #add(command: GrammarCommand): GrammarCommand {
     this.addCommand(command);
     return command;
   }
@@ -108,6 +117,11 @@ export class GrammarCommand extends Command {
 
   fullName(): string {
     return this.parent instanceof GrammarCommand ? `${this.parent.fullName()} ${this.name()}` : this.name();
+  }
+
+  /** The command above all others. */
+  get root(): GrammarCommand {
+    return this.parent instanceof GrammarCommand ? this.parent.root : this;
   }
 
   /** The commands below this one that help tells of. */

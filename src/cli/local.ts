@@ -3,7 +3,7 @@
 import { errorOfAnswer, errorOfFailure, notJson } from '../client/failure.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
-import { type Connection, openHere, tenantHeader, withClient } from './connect.ts';
+import { type Connection, localHeaders, openHere, withClient } from './connect.ts';
 import { namedRemote } from './target.ts';
 
 export interface Local {
@@ -17,9 +17,8 @@ export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>):
   const named = namedRemote(cli);
   if (named !== undefined) throw notHere(cli, named.server === undefined ? '--profile' : '--server');
   const run = async ({ baseUrl, fetch }: Connection): Promise<T> => {
-    const tenant = cli.text('--tenant');
     const send = async (method: string, path: string, body?: object): Promise<Response> => {
-      const headers: Record<string, string> = tenant === undefined ? {} : { [tenantHeader]: tenant };
+      const headers = localHeaders(cli);
       const init: RequestInit = { method, headers };
       if (body !== undefined) {
         headers['content-type'] = 'application/json';

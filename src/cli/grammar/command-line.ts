@@ -5,6 +5,17 @@ import { destroying } from './option-sets.ts';
 
 export function commandLine(kms: GrammarCommand): void {
   profiles(kms);
+  kms.leaf(
+    'completion <SHELL>',
+    'print what makes a shell complete commands, options and names: bash, zsh or fish',
+    [
+      'kms completion bash > ~/.local/share/bash-completion/completions/kms',
+      'kms completion zsh > ~/.zfunc/_kms',
+      'kms completion fish > ~/.config/fish/completions/kms.fish',
+    ],
+    () => import('../commands/completion.ts'),
+  );
+  kms.hidden('__complete [WORDS...]', () => import('../commands/complete.ts'));
   kms
     .leaf(
       'licenses',

@@ -1,0 +1,140 @@
+// The names that a line may be completed with, from the running server or the profile that the line leads to. In no case is the data
+// directory opened, anything asked of the person, or written down; and a server that takes long is done without.
+import { join } from 'node:path';
+import { flagTable } from '../../api/flag-table.ts';
+import { type Client, createClient } from '../../client/client.ts';
+import type { Cli } from '../cli.ts';
+import { localHeaders, localUrl } from '../connect.ts';
+import { networkFetch } from '../network-fetch.ts';
+import { profileNames, readProfile } from '../profiles.ts';
+import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
+import { answers, unixFetch } from '../unix-fetch.ts';
+import type { nameKinds } from './kinds.ts';
+import type { Candidate } from './words.ts';
+
+type NameKind = (typeof nameKinds)[number];
+
+/** For how long a server is waited for, in milliseconds. */
+const patience = 1500;
+/** Who has more than one page of something types a few letters of it. */
+const limit = 1000;
+
+/** `word` is what was typed of it so far. */
+export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<readonly Candidate[]> {
+  switch (kind) {
+    case 'command':
+      return [];
+    case 'profile':
+      return profiles(cli);
+    case 'action':
+      return actions;
+    case 'flag':
+      return flags(cli, word);
+    case 'tenant':
+      return onThisMachine<{ name: string; hosts: string[] }>(cli, '/local/tenants', 'data').then((tenants) =>
+        tenants.map(({ name, hosts }) => ({ value: name, about: hosts.join(' ') })),
+      );
+    case 'custodian':
+      return onThisMachine<{ id: string; kind: string }>(cli, '/local/master', 'custodians').then((custodians) =>
+        custodians.map(({ id, kind }) => ({ value: id, about: kind })),
+      );
+    case 'ring':
+      return rings(cli);
+    case 'account':
+      return listed(
+        cli,
+        (client) => client.listAccounts({ limit }),
+        ({ uid, notes }) => [uid, notes],
+      );
+    case 'user':
+      return listed(
+        cli,
+        (client) => client.listUsers({ limit }),
+        ({ username, displayName }) => [username, displayName],
+      );
+    case 'api-key':
+      return listed(
+        cli,
+        (client) => client.listApiKeys({ limit }),
+        ({ keyid, flags, active }) => [keyid, active ? Object.keys(flags).join(' ') : 'inactive'],
+      );
+  }
+}
+
+function rings(cli: Cli): Promise<readonly Candidate[]> {
+  return listed(
+    cli,
+    (client) => client.listKeyrings({ limit }),
+    ({ displayName, id }) => [displayName, id],
+  );
+}
+
+async function profiles(cli: Cli): Promise<readonly Candidate[]> {
+  const names = await profileNames(cli.io);
+  const about = (name: string): Promise<string> =>
+    readProfile(cli.io, name).then(
+      ({ server }) => server,
+      () => '',
+    );
+  return Promise.all(names.map(async (value) => ({ value, about: await about(value) })));
+}
+
+const ofRings = '<ringname>.';
+
+/** The activity log has no rings in the names of actions. */
+const actions: readonly Candidate[] = [
+  ...flagTable
+    .filter(({ flag }) => flag !== '*')
+    .map(({ flag, grants }) => ({ value: flag.replace(ofRings, ''), about: grants })),
+  { value: 'session.refresh', about: 'refresh a session' },
+  { value: 'session.end', about: 'log out' },
+];
+
+/** Rings are asked for only once the flag is one of theirs. */
+async function flags(cli: Cli, word: string): Promise<readonly Candidate[]> {
+  const general = flagTable.map(({ flag, grants }) => ({ value: flag.replace(ofRings, '*.'), about: grants }));
+  if (!word.startsWith('keyring.')) return general;
+  const ofRing = (await rings(cli)).flatMap(({ value: ring }) =>
+    flagTable
+      .filter(({ flag }) => flag.startsWith(`keyring.${ofRings}`))
+      .map(({ flag, grants }) => ({ value: flag.replace('<ringname>', ring.toLowerCase()), about: grants })),
+  );
+  return [...general, ...ofRing];
+}
+
+async function listed<T>(
+  cli: Cli,
+  list: (client: Client) => Promise<{ readonly data: readonly T[] }>,
+  shown: (item: T) => readonly [value: string, about: string],
+): Promise<readonly Candidate[]> {
+  const client = await quickClient(cli);
+  if (!client) return [];
+  const { data } = await list(client);
+  return data.map(shown).map(([value, about]) => ({ value, about }));
+}
+
+/** Undefined where no server is within reach. */
+async function quickClient(cli: Cli): Promise<Client | undefined> {
+  const quick = { retries: 0, timeout: patience };
+  const remote = await remoteOf(cli);
+  if (remote === undefined) {
+    const fetch = await socketFetch(cli);
+    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: localHeaders(cli) });
+  }
+  const { baseUrl, apiKey, authorities } = remote;
+  if (apiKey === undefined) return undefined;
+  return createClient({ ...quick, baseUrl, apiKey, fetch: networkFetch(baseUrl, authorities) });
+}
+
+async function onThisMachine<T>(cli: Cli, path: string, field: string): Promise<readonly T[]> {
+  const fetch = namedRemote(cli) === undefined ? await socketFetch(cli) : undefined;
+  if (!fetch) return [];
+  const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(patience) };
+  const answer = await (await fetch(new Request(localUrl + path, init))).json();
+  return answer[field];
+}
+
+async function socketFetch(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {
+  const socket = join(dataDirectory(cli), 'kms.sock');
+  return (await answers(socket)) ? unixFetch(socket) : undefined;
+}
