@@ -25,6 +25,7 @@ export const sample = {
   apikey: 'kms_6uhPzSKsLaCQCgGvM7HFBoYFBzgu8XW3eGHDSIzns7R4RvQYJ',
   accessToken: 'kmsat_TXr9WLlooOUgM2drHR5SXHGsDRt2rYpqTPBQslTOqhF',
   inviteToken: 'kmsin_6HQx4CPUoEN4C0gslk1uD7TKDVvhSZIsagpTQreCUFQ',
+  resetToken: 'kmsrs_tEJcSlUML7wSB6NuFk3dGXs7ahpDTijkOWQDwXW9QKf',
   password: 'Correct-horse-7',
   cursor: 'AQABqItE1xOgeWsRybLjIkVKcCqSs97DUS0ZJ8YOuPhFpiXaxGQm5MvApadLYQ34-QA4',
 } as const;

@@ -50,6 +50,15 @@ export const malformedPassword = z
   })
   .meta({ id: 'MalformedPassword', description: 'a password that was refused' });
 
+export const setUpBody = z.object({
+  token: secretText,
+  username: requiredText,
+  email: requiredText,
+  firstName: requiredText,
+  lastName: requiredText,
+  password: secretText,
+});
+
 export const resetStartBody = z.object({
   email: requiredText.meta({ description: "the User's e-mail address, in any case", examples: ['ada@example.org'] }),
 });

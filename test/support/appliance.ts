@@ -4,7 +4,7 @@ import { bootstrap } from '../../src/core/bootstrap.ts';
 import type { Limits, World } from '../../src/core/context.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import type { ConsoleFiles } from '../../src/http/console.ts';
-import type { AppDeps, LocalRoute, Readiness, RequestEnv, TenantHandle } from '../../src/http/deps.ts';
+import type { AppDeps, LocalRoute, Readiness, RequestEnv, Sealing, TenantHandle } from '../../src/http/deps.ts';
 import type { DescriptionFiles } from '../../src/http/description.ts';
 import { type PeopleOptions, peopleDeps } from '../../src/http/people.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
@@ -25,6 +25,7 @@ export interface ApplianceOptions {
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
   readonly descriptionFiles?: () => Promise<DescriptionFiles>;
+  readonly sealing?: Sealing;
   /** Passwords are hashed by a pretence unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
 }
@@ -112,6 +113,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     ...(options.sealed && { sealed: options.sealed }),
     ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
     ...(options.descriptionFiles && { descriptionFiles: options.descriptionFiles }),
+    ...(options.sealing && { sealing: options.sealing }),
     ...(options.localRoutes && { localRoutes: options.localRoutes }),
   };
   const app = createApp(deps);

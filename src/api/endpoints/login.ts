@@ -11,6 +11,7 @@ import {
   loginBody,
   malformedPassword,
   resetStartBody,
+  setUpBody,
   tokenAndPassword,
 } from '../login.ts';
 import { trueParam } from '../values.ts';
@@ -44,6 +45,20 @@ export const loginEndpoints = [
     summary: 'Complete an invite with a password',
     access: { kind: 'public' },
     body: tokenAndPassword,
+    answer: inviteCompleted,
+    errors: {
+      400: { description: 'the password does not meet the rules', schema: malformedPassword },
+      401: refused,
+    },
+  }),
+  endpoint({
+    id: 'completeSetUp',
+    method: 'POST',
+    path: '/auth/user/set-up-complete',
+    tag,
+    summary: 'Make the first User, who may do everything',
+    access: { kind: 'public' },
+    body: setUpBody,
     answer: inviteCompleted,
     errors: {
       400: { description: 'the password does not meet the rules', schema: malformedPassword },

@@ -57,7 +57,7 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
       description: 'the appliance is sealed, or cannot write right now',
       content: content([
         'the appliance is sealed; the administrator has to unseal it',
-        'the disk is full: 3 MiB are free, 16 MiB are kept free; make room',
+        'the disk is nearly full: 3 MB are free, writing needs 17 MB',
       ]),
     },
   };

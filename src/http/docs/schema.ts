@@ -47,7 +47,8 @@ function typeOf(schema: JsonSchema): Html {
   const more = [schema.format, schema.minimum === undefined ? undefined : `at least ${schema.minimum}`].filter(
     (each) => each !== undefined && each !== 'int64',
   );
-  return html`${schema.type ?? 'anything'}${more.length > 0 ? ` (${more.join(', ')})` : ''}`;
+  const type = String(schema.type ?? 'anything').replace(',', ' or ');
+  return html`${type}${more.length > 0 ? ` (${more.join(', ')})` : ''}`;
 }
 
 function nonNull(schema: JsonSchema): JsonSchema | undefined {

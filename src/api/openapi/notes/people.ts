@@ -62,6 +62,13 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
     ],
     errorExamples: { 401: { state: 'expired' } },
   },
+  completeSetUp: {
+    description: [
+      'Makes the first User with the token of the set-up link that `kms serve` shows when it makes an appliance, and logs them in. The link works as long as there is no User, and no longer than an invite.',
+      'A password that breaks a rule gets 400 with `state` `malformed-password` and the counts; the token stays good.',
+    ],
+    errorExamples: { 401: { state: 'expired' } },
+  },
   login: {
     description: [
       'Answers an access token. A wrong user name and a wrong password get the same answer after the same time; too many failures make the next try wait.',
@@ -88,6 +95,6 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
     description: [
       'Sets a new password and ends every session of the User. Whatever is wrong, with the token, the password or the body, the answer is 400 and `{}`.',
     ],
-    body: { token: 'kmsrs_tEJcSlUML7wSB6NuFk3dGXs7ahpDTijkOWQDwXW9QKf', password: sample.password },
+    body: { token: sample.resetToken, password: sample.password },
   },
 };

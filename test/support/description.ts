@@ -1,0 +1,98 @@
+// The API description as a judge: whether an answer is one that it describes, to the last field.
+import assert from 'node:assert/strict';
+import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import type { OpenApiDocument, Operation } from '../../src/api/openapi/types.ts';
+
+export interface Described {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+export function operationsOf(document: OpenApiDocument): readonly Described[] {
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+}
+
+export interface Given {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+export interface Judge {
+  /** What is wrong with an answer, a line each. */
+  answer(id: string, given: Given): readonly string[];
+  /** What is wrong with a value at a place of the document. */
+  at(pointer: readonly string[], value: unknown): readonly string[];
+}
+
+export function judgeOf(document: OpenApiDocument): Judge {
+  const ajv = new Ajv2020({ strict: true, allErrors: true });
+  // The package says nothing of its types that this module system understands.
+  (ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+  for (const [name, schema] of Object.entries(document.components.schemas)) ajv.addSchema(closed(schema), idOf(name));
+  const compiled = new Map<string, ValidateFunction>();
+  const operations = new Map(operationsOf(document).map((each) => [each.operation.operationId, each]));
+
+  function at(pointer: readonly string[], value: unknown): readonly string[] {
+    const key = JSON.stringify(pointer);
+    const validate = compiled.get(key) ?? ajv.compile(closed(partOf(document, pointer)));
+    compiled.set(key, validate);
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+    );
+  }
+
+  function answer(id: string, { status, headers, body }: Given): readonly string[] {
+    const { path, method, operation } = operations.get(id) ?? assert.fail(`${id} is not described`);
+    const response = operation.responses[status];
+    if (!response) return [`${id} answers ${status}, which is not described`];
+    const name = '$ref' in response ? response.$ref.slice(response.$ref.lastIndexOf('/') + 1) : undefined;
+    const place =
+      name === undefined
+        ? ['paths', path, method.toLowerCase(), 'responses', String(status)]
+        : ['components', 'responses', name];
+    const described = '$ref' in response ? document.components.responses[name ?? ''] : response;
+    const problems = Object.keys(described?.headers ?? {})
+      .filter((header) => header !== 'Kms-State' && !headers.has(header))
+      .map((header) => `${id} ${status} lacks the header ${header}`);
+    const type = headers.get('content-type')?.split(';')[0] ?? '';
+    if (!described?.content?.[type]) return [...problems, `${id} ${status} answers ${type}, which is not described`];
+    return [...problems, ...at([...place, 'content', type, 'schema'], body)];
+  }
+
+  return { answer, at };
+}
+
+function partOf(document: object, pointer: readonly string[]): unknown {
+  return pointer.reduce<unknown>((value, part) => {
+    assert.ok(typeof value === 'object' && value !== null && Object.hasOwn(value, part), pointer.join(' '));
+    return Reflect.get(value, part);
+  }, document);
+}
+
+const idOf = (name: string): string => `https://kms.test/${name}`;
+
+/**
+ * A schema by which objects have no other fields than those described: clients are told to ignore such fields, but the server is not to send
+ * them. What it refers to goes by the name alone.
+ */
+function closed(schema: unknown): AnySchemaObject {
+  const made = Object.fromEntries(
+    Object.entries(schema ?? {}).map(([key, item]) => {
+      if (key === 'example' || key === 'examples' || key === 'enum' || key === 'required') return [key, item];
+      if (key === '$ref') return [key, idOf(item.slice(item.lastIndexOf('/') + 1))];
+      return [key, Array.isArray(item) ? item.map(closedPart) : closedPart(item)];
+    }),
+  );
+  const isOpen = made.type === 'object' && made.properties !== undefined && made.additionalProperties === undefined;
+  return isOpen ? { ...made, additionalProperties: false } : made;
+}
+
+function closedPart(item: unknown): unknown {
+  return typeof item === 'object' && item !== null ? closed(item) : item;
+}
