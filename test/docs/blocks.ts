@@ -1,0 +1,90 @@
+// The samples in a page: blocks of what is typed at a prompt with what comes of it, and files. A comment before a block says what the
+// page itself does not show: why it is not run, that the server is stopped first, which file a block is.
+
+export interface Command {
+  readonly line: number;
+  /** As typed; of a command on several lines all of them. */
+  readonly text: string;
+  /** What the page shows of its output; without any, nothing is compared. */
+  readonly shown: readonly string[];
+  /** What it ends with: a comment `# exit code 1` behind the command says so. */
+  readonly exitCode: number;
+}
+
+export type Step =
+  | { readonly kind: 'commands'; readonly line: number; readonly commands: readonly Command[] }
+  | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
+  | { readonly kind: 'stop-server' }
+  | { readonly kind: 'fresh' }
+  | { readonly kind: 'not-run'; readonly line: number; readonly reason: string };
+
+/** Languages of blocks that show something other than what somebody does. */
+const shownOnly = new Set(['json', 'yaml', 'ini', 'text', 'http']);
+
+/** The steps of a page in their order. Throws for a block that is neither run nor said not to be. */
+export function stepsOf(page: string): Step[] {
+  const steps: Step[] = [];
+  const lines = page.split('\n');
+  let notRun: string | undefined;
+  let file: string | undefined;
+  for (let at = 0; at < lines.length; at++) {
+    const directive = /^<!-- (.*) -->$/.exec(lines[at] ?? '')?.[1];
+    if (directive !== undefined) {
+      const [, reason] = /^not run: (.+)$/.exec(directive) ?? [];
+      const [, name] = /^file: (.+)$/.exec(directive) ?? [];
+      if (reason !== undefined) notRun = reason;
+      else if (name !== undefined) file = name;
+      else if (directive === 'the server is stopped') steps.push({ kind: 'stop-server' });
+      else if (directive === 'another directory') steps.push({ kind: 'fresh' });
+      else throw new Error(`line ${at + 1}: no such directive: ${directive}`);
+      continue;
+    }
+    const language = /^```(\w*)$/.exec(lines[at] ?? '')?.[1];
+    if (language === undefined) continue;
+    const line = at + 1;
+    const end = lines.indexOf('```', at + 1);
+    if (end < 0) throw new Error(`line ${line}: a block without an end`);
+    const content = lines.slice(at + 1, end);
+    at = end;
+    if (notRun !== undefined) steps.push({ kind: 'not-run', line, reason: notRun });
+    else if (file !== undefined) steps.push({ kind: 'file', line, name: file, text: `${content.join('\n')}\n` });
+    else if (language === 'console') steps.push({ kind: 'commands', line, commands: commandsOf(content, line + 1) });
+    else if (!shownOnly.has(language))
+      throw new Error(`line ${line}: a block of ${language || 'no language'} is not run`);
+    notRun = undefined;
+    file = undefined;
+  }
+  return steps;
+}
+
+function commandsOf(content: readonly string[], first: number): Command[] {
+  const commands: Command[] = [];
+  for (let at = 0; at < content.length; ) {
+    const line = first + at;
+    const typed = content[at++] ?? '';
+    if (!typed.startsWith('$ ')) throw new Error(`line ${line}: expected a command, got ${typed}`);
+    let text = typed.slice(2);
+    while (text.endsWith('\\') && at < content.length) text += `\n${content[at++] ?? ''}`;
+    const shown: string[] = [];
+    while (at < content.length && !content[at]?.startsWith('$ ')) shown.push(content[at++] ?? '');
+    commands.push({ line, text, shown, exitCode: Number(/# exit code (\d+)$/.exec(text)?.[1] ?? 0) });
+  }
+  return commands;
+}
+
+/**
+ * Whether the output is what is shown: `…` stands for anything in a line, and alone for any number of lines. How wide a column is
+ * does not count.
+ */
+export function isAsShown(output: string, shown: readonly string[], { begins = false } = {}): boolean {
+  const lines = output.split('\n').map((line) => line.trimEnd());
+  while (lines.at(-1) === '') lines.pop();
+  const pattern = shown.map((line) =>
+    line.trim() === '…' ? '(?:[^\\n]*\\n)*' : `${line.trimEnd().split('…').map(literally).join('[^\\n]*')}\\n`,
+  );
+  return new RegExp(`^${pattern.join('')}${begins ? '' : '$'}`).test(lines.map((line) => `${line}\n`).join(''));
+}
+
+function literally(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&').replace(/ {2,}/g, ' +');
+}

@@ -1,0 +1,87 @@
+// Everything that the guides tell people to type is typed here, in the order of the page, and what they show of it is compared.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
+import { Shell } from './shell.ts';
+
+const pages = [
+  'docs/guide-operator.md',
+  'docs/metrics.md',
+  'docs/running.md',
+  'docs/custody.md',
+  'docs/backup.md',
+  'docs/tenants.md',
+  'docs/activity-export.md',
+];
+
+/** Blocks of a page that are not run, at most; each says why. */
+const mostNotRun = 3;
+
+for (const page of pages) {
+  test(page, async () => {
+    const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'));
+    const notRun = steps.flatMap((step) => (step.kind === 'not-run' ? [step.reason] : []));
+    assert.ok(notRun.length <= mostNotRun, `${page}: ${notRun.length} blocks are not run`);
+    for (const reason of notRun) assert.ok(reason.length >= 10, reason);
+    await runAll(page, steps);
+  });
+}
+
+async function runAll(page: string, steps: readonly Step[]): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  let shell = stack.use(await Shell.open());
+  for (const step of steps) {
+    if (step.kind === 'fresh') shell = stack.use(await Shell.open());
+    else if (step.kind === 'stop-server') await shell.stopServers();
+    else if (step.kind === 'file') shell.write(step.name, step.text);
+    else if (step.kind === 'commands') for (const command of step.commands) await runOne(page, shell, command);
+  }
+}
+
+async function runOne(page: string, shell: Shell, { line, text, shown, exitCode }: Command): Promise<void> {
+  const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms serve\b|^\.\/scripts\/start\b/.test(text);
+  const ended = await (serves ? shell.serve(text) : shell.run(text));
+  const where = `${page}:${line}: ${text}\n${ended.output}`;
+  assert.equal(ended.exitCode, exitCode, where);
+  if (shown.length > 0) assert.ok(isAsShown(ended.output, shown, { begins: serves }), where);
+}
+
+test('what is shown stands for what comes, and for nothing else', () => {
+  const yes: [string, string[]][] = [
+    ['a\nb\n', ['a', 'b']],
+    ['a\nb  \n\n', ['a', 'b']],
+    ['id ring_01 x\n', ['id ring_… x']],
+    ['a\nb\nc\n', ['a', '…', 'c']],
+    ['a\nc\n', ['a', '…', 'c']],
+    ['a\n', ['…']],
+    ['{"a.b": [1]}\n', ['{"a.b": [1]}']],
+  ];
+  const no: [string, string[]][] = [
+    ['a\nb\n', ['a']],
+    ['a\n', ['a', 'b']],
+    ['aXb\n', ['a.b']],
+    ['b\na\n', ['a', '…']],
+    ['', ['a']],
+  ];
+  for (const [output, shown] of yes) assert.ok(isAsShown(output, shown), JSON.stringify([output, shown]));
+  for (const [output, shown] of no) assert.ok(!isAsShown(output, shown), JSON.stringify([output, shown]));
+  assert.ok(isAsShown('a\nb\n', ['a'], { begins: true }));
+});
+
+test('a block that is neither run nor said not to be is found', () => {
+  for (const wrong of [
+    '```sh\nls\n```',
+    '```\nls\n```',
+    '```console\nls\n```',
+    '```console\n$ ls\n',
+    '<!-- something else -->',
+  ]) {
+    assert.throws(() => stepsOf(wrong), /^Error: line \d+: /, wrong);
+  }
+  const [step] = stepsOf('```console\n$ a \\\n  b\nout\n$ c   # exit code 3\n```');
+  assert.deepEqual(step?.kind === 'commands' && step.commands.map(({ line: _, ...rest }) => rest), [
+    { text: 'a \\\n  b', shown: ['out'], exitCode: 0 },
+    { text: 'c   # exit code 3', shown: [], exitCode: 3 },
+  ]);
+});

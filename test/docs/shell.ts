@@ -1,0 +1,191 @@
+// A shell in a directory of its own, with `kms` run from the sources. Commands that serve go on in the background; the ports that pages
+// name stand for free ones.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const patience = 120_000;
+const portsInPages = ['8080', '8443', '8081'];
+
+export interface Ended {
+  readonly output: string;
+  readonly exitCode: number;
+}
+
+export class Shell {
+  readonly #base: string;
+  readonly #ports: ReadonlyMap<string, string>;
+  readonly #bash: ChildProcess;
+  readonly #answers: Interface;
+  #count = 0;
+  /** Process groups of servers. */
+  #servers: number[] = [];
+
+  private constructor(base: string, ports: ReadonlyMap<string, string>) {
+    this.#base = base;
+    this.#ports = ports;
+    this.#bash = spawn('bash', ['--noprofile', '--norc'], {
+      cwd: join(base, 'work'),
+      // `>&3` is where the shell says that a command has ended.
+      stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
+      env: {
+        PATH: `${join(base, 'bin')}:${process.env.PATH}`,
+        HOME: join(base, 'home'),
+        LANG: 'C.UTF-8',
+        NODE_COMPILE_CACHE: join(tmpdir(), 'kms-docs-compile-cache'),
+        KMS_LISTEN: `127.0.0.1:${ports.get('8080')}`,
+      },
+    });
+    // Cast: the fourth pipe is one to read from.
+    this.#answers = createInterface({ input: this.#bash.stdio[3] as Readable });
+    // Each server is a process group, so that it can be ended with all that it started.
+    this.#bash.stdin?.write('set -m\n');
+  }
+
+  static async open(): Promise<Shell> {
+    const base = realpathSync(mkdtempSync(join(tmpdir(), 'kms-docs-')));
+    for (const dir of ['bin', 'home', 'work/dist', 'work/scripts']) mkdirSync(join(base, dir), { recursive: true });
+    const kms = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/main.ts')}' "$@"\n`;
+    for (const name of ['bin/kms', 'work/dist/kms']) script(join(base, name), kms);
+    // What it does besides, installing and building, has tests of its own.
+    script(join(base, 'work/scripts/start'), '#!/bin/sh\nexec kms serve --data ./kms-data "$@"\n');
+    script(join(base, 'bin/node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+    symlinkSync(join(root, 'docs'), join(base, 'work/docs'));
+    library(join(base, 'work/node_modules/kms'));
+    const ports = new Map<string, string>();
+    for (const port of portsInPages) ports.set(port, String(await freePort()));
+    return new Shell(base, ports);
+  }
+
+  /** A file beside the commands. */
+  write(name: string, text: string): void {
+    const path = join(this.#base, 'work', name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, this.#withPorts(text));
+  }
+
+  /** Runs a command to its end. */
+  async run(command: string): Promise<Ended> {
+    const { script: file, output } = this.#files(command);
+    const ended = await this.#ask(`. ${file} >${output} 2>&1 </dev/null; echo $? >&3`, command);
+    return { output: this.#read(output), exitCode: Number(ended) };
+  }
+
+  /** Runs a command that serves, until it says that it listens; answers what it said so far. */
+  async serve(command: string): Promise<Ended> {
+    const { script: file, output } = this.#files(command);
+    const group = Number(await this.#ask(`. ${file} >${output} 2>&1 </dev/null & echo $! >&3; disown`, command));
+    this.#servers.push(group);
+    const until = Date.now() + patience;
+    for (;;) {
+      const said = this.#read(output);
+      if (said.includes('listening on ')) {
+        // What it has to say after that comes at once.
+        await setTimeout(200);
+        return { output: this.#read(output), exitCode: 0 };
+      }
+      if (!isAlive(group)) return { output: said, exitCode: 1 };
+      if (Date.now() > until) throw new Error(`it does not listen: ${command}\n${said}`);
+      await setTimeout(20);
+    }
+  }
+
+  /** As Ctrl-C does. */
+  async stopServers(): Promise<void> {
+    for (const group of this.#servers.splice(0)) {
+      signal(group, 'SIGTERM');
+      const until = Date.now() + patience;
+      while (isAlive(group)) {
+        if (Date.now() > until) signal(group, 'SIGKILL');
+        await setTimeout(20);
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopServers();
+    this.#bash.stdin?.end();
+    if (this.#bash.exitCode === null) await once(this.#bash, 'exit');
+    rmSync(this.#base, { recursive: true, force: true });
+  }
+
+  #files(command: string): { script: string; output: string } {
+    const place = join(this.#base, `command-${++this.#count}`);
+    writeFileSync(place, `${this.#withPorts(command)}\n`);
+    writeFileSync(`${place}.output`, '');
+    return { script: place, output: `${place}.output` };
+  }
+
+  async #ask(line: string, command: string): Promise<string> {
+    const answer = once(this.#answers, 'line');
+    this.#bash.stdin?.write(`${line}\n`);
+    const late = setTimeout(patience, undefined, { ref: false }).then(() => {
+      this.#bash.kill('SIGKILL');
+      throw new Error(`it does not end: ${command}`);
+    });
+    const [text] = await Promise.race([answer, late]);
+    return text;
+  }
+
+  #read(output: string): string {
+    let text = readFileSync(output, 'utf8');
+    for (const [inPage, real] of this.#ports) text = text.replaceAll(`:${real}`, `:${inPage}`);
+    return text;
+  }
+
+  #withPorts(text: string): string {
+    return text.replace(/:(8080|8443|8081)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
+  }
+}
+
+function script(path: string, text: string): void {
+  writeFileSync(path, text);
+  chmodSync(path, 0o755);
+}
+
+/** The client library under the name that programs import it by. */
+function library(dir: string): void {
+  mkdirSync(dir, { recursive: true });
+  const exports = { './client': './client.js' };
+  writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'kms', type: 'module', exports }));
+  const entry = pathToFileURL(join(root, 'src/client/sdk.ts')).href;
+  writeFileSync(join(dir, 'client.js'), `export * from '${entry}';\n`);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function signal(group: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-group, name);
+  } catch {
+    return false;
+  }
+}
+
+function isAlive(group: number): boolean {
+  return signal(group, 0);
+}
