@@ -15,6 +15,12 @@ export function commandLine(kms: GrammarCommand): void {
     ],
     () => import('../commands/completion.ts'),
   );
+  kms.leaf(
+    'man',
+    'print the manual page kms(1)',
+    ['kms man > /usr/local/share/man/man1/kms.1', 'kms man | man -l -'],
+    () => import('../commands/man.ts'),
+  );
   kms.hidden('__complete [WORDS...]', () => import('../commands/complete.ts'));
   kms
     .leaf(
