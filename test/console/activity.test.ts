@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../src/client/client.ts';
-import { emptyFields, fieldsOfQuery, filtersOf, queryOfFields } from '../../src/console/activity/filter-query.ts';
+import { activityFields } from '../../src/console/activity/filter-query.ts';
 import { type ActivityRecord, newestActivity } from '../../src/console/activity/newest.ts';
 import { emptyTail, type Tail, tailStart, withPage } from '../../src/console/activity/tail.ts';
 
@@ -73,21 +73,23 @@ test('a live view holds each record once and no more than its bound', () => {
 });
 
 test('filters go into the address and come back', () => {
-  const fields = { ...emptyFields, ring: 'Löhne & more', valid: 'false', start: '2026-01-02T03:04', props: '{"a":1}' };
-  const query = queryOfFields(fields);
-  assert.deepEqual([...query.keys()].sort(), ['props', 'ring', 'start', 'valid']);
-  assert.deepEqual(fieldsOfQuery(new URLSearchParams(query.toString())), fields);
+  const { empty, filters } = activityFields;
+  const fields = { ...empty, ring: 'Löhne & more', valid: 'false', start: '2026-01-02T03:04', props: '{"a":1}' };
+  const query = activityFields.toQuery(fields);
+  assert.deepEqual(Object.keys(query).sort(), ['props', 'ring', 'start', 'valid']);
+  assert.deepEqual(activityFields.fromQuery(new URLSearchParams(query)), fields);
   const start = Date.UTC(2026, 0, 2, 3, 4);
-  assert.deepEqual(filtersOf(fields), { filters: { ring: 'Löhne & more', valid: false, start, props: { a: 1 } } });
-  assert.deepEqual(filtersOf({ ...emptyFields, end: '2026-01-02T03:04' }), { filters: { end: start + 59_999 } });
-  assert.deepEqual(filtersOf(emptyFields), { filters: {} });
+  assert.deepEqual(filters(fields), { filters: { ring: 'Löhne & more', valid: false, start, props: { a: 1 } } });
+  assert.deepEqual(filters({ ...empty, end: '2026-01-02T03:04' }), { filters: { end: start + 59_999 } });
+  assert.deepEqual(filters(empty), { filters: {} });
 });
 
 test('filters that make no sense are told at their fields', () => {
-  const wrong = { ...emptyFields, start: 'yesterday', end: '2026-13-01T00:00', props: '[1]' };
-  const result = filtersOf(wrong);
+  const { empty, filters } = activityFields;
+  const wrong = { ...empty, start: 'yesterday', end: '2026-13-01T00:00', props: '[1]' };
+  const result = filters(wrong);
   assert.ok('problems' in result);
   assert.deepEqual(Object.keys(result.problems).sort(), ['end', 'props', 'start']);
-  const reversed = filtersOf({ ...emptyFields, start: '2026-01-02T00:00', end: '2026-01-01T00:00' });
+  const reversed = filters({ ...empty, start: '2026-01-02T00:00', end: '2026-01-01T00:00' });
   assert.deepEqual('problems' in reversed && reversed.problems, { end: 'This is before the start.' });
 });

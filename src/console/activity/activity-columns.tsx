@@ -1,5 +1,6 @@
 // How records of the activity log stand in a table.
 import { hrefTo } from '../address.ts';
+import { shortId } from '../id-text.ts';
 import type { Column } from '../parts/data-table.tsx';
 import { Time } from '../parts/time.tsx';
 import type { ActivityRecord } from './newest.ts';
@@ -14,7 +15,7 @@ export const activityColumns: readonly Column<ActivityRecord>[] = [
       </a>
     ),
   },
-  { title: 'Action', cell: ({ action }) => <code>{action}</code> },
+  { title: 'Action', cell: ({ action }) => <code data-whole>{action}</code> },
   { title: 'Ring', cell: ({ ringname }) => (ringname === '' ? <span data-quiet>none</span> : <bdi>{ringname}</bdi>) },
   { title: 'Verdict', cell: ({ validAction }) => <Verdict granted={validAction} /> },
   { title: 'Status', kind: 'number', cell: ({ status }) => String(status) },
@@ -31,10 +32,11 @@ export function Verdict({ granted }: { readonly granted: boolean }) {
 
 /** An API key, or a user who was logged in. */
 export function Actor({ keyid }: { readonly keyid: string }) {
-  if (!keyid.startsWith('apik_')) return <code>{keyid}</code>;
-  return (
-    <a href={hrefTo('apikey', { id: keyid })}>
-      <code>{keyid}</code>
-    </a>
+  const [prefix] = keyid.split('_');
+  const name = (
+    <code data-whole title={keyid}>
+      {`${prefix}_${shortId(keyid)}`}
+    </code>
   );
+  return prefix === 'apik' ? <a href={hrefTo('apikey', { id: keyid })}>{name}</a> : name;
 }

@@ -2,7 +2,7 @@
 import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
 import { Select } from '../parts/select.tsx';
 import { actionNames } from './action-names.ts';
-import { emptyFields, type FilterFields, filtersOf } from './filter-query.ts';
+import { activityFields, type FilterFields } from './filter-query.ts';
 
 export interface FilterFormProps {
   readonly fields: FilterFields;
@@ -13,16 +13,15 @@ export interface FilterFormProps {
 
 export function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
   const submit = async (values: FormValues): Promise<void> => {
-    const names = Object.keys(emptyFields) as (keyof FilterFields)[]; // the keys of an object that nothing adds to
-    const typed = Object.fromEntries(names.map((name) => [name, values.text(name)])) as unknown as FilterFields; // of every name
-    const result = filtersOf(typed);
+    const typed = activityFields.of((name) => values.text(name));
+    const result = activityFields.filters(typed);
     if ('problems' in result) throw new FieldProblems(result.problems);
     onSearch(typed);
   };
   const { accountUid, accountId, keyid, props } = fields;
   const hasMore = [accountUid, accountId, keyid, props].some((value) => value !== '');
   return (
-    <section aria-label="Filters" data-panel>
+    <section aria-label="Filters" data-panel data-filters>
       <Form
         action="Search"
         onSubmit={submit}

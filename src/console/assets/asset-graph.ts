@@ -1,6 +1,7 @@
 // A part of the graph of assets, around the one that somebody looks at: it grows by following parents and children, up to a bound. A graph
 // is never changed; each step gives a new one.
 import type { AnswerTo } from '../../client/client.ts';
+import { shortId } from '../id-text.ts';
 
 export type Asset = AnswerTo<'getAsset'>;
 
@@ -72,11 +73,6 @@ export function labelOf({ id, asset }: Pick<AssetNode, 'id' | 'asset'>): string 
     if (typeof value === 'string' && value.trim() !== '') return shortened(value.trim());
   }
   return shortId(id);
-}
-
-/** The end of an id, as it is shown where there is little room. */
-export function shortId(id: string): string {
-  return `…${id.slice(-8)}`;
 }
 
 const longestLabel = 22;

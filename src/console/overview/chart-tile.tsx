@@ -42,7 +42,7 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
   const id = useId();
   const names = Object.keys(timeRanges) as TimeRangeName[]; // the keys of an object that nothing adds to
   return (
-    <fieldset data-choices>
+    <fieldset data-segments>
       <legend data-spoken>Range of time</legend>
       {names.map((name) => (
         <span key={name}>

@@ -1,5 +1,5 @@
 // Stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table for those who want them so.
-import { useId } from 'hono/jsx/dom';
+import { useEffect, useId, useRef, useState } from 'hono/jsx/dom';
 import { countText } from './amounts.ts';
 import { type ChartSeries, chartShape } from './chart-shape.ts';
 import type { TimeAxis } from './time-buckets.ts';
@@ -10,20 +10,23 @@ export interface ChartProps {
   readonly series: readonly ChartSeries[];
 }
 
-/** What the SVG's own units are; it scales with its place. */
-const plot = { width: 600, height: 190 };
-const margins = { top: 10, right: 8, bottom: 24, left: 52 };
-const width = plot.width + margins.left + margins.right;
-const height = plot.height + margins.top + margins.bottom;
+const margins = { top: 10, right: 8, bottom: 24, left: 44 };
+/** Of the bars, in pixels. */
+const plotHeight = 200;
+const narrowest = 200;
 
 export function Chart({ title, axis, series }: ChartProps) {
   const id = useId();
+  const figure = useRef<HTMLElement>(null);
+  const width = useWidth(figure);
+  const plot = { width: Math.max(narrowest, width - margins.left - margins.right), height: plotHeight };
+  const height = plotHeight + margins.top + margins.bottom;
   const { bars, marks, step } = chartShape(series, plot);
   const times = axis.starts.map((start) => timeText(start, axis));
   const totals = series.map(({ counts }) => counts.reduce((sum, count) => sum + count, 0));
   const summary = series.map(({ name }, index) => `${countText(totals[index] ?? 0)} ${name.toLowerCase()}`).join(', ');
   return (
-    <figure data-chart>
+    <figure ref={figure} data-chart>
       <figcaption>
         <ul data-legend>
           {series.map(({ name }, index) => (
@@ -37,7 +40,12 @@ export function Chart({ title, axis, series }: ChartProps) {
           ))}
         </ul>
       </figcaption>
-      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-labelledby={`${id}-title ${id}-desc`}>
+      <svg
+        width={plot.width + margins.left + margins.right}
+        height={height}
+        role="img"
+        aria-labelledby={`${id}-title ${id}-desc`}
+      >
         <title id={`${id}-title`}>{title}</title>
         <desc id={`${id}-desc`}>{summary}. The table below has the numbers of each time.</desc>
         {series.map((_, index) => (
@@ -67,7 +75,7 @@ export function Chart({ title, axis, series }: ChartProps) {
               </title>
             </rect>
           ))}
-          {labelled(times.length).map((index) => (
+          {labelled(times, plot.width).map((index) => (
             <text key={index} data-time x={step * (index + 0.5)} y={plot.height + 18} text-anchor="middle">
               {times[index]}
             </text>
@@ -127,10 +135,25 @@ function NumbersTable({ title, times, series }: Omit<ChartProps, 'axis'> & { rea
   );
 }
 
-/** Which buckets have a time written below them: a handful, evenly. */
-function labelled(count: number): number[] {
-  const every = Math.max(1, Math.ceil(count / 6));
-  return Array.from({ length: Math.ceil(count / every) }, (_, index) => index * every);
+/** Which buckets have a time written below them: as many as there is room for, evenly. */
+function labelled(times: readonly string[], width: number): number[] {
+  const longest = Math.max(0, ...times.map((time) => time.length));
+  const room = Math.max(1, Math.floor(width / (longest * 8 + 16)));
+  const every = Math.max(1, Math.ceil(times.length / room));
+  return Array.from({ length: Math.ceil(times.length / every) }, (_, index) => index * every);
+}
+
+/** How wide the place of the element is, in pixels, now and whenever that changes. */
+function useWidth(element: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(600);
+  useEffect(() => {
+    const { current } = element;
+    if (!current) return;
+    const observer = new ResizeObserver(() => setWidth(Math.floor(current.clientWidth)));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, []);
+  return width;
 }
 
 /** In UTC, like all times of the console. */

@@ -3,7 +3,7 @@
 import { activityColumns } from '../activity/activity-columns.tsx';
 import { ActivityFollowed } from '../activity/activity-followed.tsx';
 import { FilterForm } from '../activity/filter-form.tsx';
-import { emptyFields, type FilterFields, fieldsOfQuery, filtersOf, queryOfFields } from '../activity/filter-query.ts';
+import { activityFields, type FilterFields } from '../activity/filter-query.ts';
 import type { ActivityFilters } from '../activity/newest.ts';
 import { hrefTo } from '../address.ts';
 import { DataTable, usePages } from '../parts/data-table.tsx';
@@ -11,13 +11,13 @@ import { PageHeader } from '../parts/page-header.tsx';
 import type { RoomProps } from '../room.ts';
 
 export function ActivityRoom({ api, session, navigate, query }: RoomProps) {
-  const fields = fieldsOfQuery(query);
+  const fields = activityFields.fromQuery(query);
   const isLive = query.get('live') === 'yes';
-  const result = filtersOf(fields);
+  const result = activityFields.filters(fields);
   // What an address says that makes no sense is left out; the form says nothing until it is used.
   const filters = 'filters' in result ? result.filters : {};
   const to = (next: FilterFields, live: boolean): string => {
-    const values = Object.fromEntries(queryOfFields(next));
+    const values = activityFields.toQuery(next);
     return hrefTo('activity', {}, live ? { ...values, live: 'yes' } : values);
   };
   return (
@@ -36,7 +36,11 @@ export function ActivityRoom({ api, session, navigate, query }: RoomProps) {
           </button>
         }
       />
-      <FilterForm fields={fields} onSearch={(next) => navigate(to(next, isLive))} clearHref={to(emptyFields, isLive)} />
+      <FilterForm
+        fields={fields}
+        onSearch={(next) => navigate(to(next, isLive))}
+        clearHref={to(activityFields.empty, isLive)}
+      />
       {isLive ? (
         <ActivityFollowed key="live" api={api} filters={filters} ownId={session.user?.id} />
       ) : (

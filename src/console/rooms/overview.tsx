@@ -13,6 +13,8 @@ import type { RoomProps } from '../room.ts';
 
 /** Each look is in the activity log, so not more often. */
 const lookEvery = 60_000;
+/** Counting what rings have served takes many requests: they are looked at when somebody asks to, and seldom by themselves. */
+const ringsEvery = 15;
 
 export function OverviewRoom({ api, text }: RoomProps) {
   const [turn, setTurn] = useState(0);
@@ -20,13 +22,17 @@ export function OverviewRoom({ api, text }: RoomProps) {
   const state = useAnswer(readiness);
   useTurn(state, turn);
 
-  const look = (): void => {
+  const [ringTurn, setRingTurn] = useState(0);
+
+  const look = (withRings: boolean): void => {
     setTurn((before) => before + 1);
     setAt(Date.now());
+    if (withRings) setRingTurn((before) => before + 1);
   };
   useEffect(() => {
+    let looks = 0;
     const timer = setInterval(() => {
-      if (!document.hidden) look();
+      if (!document.hidden) look(++looks % ringsEvery === 0);
     }, lookEvery);
     return () => clearInterval(timer);
   }, []);
@@ -41,7 +47,7 @@ export function OverviewRoom({ api, text }: RoomProps) {
           </>
         }
         actions={
-          <button type="button" data-kind="quiet" onClick={look}>
+          <button type="button" data-kind="quiet" onClick={() => look(true)}>
             Look again
           </button>
         }
@@ -50,7 +56,7 @@ export function OverviewRoom({ api, text }: RoomProps) {
         <ChartTile api={api} turn={turn} />
         <SealTile answer={state} />
         <BackupTile answer={state} />
-        <RotationTile api={api} turn={turn} />
+        <RotationTile api={api} turn={ringTurn} />
         <LogTile text={text} turn={turn} />
       </div>
     </>
