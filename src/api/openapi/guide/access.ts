@@ -8,7 +8,7 @@ export const accessSections: readonly Section[] = [
     id: 'authentication',
     title: 'Credentials',
     blocks: [
-      'Every endpoint needs `Authorization: Bearer` with an API key or an access token, but for these: login, both steps of a password reset, both steps of completing an invite, `/healthz`, `/readyz`, `/openapi.json`, `/docs`, the state of the seal, unsealing, and the files of the console.',
+      'Every endpoint needs `Authorization: Bearer` with an API key or an access token, but for these: login, both steps of a password reset, both steps of completing an invite, setting up the first User, `/healthz`, `/readyz`, `/openapi.json`, `/docs`, the state of the seal, unsealing, and the files of the console.',
       [
         "An API key's secret is `kms_`, then 43 base62 characters made of 256 random bits, then 6 characters of checksum: CRC-32 of all that stands before them, in base62 with the digits `0-9A-Za-z`, padded with zeros. So a mistyped key is refused without a look-up, and secret scanners find leaked ones.",
         'Only a hash of the secret is stored. It is in no log, no activity, no error and no metric, not even where it is a path parameter.',

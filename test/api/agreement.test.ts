@@ -1,0 +1,208 @@
+// The running server and the API description agree: every answer that is described is given, and every answer that is given is
+// described, to the last field.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { makeDescription } from '../../build/description.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { declared } from '../../src/api/openapi/declared.ts';
+import type { OpenApiDocument } from '../../src/api/openapi/types.ts';
+import { KmsError } from '../../src/errors.ts';
+import type { Sealing } from '../../src/http/deps.ts';
+import type { DescriptionFiles } from '../../src/http/description.ts';
+import { type Sample, sampled, urlOf } from '../http/samples.ts';
+import { type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';
+import { type Given, judgeOf, operationsOf } from '../support/description.ts';
+import { badRequests, malformedRequest, missing, special } from './refused.ts';
+
+const sources = await makeDescription();
+const document: OpenApiDocument = JSON.parse(sources.document);
+const judge = judgeOf(document);
+const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
+const files: DescriptionFiles = {
+  document: bytes(sources.document),
+  page: bytes(sources.page),
+  style: bytes(sources.style),
+  icon: bytes(sources.icon),
+};
+
+const sealing: Sealing = {
+  status: () => ({ sealed: false, kinds: ['shares'], threshold: 3, progress: 0 }),
+  unseal: async (step) => {
+    if (step.retry) throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened');
+    if (step.reset) throw new KmsError('rate-limited', 'too many failed tries; try again in 4 s', { retryAfter: 4 });
+    if (step.key) throw new Error('broken');
+    return { sealed: false, kinds: ['passphrase'] };
+  },
+  seal: () => {},
+};
+const make = (options: ApplianceOptions = {}): Promise<Appliance> =>
+  testAppliance({
+    tenants: [{ name: 'default', hosts: ['kms.test'] }],
+    bodyLimit: 4096,
+    descriptionFiles: async () => files,
+    sealing,
+    ...options,
+  });
+
+const [open, sealed, broken] = await Promise.all([
+  make(),
+  make({
+    sealed: () => true,
+    ready: () => ({ ok: false, reason: 'the appliance is sealed', details: { sealed: true } }),
+  }),
+  make({
+    descriptionFiles: () => Promise.reject(new Error('broken')),
+    sealing: { ...sealing, status: () => assert.fail('broken') },
+    ready: () => assert.fail('broken'),
+  }),
+]);
+// What fails in the midst of a transaction.
+for (const { handle } of broken.tenants)
+  Object.assign(handle.store, { transaction: () => Promise.reject(new Error('broken')) });
+
+/** Which answers were given, as `id status`. */
+const given = new Set<string>();
+
+interface Call {
+  readonly url: string;
+  readonly method?: string;
+  readonly key?: string | null | undefined;
+  readonly body?: unknown;
+  readonly raw?: string;
+  readonly host?: string;
+}
+
+async function ask(a: Appliance, endpoint: Endpoint, call: Call): Promise<Given> {
+  const {
+    url,
+    key = a.root.key,
+    body,
+    raw = body === undefined ? undefined : JSON.stringify(body),
+    host,
+    method = endpoint.method,
+  } = call;
+  const response = await a.app.fetch(
+    new Request(`http://kms.test${url}`, {
+      method,
+      headers: {
+        ...(key !== null && { authorization: `Bearer ${key}` }),
+        ...(host !== undefined && { host }),
+        ...(raw !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(raw !== undefined && { body: raw }),
+    }),
+    {},
+  );
+  return read(response);
+}
+
+async function read(response: Response): Promise<Given> {
+  const { status, headers } = response;
+  const isJson = headers.get('content-type') === 'application/json';
+  return { status, headers, body: isJson ? await response.json() : await response.text() };
+}
+
+/** The answer is the one expected, and as it is described. */
+function agree(id: string, expected: number, answer: Given): void {
+  assert.equal(answer.status, expected, `${id}: ${JSON.stringify(answer.body)}`);
+  assert.deepEqual(judge.answer(id, answer), [], `${id} ${expected}: ${JSON.stringify(answer.body)}`);
+  given.add(`${id} ${expected}`);
+}
+
+const samplesById = new Map<string, (a: Appliance) => Promise<Sample>>(
+  sampled.map(({ endpoint, make }) => [endpoint.id, make]),
+);
+const unsealed: Sample = { body: { passphrase: 'x' } };
+
+async function sampleOf(a: Appliance, id: string): Promise<Sample> {
+  return (await samplesById.get(id)?.(a)) ?? (id === 'unseal' ? unsealed : {});
+}
+
+const plain = (path: string): string => path.replace(/\{\w+\}/g, 'x');
+
+for (const { endpoint, path, note } of declared) {
+  const { id, access } = endpoint;
+
+  test(`${id}: what succeeds is answered as described`, async () => {
+    const sample = await sampleOf(open, id);
+    const key = access.kind === 'public' ? null : sample.key;
+    agree(id, 200, await ask(open, endpoint, { url: urlOf(endpoint, sample), key, body: sample.body }));
+  });
+
+  test(`${id}: what is refused is answered as described`, async () => {
+    const sample = await sampleOf(open, id);
+    const url = urlOf(endpoint, sample);
+    const isPublic = access.kind === 'public';
+    const call = { url, body: sample.body, key: isPublic ? null : sample.key };
+    if (!isPublic) {
+      agree(id, 401, await ask(open, endpoint, { ...call, key: null }));
+      agree(id, 401, await ask(open, endpoint, { ...call, key: 'wrong' }));
+    }
+    if (access.kind === 'flag') {
+      const { key } = await open.keyWith('mine');
+      const answer = await ask(open, endpoint, { ...call, key });
+      agree(id, 403, answer);
+      assert.match(JSON.stringify(answer.body), /the permission flag .* is missing/);
+    }
+    if (!note.tenantless) agree(id, 404, await ask(open, endpoint, { ...call, host: 'elsewhere.example' }));
+    if (endpoint.body) agree(id, 413, await ask(open, endpoint, { ...call, raw: ' '.repeat(5000) }));
+    const taken = Object.keys(document.paths[path] ?? {});
+    const other = ['PUT', 'PATCH', 'DELETE'].find((method) => !taken.includes(method.toLowerCase()));
+    agree(id, 405, await ask(open, endpoint, { url: plain(endpoint.path), method: other ?? '' }));
+    if (note.whileSealed) return;
+    agree(id, 503, await ask(sealed, endpoint, { ...call, key: 'x' }));
+  });
+
+  test(`${id}: what breaks is answered as described`, async () => {
+    if (id === 'getHealth') return;
+    const sample = id === 'unseal' ? { body: { key: 'x' } } : await sampleOf(open, id);
+    const call = { url: urlOf(endpoint, sample), body: sample.body, key: access.kind === 'public' ? null : undefined };
+    agree(id, 500, await ask(broken, endpoint, call));
+  });
+
+  test(`${id}: a bad request is answered as described`, async () => {
+    for (const bad of badRequests(endpoint))
+      agree(id, 400, await ask(open, endpoint, { key: access.kind === 'public' ? null : undefined, ...bad }));
+    const answer = await malformedRequest(endpoint.method, plain(endpoint.path));
+    // One that answers `{}` says nothing more of the requests that never get to it.
+    if (!endpoint.silent400) agree(id, 400, answer);
+  });
+
+  test(`${id}: what is not there is answered as described`, async () => {
+    for (const each of missing(endpoint)) agree(id, 404, await ask(open, endpoint, each));
+  });
+}
+
+for (const { name, id, status, make: makeCall } of special) {
+  test(`${id}: ${name}`, async () => {
+    const endpoint = declared.find((each) => each.endpoint.id === id)?.endpoint ?? assert.fail(id);
+    const a = await make({ sealed: () => false });
+    agree(id, status, await ask(a, endpoint, await makeCall(a)));
+  });
+}
+
+test('what cannot be served is told as described', async () => {
+  const ready = declared.find(({ endpoint }) => endpoint.id === 'getReadiness')?.endpoint ?? assert.fail();
+  agree('getReadiness', 503, await ask(sealed, ready, { url: '/readyz', key: null }));
+});
+
+test('every path that the app answers is described, and every described one is answered', async () => {
+  const a = await make();
+  const own = /^\/(local|console)\b|^\/docs\/./;
+  const answered = new Set(
+    a.app.routes
+      .filter(({ method, path }) => method !== 'ALL' && !own.test(path))
+      .map(({ method, path }) => `${method} ${path.replace(/:\w+/g, '{}')}`),
+  );
+  const described = operationsOf(document).map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`);
+  assert.deepEqual([...answered].sort(), described.sort());
+});
+
+after(() => {
+  const all = operationsOf(document).flatMap(({ operation }) =>
+    Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
+  );
+  const never = all.filter((each) => !given.has(each));
+  // Nothing in it can break, and yet nobody can promise that.
+  assert.deepEqual(never, ['getHealth 500'], 'described, but never given');
+});

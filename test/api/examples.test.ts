@@ -1,0 +1,117 @@
+// The requests that the description shows work: each is sent as it stands to an appliance that has what it speaks of, under the ids that
+// this appliance gave it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sample } from '../../src/api/example-values.ts';
+import { declared } from '../../src/api/openapi/declared.ts';
+import { openApiDocument } from '../../src/api/openapi/document.ts';
+import { curlOf } from '../../src/http/docs/curl.ts';
+import { version } from '../../src/version.ts';
+import { inviteToken, resetToken, setUpToken } from '../http/samples.ts';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { operationsOf } from '../support/description.ts';
+
+const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
+/** They make what all others find. */
+const makers: Readonly<Record<string, string>> = {
+  createKeyring: 'ring',
+  createAsymKeyring: 'asym',
+  createUser: 'user',
+  inviteUser: 'user',
+  completeInvite: 'invited',
+  completeSetUp: 'none',
+  createAccount: 'account',
+};
+
+/** Real values by those of the examples. */
+async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string, string>>> {
+  const leftOut = makers[id];
+  const post = async (path: string, body: object, key?: string | null): Promise<AnyJson> => {
+    const answer = await a.call('POST', path, body, key === undefined ? {} : { key });
+    assert.equal(answer.status, 200, `${path}: ${answer.text}`);
+    return answer.body;
+  };
+  const values: Record<string, string> = {};
+  if (leftOut === 'none') return { [sampleSetUpToken]: await setUpToken(a) };
+  if (leftOut !== 'ring') {
+    const { ring } = await post('/ks/keyrings', { name: 'Payroll' });
+    const parent = await post('/ks/encrypt', { ringname: 'payroll', asset: {} });
+    const { hash, header, asset } = await post('/ks/encrypt', { ringname: 'payroll', asset: {} });
+    Object.assign(values, {
+      [sample.ringId]: ring.id,
+      [sample.keyId]: ring.activeKey,
+      [sample.parentId]: parent.asset.id,
+      [sample.assetId]: asset.id,
+      [sample.hash]: hash,
+      [sample.header]: header,
+    });
+  }
+  if (leftOut !== 'asym') values[sample.asymKeyId] = (await post('/asym/keyrings', { name: 'Devices' })).key.id;
+  if (leftOut !== 'account') values[sample.accountId] = (await post('/auth/accounts', { uid: 'billing' })).id;
+  const { key, keyid } = await post('/auth/apikey', { accountId: a.accountId });
+  Object.assign(values, { [sample.apikey]: key, [sample.apikeyId]: keyid });
+  if (leftOut === 'invited') return { ...values, [sample.inviteToken]: await inviteToken(a, ada) };
+  const invite = await inviteToken(a, leftOut === 'user' ? undefined : ada);
+  values[sample.inviteToken] = invite;
+  if (id === 'validateInvite' || leftOut === 'user') return values;
+  await post('/auth/user/invite-complete', { token: invite, password: sample.password }, null);
+  const session = await post('/auth/basic/login', { username: 'ada', password: sample.password }, null);
+  values[sample.accessToken] = session.accessToken;
+  values[sample.resetToken] = await resetToken(a, 'ada');
+  values[sample.activityId] = (await a.activity())[0]?.id ?? '';
+  if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
+  return values;
+}
+
+const sampleSetUpToken = 'kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg';
+const sessionOnly = ['refreshSession', 'logout'];
+const operations = operationsOf(openApiDocument(version)).filter(({ operation }) => {
+  // The paths that the app of a test has none of are tried where they are served.
+  return !['getOpenApi', 'getDocs'].includes(operation.operationId);
+});
+
+for (const { method, path, operation } of operations) {
+  const { operationId: id, parameters = [], requestBody, security } = operation;
+  test(`the example of ${id} works`, async () => {
+    const unsealed = { sealed: false, kinds: ['passphrase'] };
+    const sealing = { status: () => unsealed, unseal: async () => unsealed, seal: () => {} };
+    const a = await testAppliance({ sealing });
+    const values = await seeded(a, id);
+    const real = (text: string): string =>
+      Object.entries(values).reduce((filled, [example, value]) => filled.replaceAll(example, value), text);
+    const target = parameters
+      .filter((each) => each.in === 'path')
+      .reduce(
+        (filled, { name, example }) => filled.replace(`{${name}}`, encodeURIComponent(real(String(example)))),
+        path,
+      );
+    // What switches the meaning of another parameter, and the cursor of a list that goes on, are no part of an example as a whole.
+    const query = parameters.filter((each) => each.in === 'query' && (each.required || each.name === 'token'));
+    const search = new URLSearchParams(query.map(({ name, example }) => [name, real(String(example))])).toString();
+    const example = Object.values(requestBody?.content ?? {})[0]?.example;
+    const key =
+      security.length === 0 ? null : sessionOnly.includes(id) ? (values[sample.accessToken] ?? '') : a.root.key;
+    const response = await a.app.fetch(
+      new Request(`http://kms.test${target}?${search}`, {
+        method,
+        headers: { 'content-type': 'application/json', ...(key !== null && { authorization: `Bearer ${key}` }) },
+        ...(example !== undefined && { body: real(JSON.stringify(example)) }),
+      }),
+      {},
+    );
+    assert.equal(response.status, 200, `${id}: ${await response.text()}`);
+  });
+}
+
+test('the requests to copy name the address and the credential, and quote the body for a shell', () => {
+  for (const place of operationsOf(openApiDocument(version))) {
+    const { operation } = place;
+    const text = curlOf(place);
+    assert.match(text, /^curl -s/);
+    assert.ok(text.includes('"$KMS_URL/'), text);
+    assert.equal(text.includes('Bearer $KMS_API_KEY'), operation.security.length > 0, text);
+    assert.equal(text.includes('-d '), operation.requestBody !== undefined, text);
+    assert.doesNotMatch(text, /\{\w+\}/);
+  }
+  assert.equal(operations.length + 2, declared.length);
+});

@@ -1,0 +1,202 @@
+// Requests that the server refuses, for each endpoint: bad ones, ones for what is not there, and the special cases of some.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { serve } from '../../src/server/serve.ts';
+import { inviteToken, makeRing } from '../http/samples.ts';
+import type { Appliance } from '../support/appliance.ts';
+import type { Given } from '../support/description.ts';
+
+export interface Refused {
+  readonly url: string;
+  readonly body?: unknown;
+  readonly raw?: string;
+  readonly key?: string | null;
+}
+
+const plain = (path: string): string => path.replace(/\{\w+\}/g, 'x');
+
+/** Each is answered 400. */
+export function badRequests(endpoint: Endpoint): readonly Refused[] {
+  const url = plain(endpoint.path);
+  const bad: Refused[] = [];
+  if (endpoint.body) bad.push({ url, raw: 'not JSON' }, { url, body: [] });
+  if (endpoint.paginated) {
+    const body = endpoint.body ? {} : undefined;
+    bad.push({ url: `${url}?limit=0`, body }, { url: `${url}?cursor=x`, body });
+  }
+  if (endpoint.id === 'getConfig') bad.push({ url });
+  if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
+  if (endpoint.access.kind === 'credential') bad.push({ url });
+  return bad;
+}
+
+/** Each is answered 404. */
+export function missing(endpoint: Endpoint): readonly Refused[] {
+  const url = plain(endpoint.path);
+  if (endpoint.errors?.[404] === undefined) return [];
+  const bodies: Readonly<Record<string, object>> = {
+    rotateKeyring: { ringname: 'x' },
+    rotateAsymKeyring: { ringname: 'x' },
+    putConfig: { ringname: 'x', config: {} },
+    encrypt: { ringname: 'x' },
+    createApiKey: { accountId: 'x' },
+    updateApiKey: { apikeyid: 'x', op: 'merge' },
+    updateApiKeyBySecret: { key: 'x', op: 'merge' },
+    updateAccount: {},
+    updateUser: {},
+  };
+  if (endpoint.id === 'getConfig') return [{ url: `${url}?ringname=x` }];
+  // What they are asked for is refused as malformed, unless it once was there.
+  if (endpoint.id === 'resolveHash' || endpoint.id === 'decrypt') return [];
+  return [{ url, body: bodies[endpoint.id] }];
+}
+
+interface Special {
+  readonly name: string;
+  readonly id: string;
+  readonly status: number;
+  readonly make: (a: Appliance) => Promise<Refused>;
+}
+
+/** What is encrypted with a ring that is deleted afterwards. */
+async function gone(a: Appliance): Promise<{ hash: string; header: string }> {
+  const { name } = await makeRing(a);
+  const { body } = await a.call('POST', '/ks/encrypt', { ringname: name });
+  await a.call('DELETE', `/ks/keyrings/${name}`);
+  return body;
+}
+
+export const special: readonly Special[] = [
+  {
+    name: 'an Asset that does not verify',
+    id: 'decrypt',
+    status: 422,
+    async make(a) {
+      const { name } = await makeRing(a);
+      const { header, asset } = (await a.call('POST', '/ks/encrypt', { ringname: name, asset: {} })).body;
+      await a.call('DELETE', `/assets/${asset.id}`);
+      return { url: '/ks/decrypt', body: { header } };
+    },
+  },
+  {
+    name: 'a ring that is gone',
+    id: 'decrypt',
+    status: 404,
+    make: async (a) => ({ url: '/ks/decrypt', body: { hash: (await gone(a)).hash } }),
+  },
+  {
+    name: 'a ring that is gone',
+    id: 'resolveHash',
+    status: 404,
+    make: async (a) => ({ url: `/ks/hash/${(await gone(a)).hash}` }),
+  },
+  {
+    name: 'a ring that is gone',
+    id: 'inspectHeader',
+    status: 404,
+    make: async (a) => ({ url: `/ks/header/${(await gone(a)).header}` }),
+  },
+  {
+    name: 'a taken name',
+    id: 'createKeyring',
+    status: 400,
+    make: async (a) => ({ url: '/ks/keyrings', body: { name: (await makeRing(a)).name } }),
+  },
+  {
+    name: 'a taken user name',
+    id: 'createUser',
+    status: 400,
+    async make(a) {
+      const body = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
+      await a.call('POST', '/auth/users', body);
+      return { url: '/auth/users', body };
+    },
+  },
+  {
+    name: 'an invite that is none',
+    id: 'validateInvite',
+    status: 401,
+    make: async () => ({ url: '/auth/user/invite-validate?token=x', key: null }),
+  },
+  {
+    name: 'an invite that is none',
+    id: 'completeInvite',
+    status: 401,
+    make: async () => ({ url: '/auth/user/invite-complete', key: null, body: { token: 'x', password: 'x' } }),
+  },
+  {
+    name: 'a link that is none',
+    id: 'completeSetUp',
+    status: 401,
+    make: async () => ({
+      url: '/auth/user/set-up-complete',
+      key: null,
+      body: { token: 'x', password: 'x', username: 'ada', email: 'a@example.org', firstName: 'A', lastName: 'L' },
+    }),
+  },
+  {
+    name: 'a password that breaks the rules',
+    id: 'completeInvite',
+    status: 400,
+    make: async (a) => ({
+      url: '/auth/user/invite-complete',
+      key: null,
+      body: { token: await inviteToken(a), password: 'weak' },
+    }),
+  },
+  {
+    name: 'too many failures',
+    id: 'login',
+    status: 429,
+    async make(a) {
+      const body = { username: 'x', password: 'y' };
+      for (let n = 0; n < 6; n++) await a.call('POST', '/auth/basic/login', body, { key: null });
+      return { url: '/auth/basic/login', key: null, body };
+    },
+  },
+  {
+    name: 'too many failures',
+    id: 'unseal',
+    status: 429,
+    make: async () => ({ url: '/system/unseal', key: null, body: { reset: true } }),
+  },
+  {
+    name: 'an appliance that does not open',
+    id: 'unseal',
+    status: 503,
+    make: async () => ({ url: '/system/unseal', key: null, body: { retry: true } }),
+  },
+  {
+    name: 'several steps at once',
+    id: 'unseal',
+    status: 400,
+    make: async () => ({ url: '/system/unseal', key: null, body: { retry: true, reset: true } }),
+  },
+];
+
+// A server on a port, since what is not well-formed never gets to the app.
+const dir = await mkdtemp(join(tmpdir(), 'kms-agreement-'));
+const serving = await serve({ data: join(dir, 'data'), listen: '127.0.0.1:0', logLevel: 'silent' });
+after(async () => {
+  await serving.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** A request with two hosts, as it is answered before the app is asked. */
+export async function malformedRequest(method: string, path: string): Promise<Given> {
+  const socket = connect(Number(new URL(serving.url).port), '127.0.0.1');
+  socket.end(`${method} ${path} HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n`);
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  const [head = '', ...rest] = text.split('\r\n\r\n');
+  const [line = '', ...fields] = head.split('\r\n');
+  const headers = new Headers(
+    fields.map((each): [string, string] => [each.split(': ')[0] ?? '', each.split(': ')[1] ?? '']),
+  );
+  return { status: Number(line.split(' ')[1]), headers, body: JSON.parse(rest.join('')) };
+}
