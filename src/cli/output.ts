@@ -84,7 +84,7 @@ async function allPages<T, Input extends object>(
   return { data, pagination: { limit: Math.max(pageSize, data.length), count: data.length, hasMore: false } };
 }
 
-function styleOf(cli: Cli): TableStyle {
+export function styleOf(cli: Cli): TableStyle {
   const { stdout } = cli.io;
-  return { columns: stdout.isTTY ? (stdout.columns ?? 80) : undefined, colour: hasColour(cli.io, stdout) };
+  return { columns: stdout.isTTY ? stdout.columns || 80 : undefined, colour: hasColour(cli.io, stdout) };
 }

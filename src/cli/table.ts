@@ -4,6 +4,10 @@ import { shorten, visible, width } from './visible.ts';
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => string | number | boolean;
+  /** Never cut: an id or a secret of which a part is of no use. Numbers never are, either. */
+  readonly whole?: true;
+  /** Left out where there is no room for it. */
+  readonly spare?: true;
 }
 
 export interface TableStyle {
@@ -13,21 +17,57 @@ export interface TableStyle {
 }
 
 const gap = 2;
-const leastWidth = 6;
+/** A column is cut to this width before a spare one is left out, and after that to the other. */
+const fairWidth = 12;
+const leastWidth = 4;
+
+/** A column as it turned out with its rows. */
+interface Cells {
+  readonly title: string;
+  readonly cells: readonly string[];
+  readonly natural: number;
+  readonly least: number;
+  readonly spare: boolean;
+}
 
 /** The lines of the table, titles first. */
 export function table<T>(rows: readonly T[], columns: readonly Column<T>[], style: TableStyle): string[] {
-  const cells = rows.map((row) => columns.map((column) => visible(String(column.value(row)))));
-  const natural = columns.map(({ title }, n) => Math.max(width(title), ...cells.map((line) => width(line[n] ?? ''))));
-  const widths = style.columns === undefined ? natural : fit(natural, style.columns);
-  const titles = line(
-    columns.map(({ title }) => title.toUpperCase()),
-    widths,
-  );
-  return [style.colour ? `\x1b[1m${titles}\x1b[22m` : titles, ...cells.map((row) => line(row, widths))];
+  return tableWriter(columns, style)(rows);
 }
 
-function line(cells: readonly string[], widths: readonly number[]): string {
+/** A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider. */
+export function tableWriter<T>(columns: readonly Column<T>[], style: TableStyle): (rows: readonly T[]) => string[] {
+  let before: readonly Cells[] | undefined;
+  return (rows) => {
+    const all = columns.map((column, n) => cellsOf(column, rows, before?.[n]?.natural ?? 0));
+    const isFirst = before === undefined;
+    before = all;
+    const room = style.columns;
+    const shown = room === undefined ? all : withoutSpare(all, room);
+    const widths = room === undefined ? shown.map(({ natural }) => natural) : cut(shown, room, leastWidth);
+    const titles = lineOf(
+      shown.map(({ title }) => title),
+      widths,
+    );
+    const lines = rows.map((_, row) =>
+      lineOf(
+        shown.map(({ cells }) => cells[row] ?? ''),
+        widths,
+      ),
+    );
+    return isFirst ? [style.colour ? `\x1b[1m${titles}\x1b[22m` : titles, ...lines] : lines;
+  };
+}
+
+function cellsOf<T>({ title, value, whole, spare }: Column<T>, rows: readonly T[], before: number): Cells {
+  const values = rows.map(value);
+  const cells = values.map((each) => visible(String(each)));
+  const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
+  const isWhole = whole === true || values.some((each) => typeof each === 'number');
+  return { title: title.toUpperCase(), cells, natural, least: isWhole ? natural : 0, spare: spare === true };
+}
+
+function lineOf(cells: readonly string[], widths: readonly number[]): string {
   const padded = cells.map((cell, n) => {
     const room = widths[n] ?? 0;
     const short = shorten(cell, room);
@@ -36,16 +76,27 @@ function line(cells: readonly string[], widths: readonly number[]): string {
   return padded.join(' '.repeat(gap)).trimEnd();
 }
 
+/** Leaves out spare columns, the last one first, until the others have room. */
+function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[] {
+  if (total(cut(columns, room, fairWidth)) <= room) return columns;
+  const last = columns.findLastIndex(({ spare }) => spare);
+  return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
+}
+
 /** Takes cells from the widest column until the line fits or nothing is left to take. */
-function fit(natural: readonly number[], room: number): number[] {
-  const widths = [...natural];
-  const total = (): number => widths.reduce((sum, each) => sum + each, gap * (widths.length - 1));
-  while (total() > room) {
-    const widest = Math.max(...widths);
-    if (widest <= leastWidth) break;
-    widths[widths.indexOf(widest)] = widest - 1;
+function cut(columns: readonly Cells[], room: number, least: number): number[] {
+  const widths = columns.map(({ natural }) => natural);
+  for (let over = total(widths) - room; over > 0; over--) {
+    const spendable = widths.map((each, n) => (each > Math.max(least, columns[n]?.least ?? 0) ? each : 0));
+    const widest = Math.max(...spendable);
+    if (widest === 0) break;
+    widths[spendable.indexOf(widest)] = widest - 1;
   }
   return widths;
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each, gap * (widths.length - 1));
 }
 
 /** Names and values one above the other, for a single thing. */

@@ -11,23 +11,38 @@ export function visible(text: string): string {
   });
 }
 
-const marks = /\p{M}/gu;
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/** Takes no cell: marks, the vowels and finals of Hangul that join a syllable, and what else is only drawn with its neighbour. */
+const joined = /^[\p{M}\p{Cf}\u1160-\u11ff\ud7b0-\ud7ff]$/u;
+const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}{2}|\p{Emoji}\ufe0f)/u;
+/** Two cells each: the scripts of East Asia and their full-width forms (Unicode's East_Asian_Width W and F, but for emoji). */
 const wide =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/gu;
+  /^[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]$/u;
 
 /** How many cells of a terminal the text takes, near enough. */
 export function width(text: string): number {
-  const characters = text.replace(marks, '');
-  return [...characters].length + (characters.match(wide)?.length ?? 0);
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let cells = 0;
+  for (const { segment } of graphemes.segment(text)) cells += cellsOf(segment);
+  return cells;
+}
+
+function cellsOf(grapheme: string): number {
+  if (emoji.test(grapheme)) return 2;
+  let cells = 0;
+  for (const character of grapheme) cells += joined.test(character) ? 0 : wide.test(character) ? 2 : 1;
+  return cells;
 }
 
 /** `text` in at most `cells` cells, its end replaced by an ellipsis where it is too long. */
 export function shorten(text: string, cells: number): string {
   if (width(text) <= cells) return text;
   let short = '';
-  for (const character of text) {
-    if (width(short + character) > cells - 1) break;
-    short += character;
+  let room = cells - 1;
+  for (const { segment } of graphemes.segment(text)) {
+    room -= cellsOf(segment);
+    if (room < 0) break;
+    short += segment;
   }
   return `${short}…`;
 }

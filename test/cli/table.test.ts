@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
-import { pairs, table } from '../../src/cli/table.ts';
+import { pairs, table, tableWriter } from '../../src/cli/table.ts';
 import { byteCount, progressLine } from '../../src/cli/transfer.ts';
 import { shorten, visible, width } from '../../src/cli/visible.ts';
 
@@ -29,6 +29,85 @@ test('a table fits the terminal by shortening its widest columns', () => {
     'NAME          LENGTH',
     'xxxxxxxxxxx…  50',
   ]);
+});
+
+const id = 'apik_01jz4b8m6q3v9x2c5d7f8g9h0k';
+const wideColumns = [
+  { title: 'note', value: (row: { note: string; count: number }) => row.note },
+  { title: 'count', value: (row: { count: number }) => row.count },
+  { title: 'id', value: () => id, whole: true },
+  { title: 'created', value: () => '2026-01-02T03:04:05.678Z', whole: true, spare: true },
+] as const;
+
+for (const [columns, lines] of [
+  [
+    120,
+    [
+      'NOTE                                      COUNT   ID                               CREATED',
+      `${'x'.repeat(40)}  123456  ${id}  2026-01-02T03:04:05.678Z`,
+    ],
+  ],
+  [
+    80,
+    [
+      'NOTE           COUNT   ID                               CREATED',
+      `${'x'.repeat(12)}…  123456  ${id}  2026-01-02T03:04:05.678Z`,
+    ],
+  ],
+  [78, [`NOTE${' '.repeat(35)}COUNT   ID`, `${'x'.repeat(36)}…  123456  ${id}`]],
+  [50, ['NOTE       COUNT   ID', `xxxxxxxx…  123456  ${id}`]],
+  [20, ['NOTE  COUNT   ID', `xxx…  123456  ${id}`]],
+  [
+    undefined,
+    [
+      `NOTE${' '.repeat(38)}COUNT   ID${' '.repeat(31)}CREATED`,
+      `${'x'.repeat(40)}  123456  ${id}  2026-01-02T03:04:05.678Z`,
+    ],
+  ],
+] as const) {
+  test(`in ${columns ?? 'any number of'} columns neither an id nor a number is cut, and what is spare goes first`, () => {
+    const rows = [{ note: 'x'.repeat(40), count: 123456 }];
+    assert.deepEqual(table(rows, wideColumns, { columns, colour: false }), lines);
+  });
+}
+
+test('a table that grows has its titles once and never gets narrower', () => {
+  const add = tableWriter(columns, { columns: undefined, colour: false });
+  assert.deepEqual(add([]), ['NAME  LENGTH']);
+  assert.deepEqual(add([{ name: 'payroll' }]), ['payroll  7']);
+  assert.deepEqual(add([{ name: 'a' }]), ['a        1']);
+});
+
+test('a great many rows are no trouble', () => {
+  const rows = Array.from({ length: 300_000 }, (_, n) => ({ name: String(n) }));
+  assert.equal(table(rows, columns, { columns: 80, colour: false }).length, 300_001);
+});
+
+for (const [text, cells] of [
+  ['plain', 5],
+  ['naïve', 5],
+  ['nai\u0308ve', 5],
+  ['日本', 4],
+  ['한국', 4],
+  ['\u1112\u1161\u11ab', 2],
+  ['ｆｕｌｌ', 8],
+  ['🔑', 2],
+  ['👍🏽', 2],
+  ['🇨🇭', 2],
+  ['❤', 1],
+  ['❤\ufe0f', 2],
+  ['1\ufe0f\u20e3', 2],
+  ['✓', 1],
+  ['é́́', 1],
+  ['', 0],
+] as const) {
+  test(`"${text}" takes ${cells} cells`, () => assert.equal(width(text), cells));
+}
+
+test('what is one sign to the eye is not cut in two', () => {
+  assert.equal(shorten('ab👍🏽cd', 4), 'ab…');
+  assert.equal(shorten('ab👍🏽cd', 5), 'ab👍🏽…');
+  assert.equal(shorten('e\u0301e\u0301e\u0301', 2), 'e\u0301…');
 });
 
 test('no text from elsewhere can touch the terminal', () => {

@@ -41,6 +41,12 @@ export async function run(cli: Cli): Promise<void> {
     if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void serving.reloadTls());
     await say(cli.io, `listening on ${serving.url}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
+    if (serving.setUpUrl !== undefined) {
+      await say(
+        cli.io,
+        `to make your user, open this link in a browser; it works until there is one:\n${serving.setUpUrl}`,
+      );
+    }
     if (isNew)
       await say(
         cli.io,

@@ -76,12 +76,13 @@ async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): 
     { title: 'API keys', value: ({ counts }) => counts.apikeys },
     { title: 'assets', value: ({ counts }) => counts.assets },
     { title: 'activities', value: ({ store }) => store.activityCount },
-    { title: 'log', value: ({ store }) => byteCount(store.logBytes) },
-    { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes) },
-    { title: 'activity', value: ({ store }) => byteCount(store.activityBytes) },
+    { title: 'log', value: ({ store }) => byteCount(store.logBytes), spare: true },
+    { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes), spare: true },
+    { title: 'activity', value: ({ store }) => byteCount(store.activityBytes), spare: true },
     {
       title: 'checkpoint',
       value: ({ store }) => (store.lastCheckpointAt ? new Date(store.lastCheckpointAt).toISOString() : 'none yet'),
+      spare: true,
     },
     { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
   ]);

@@ -16,7 +16,7 @@ export function accountPairs(account: Account): readonly Pair[] {
 
 export const accountColumns: readonly Column<Account>[] = [
   { title: 'uid', value: (account) => account.uid },
-  { title: 'id', value: (account) => account.id },
+  { title: 'id', value: (account) => account.id, whole: true },
   { title: 'notes', value: (account) => account.notes },
-  { title: 'created', value: (account) => account.createdAt },
+  { title: 'created', value: (account) => account.createdAt, whole: true, spare: true },
 ];

@@ -17,13 +17,13 @@ export function activityPairs(activity: Activity): readonly Pair[] {
 }
 
 export const activityColumns: readonly Column<Activity>[] = [
-  { title: 'time', value: time },
+  { title: 'time', value: time, whole: true },
   { title: 'action', value: (activity) => activity.action },
   { title: 'ring', value: (activity) => activity.ringname },
-  { title: 'verdict', value: verdict },
-  { title: 'status', value: (activity) => activity.status },
-  { title: 'by', value: (activity) => activity.keyid },
-  { title: 'id', value: (activity) => activity.id },
+  { title: 'verdict', value: verdict, whole: true },
+  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'by', value: (activity) => activity.keyid, whole: true },
+  { title: 'id', value: (activity) => activity.id, whole: true, spare: true },
 ];
 
 function time({ createdAt }: Activity): string {

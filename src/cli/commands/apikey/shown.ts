@@ -21,11 +21,11 @@ export function apiKeyPairs(key: Shown): readonly Pair[] {
 }
 
 export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
-  { title: 'id', value: (key) => key.keyid },
+  { title: 'id', value: (key) => key.keyid, whole: true },
   { title: 'active', value: (key) => (key.active ? 'yes' : 'no') },
-  { title: 'account', value: (key) => key.references.accountId },
+  { title: 'account', value: (key) => key.references.accountId, whole: true },
   { title: 'flags', value: granted },
-  { title: 'created', value: (key) => key.createdAt },
+  { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
 ];
 
 function granted({ flags }: Pick<SafeApiKey, 'flags'>): string {

@@ -13,8 +13,8 @@ export function assetPairs(asset: Asset): readonly Pair[] {
 }
 
 export const assetColumns: readonly Column<Asset>[] = [
-  { title: 'id', value: (asset) => asset.id },
-  { title: 'created', value: (asset) => asset.createdAt },
+  { title: 'id', value: (asset) => asset.id, whole: true },
+  { title: 'created', value: (asset) => asset.createdAt, whole: true, spare: true },
   { title: 'parents', value: (asset) => asset.parents.join(' ') },
   { title: 'data', value: (asset) => JSON.stringify(asset.data) },
 ];

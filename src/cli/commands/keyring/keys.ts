@@ -7,7 +7,7 @@ export async function run(cli: Cli): Promise<void> {
   await withClient(cli, (client) =>
     printList(cli, client.listKeys, given({ ringname: cli.arg(0), id: cli.isOn('--id') || undefined }), {
       columns: [
-        { title: 'id', value: (key) => key.id },
+        { title: 'id', value: (key) => key.id, whole: true },
         { title: 'type', value: (key) => key.type },
         { title: 'props', value: (key) => JSON.stringify(key.props) },
       ],

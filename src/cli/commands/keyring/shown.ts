@@ -18,9 +18,9 @@ export function ringPairs(ring: KeyRing): readonly Pair[] {
 
 export const ringColumns: readonly Column<KeyRing>[] = [
   { title: 'name', value: (ring) => ring.displayName },
-  { title: 'id', value: (ring) => ring.id },
-  { title: 'active key', value: (ring) => ring.activeKey },
-  { title: 'created', value: (ring) => ring.createdAt },
+  { title: 'id', value: (ring) => ring.id, whole: true },
+  { title: 'active key', value: (ring) => ring.activeKey, whole: true },
+  { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
 ];
 
 export function configPairs(config: KeyRingConfig): readonly Pair[] {

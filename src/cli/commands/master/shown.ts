@@ -7,7 +7,7 @@ export async function printMaster(cli: Cli, answer: MasterAnswer): Promise<void>
   if (cli.json) return printJson(cli, answer);
   await printThing(cli, answer, [['master key', answer.fingerprint]]);
   await printTable(cli, answer.custodians, [
-    { title: 'custodian', value: ({ id }) => id },
+    { title: 'custodian', value: ({ id }) => id, whole: true },
     { title: 'kind', value: ({ kind }) => kind },
     { title: 'what', value: about },
   ]);

@@ -33,11 +33,15 @@ export const tenantColumns: readonly Column<TenantAnswer>[] = [
   { title: 'name', value: ({ name }) => name },
   { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
   { title: 'limits', value: limitsOf },
-  { title: 'created', value: ({ createdAt }) => createdAt },
-  { title: 'id', value: ({ id }) => id },
+  { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },
+  { title: 'id', value: ({ id }) => id, whole: true },
 ];
 
-export const deletedColumn: Column<TenantAnswer> = { title: 'deleted', value: ({ deletedAt }) => deletedAt ?? '' };
+export const deletedColumn: Column<TenantAnswer> = {
+  title: 'deleted',
+  value: ({ deletedAt }) => deletedAt ?? '',
+  whole: true,
+};
 
 function limitsOf({ limits }: TenantAnswer): string {
   return Object.entries(limitOptions)

@@ -24,7 +24,7 @@ export const userColumns: readonly Column<User>[] = [
   { title: 'name', value: (user) => user.displayName },
   { title: 'email', value: (user) => user.email },
   { title: 'flags', value: grantedTo },
-  { title: 'id', value: (user) => user.id },
+  { title: 'id', value: (user) => user.id, whole: true },
 ];
 
 function grantedTo({ flags }: Pick<User, 'flags'>): string {
