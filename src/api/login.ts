@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { sample } from './example-values.ts';
 import { passwordValidation } from './password.ts';
-import { user } from './user.ts';
+import { createUserBody, user } from './user.ts';
 import { requiredText, secretText } from './values.ts';
 
 const accessToken = z.string().meta({
@@ -50,13 +50,12 @@ export const malformedPassword = z
   })
   .meta({ id: 'MalformedPassword', description: 'a password that was refused' });
 
-export const setUpBody = z.object({
-  token: secretText,
-  username: requiredText,
-  email: requiredText,
-  firstName: requiredText,
-  lastName: requiredText,
-  password: secretText,
+export const setUpBody = createUserBody.pick({ username: true, email: true, firstName: true, lastName: true }).extend({
+  token: secretText.meta({
+    description: 'the token in the link',
+    examples: ['kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg'],
+  }),
+  password: newPassword,
 });
 
 export const resetStartBody = z.object({

@@ -44,6 +44,7 @@ export const routes = {
 
   validateInvite: ['GET', '/auth/user/invite-validate', 'token'],
   completeInvite: ['POST', '/auth/user/invite-complete'],
+  completeSetUp: ['POST', '/auth/user/set-up-complete'],
   login: ['POST', '/auth/basic/login', 'email'],
   refreshSession: ['GET', '/auth/basic/refresh'],
   logout: ['POST', '/auth/basic/logout'],

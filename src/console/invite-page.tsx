@@ -72,7 +72,9 @@ export function InvitePage({ token }: { readonly token: string | undefined }) {
             The invitation is complete. From now on you log in as <Name of={state.user.username} /> with the password
             that you have just chosen.
           </p>
-          <p>You can close this page.</p>
+          <p>
+            <a href={hrefTo('home')}>Log in</a>
+          </p>
         </Notice>
       );
   }

@@ -59,21 +59,9 @@ export function LoginPage({ why, onLogin }: LoginProps) {
 }
 
 async function byPassword(values: FormValues): Promise<Credential> {
-  const name = values.text('username');
-  const input = { username: name, password: values.exactly('password') };
-  // A user name may have an @ in it too: then the name is tried first.
-  const tries = name.includes('@') ? [{ ...input, email: true }, input] : [input];
-  let refusal: unknown;
-  for (const each of tries) {
-    try {
-      const { user, accessToken } = await appliance().login(each, patience());
-      return { token: accessToken, user };
-    } catch (error) {
-      if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
-      refusal = error;
-    }
-  }
-  throw refusal;
+  const input = { username: values.text('username'), password: values.exactly('password') };
+  const { user, accessToken } = await appliance().login(input, patience());
+  return { token: accessToken, user };
 }
 
 /** An API key cannot be refreshed, which the appliance says of those only that it knows. */

@@ -7,6 +7,7 @@ import { ForgotPage } from './forgot-page.tsx';
 import { InvitePage } from './invite-page.tsx';
 import { takeToken } from './link-token.ts';
 import { ResetPage } from './reset-page.tsx';
+import { SetUpPage } from './set-up-page.tsx';
 
 const token = takeToken();
 
@@ -16,7 +17,8 @@ const pages: Partial<Record<ConsolePageName, () => Child>> = {
   forgot: () => <ForgotPage />,
 };
 
-const page = pages[placeAt(window.location)?.page ?? 'home'];
+const name = placeAt(window.location)?.page ?? 'home';
+const page = pages[name];
 const main = document.querySelector('main');
 if (page && main) render(page(), main);
 if (!page) {
@@ -24,5 +26,5 @@ if (!page) {
   frame.id = 'console';
   document.querySelector('header')?.remove();
   main?.replaceWith(frame);
-  render(<Console />, frame);
+  render(name === 'setUp' ? <SetUpPage token={token} /> : <Console />, frame);
 }

@@ -57,7 +57,9 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
       return (
         <Notice key="done" title="Your password is changed" tone="good">
           <p>From now on you log in with it. All your sessions have ended, so that nobody stays in with the old one.</p>
-          <p>You can close this page.</p>
+          <p>
+            <a href={hrefTo('home')}>Log in</a>
+          </p>
         </Notice>
       );
   }

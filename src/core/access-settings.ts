@@ -21,6 +21,6 @@ export interface LinkSettings {
 }
 
 /** The page of the console that a one-time token is for. */
-export function linkTo(page: 'invite' | 'reset', token: string, { baseUrl }: LinkSettings): string {
+export function linkTo(page: 'invite' | 'reset' | 'set-up', token: string, { baseUrl }: LinkSettings): string {
   return `${baseUrl}/console/${page}?token=${token}`;
 }

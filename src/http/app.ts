@@ -13,6 +13,7 @@ import { type PlainRoute, serveEndpoint } from './pipeline.ts';
 import { logged, requestIds } from './request-log.ts';
 import { activityChainRoutes } from './routes/activity-chain.ts';
 import { resetLinkRoute } from './routes/reset-link.ts';
+import { setUpLinkRoute } from './routes/set-up-link.ts';
 import { routes } from './routes.ts';
 import { sealRoutes } from './seal.ts';
 import { serveUnmatched } from './unmatched.ts';
@@ -22,7 +23,12 @@ export type App = Hono<{ Bindings: RequestEnv }>;
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono();
   const ids = requestIds(deps.world.newId('act').slice(-8));
-  const localRoutes = [resetLinkRoute(deps), ...activityChainRoutes(deps), ...(deps.localRoutes ?? [])];
+  const localRoutes = [
+    resetLinkRoute(deps),
+    setUpLinkRoute(deps),
+    ...activityChainRoutes(deps),
+    ...(deps.localRoutes ?? []),
+  ];
   const health = [
     { method: 'GET', path: publicEndpoints.health.path, serve: serveHealth },
     { method: 'GET', path: publicEndpoints.readiness.path, serve: serveReadiness(deps) },

@@ -8,7 +8,7 @@ import { KmsError } from '../errors.ts';
 const readingLabels = ['hash', 'header', 'cursor', 'asset-signing', 'activity-head'] as const;
 
 /** What a key is for. The label is part of the derivation and never changes once released. */
-export type KeyLabel = 'log' | 'snapshot' | 'activity' | 'backup' | (typeof readingLabels)[number];
+export type KeyLabel = 'log' | 'snapshot' | 'activity' | 'backup' | 'set-up' | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;
 export const readingKeysLength = readingLabels.length * tenantKeyLength;

@@ -54,6 +54,8 @@ export interface Serving {
   readonly url: string;
   /** Throws `sealed` while it is. */
   readonly appliance: Appliance;
+  /** Where the first administrator makes their user, when the directory was initialised. */
+  readonly setUpUrl: string | undefined;
   /** Why it is sealed at the start; undefined when it is not. */
   readonly sealed: KmsError | undefined;
   /** Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used changes nothing. */
@@ -78,6 +80,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   let sealable: SealableAppliance | undefined;
   let unlock = (): void => {};
+  let isNew = false;
   const close = async (): Promise<void> => {
     await Promise.all([endServer(network), endServer(socket)]);
     await sealable?.close();
@@ -92,6 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         hosts: options.hosts,
         ...(options.sources?.env && { env: options.sources.env }),
       });
+      isNew = true;
       await options.onInitialised?.(made);
     }
     await needPrivateDirectory(data);
@@ -117,6 +121,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     gate.open(started);
     return {
       url,
+      setUpUrl: isNew && !sealed ? await setUpUrl(started) : undefined,
       get appliance() {
         const { appliance } = started;
         if (!appliance) throw sealedError;
@@ -131,6 +136,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     await close();
     throw fileTrouble(error, data);
   }
+}
+
+async function setUpUrl({ appliance }: SealableAppliance): Promise<string | undefined> {
+  const headers = { 'content-type': 'application/json' };
+  const request = new Request('http://kms.local/local/set-up-link', { method: 'POST', headers, body: '{}' });
+  const answer: { readonly url?: string } | undefined = await (await appliance?.fetchLocal(request))?.json();
+  return answer?.url;
 }
 
 /** Holds requests back until there is something to answer them. */

@@ -26,8 +26,8 @@ test('the routes are those of the declarations, query parameters too', () => {
   }
 });
 
-test('there are the 49 endpoints of the interface and the restoring of a keyring', () => {
-  assert.equal(Object.keys(routes).length, 50);
+test('there are the 49 endpoints of the interface, restoring a keyring and setting up', () => {
+  assert.equal(Object.keys(routes).length, 51);
 });
 
 interface Seen {

@@ -56,6 +56,14 @@ export async function inviteToken(a: Appliance, fields: object = userFields()): 
   return tokenIn((await ok(a.call('POST', '/auth/user/invite', fields))).loginUrl);
 }
 
+/** Of the set-up link, which is there only while there is no user. */
+export async function setUpToken(a: Appliance): Promise<string> {
+  for (const { username } of (await ok(a.call('GET', '/auth/users?limit=10000'))).data) {
+    await ok(a.call('DELETE', `/auth/users/${encodeURIComponent(username)}`));
+  }
+  return tokenIn((await ok(a.call('POST', '/local/set-up-link', {}, { key: null, env: { local: true } }))).url);
+}
+
 export async function resetToken(a: Appliance, username?: string): Promise<string> {
   const body = { username: username ?? (await makeUser(a)).user.username };
   const local = { key: null, env: { local: true } };
@@ -203,6 +211,7 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   inviteUser: async () => ({ body: { ...userFields(), flags: { mine: false }, props: {} } }),
   validateInvite: async (a) => ({ query: { token: await inviteToken(a) } }),
   completeInvite: async (a) => ({ body: { token: await inviteToken(a), password: goodPassword } }),
+  completeSetUp: async (a) => ({ body: { token: await setUpToken(a), ...userFields(), password: goodPassword } }),
   login: async (a) => {
     const { user, password } = await makeUser(a);
     return { body: { username: user.username, password } };

@@ -5,6 +5,8 @@ import { checkInvite, checkInvitePassword, completeInvite, validateInvite } from
 import { checkCandidate, findCandidate, type LoginCandidate, login } from '../../core/login.ts';
 import { checkReset, checkResetPassword, completeReset, resetStarted, startReset } from '../../core/password-reset.ts';
 import { logout, refreshSession } from '../../core/sessions.ts';
+import { checkSetUp, completeSetUp } from '../../core/set-up.ts';
+import { checkUserNames } from '../../core/user-fields.ts';
 import { linksOf } from '../people.ts';
 import { type Outside, type RoutesOf, staged } from '../route.ts';
 import { isOn } from './refs.ts';
@@ -22,6 +24,19 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       };
     },
     run: (ctx, _input, prepared) => completeInvite(ctx, prepared),
+    answer: (completed) => completed,
+  }),
+  completeSetUp: staged('completeSetUp', {
+    async prepare({ body }, { deps, handle }) {
+      const { token, password, ...fields } = body;
+      const { lifetimes } = deps.people;
+      const given = { tenant: handle.tenant, token, lifetimes };
+      await handle.store.peek((tables) => checkSetUp(tables, given, deps.world.now()));
+      checkUserNames(fields);
+      checkInvitePassword(password);
+      return { token, fields, lifetimes, passwordHash: await deps.people.hasher.hash(password) };
+    },
+    run: (ctx, _input, prepared) => completeSetUp(ctx, prepared),
     answer: (completed) => completed,
   }),
   login: staged('login', {

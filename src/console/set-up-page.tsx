@@ -1,0 +1,112 @@
+// The first administrator makes their user, by the link that the appliance showed when it was made, and is logged in.
+import { useState } from 'hono/jsx/dom';
+import { passwordRules } from '../client/password-rules.ts';
+import { hrefTo } from './address.ts';
+import { appliance, patience } from './appliance.ts';
+import { Brand } from './brand.tsx';
+import { Console, type Credential } from './console.tsx';
+import { Notice } from './notice.tsx';
+import { Field, FieldProblems, Form, type FormValues } from './parts/form.tsx';
+import { checkSummary, PasswordChecklist } from './password-checklist.tsx';
+import { PersonFields } from './people/person-fields.tsx';
+import { stateOf } from './trouble.ts';
+
+type State =
+  | { readonly is: 'open' }
+  | { readonly is: 'refused'; readonly why: 'missing' | 'expired' | 'invalid' }
+  | { readonly is: 'in'; readonly credential: Credential };
+
+export function SetUpPage({ token }: { readonly token: string | undefined }) {
+  const [state, setState] = useState<State>(token === undefined ? { is: 'refused', why: 'missing' } : { is: 'open' });
+  if (state.is === 'in') return <Console key="in" credential={state.credential} />;
+
+  const complete = async (values: FormValues): Promise<void> => {
+    const password = values.exactly('password');
+    const check = passwordRules(password);
+    if (!check.isValid) throw new FieldProblems({ password: checkSummary(check) });
+    const person = {
+      username: values.text('username'),
+      email: values.text('email'),
+      firstName: values.text('firstName'),
+      lastName: values.text('lastName'),
+    };
+    try {
+      const input = { token: token ?? '', ...person, password };
+      const { user, accesstoken } = await appliance().completeSetUp(input, patience());
+      window.history.replaceState(null, '', hrefTo('home'));
+      setState({ is: 'in', credential: { token: accesstoken, user } });
+    } catch (error) {
+      const why = stateOf(error);
+      if (why !== 'expired' && why !== 'invalid') throw error;
+      setState({ is: 'refused', why });
+    }
+  };
+
+  return (
+    <div key="out">
+      <header>
+        <Brand />
+      </header>
+      <main>
+        {state.is === 'open' ? <Open key="open" onSubmit={complete} /> : <Refused key="refused" why={state.why} />}
+      </main>
+    </div>
+  );
+}
+
+function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise<void> }) {
+  const [check, setCheck] = useState(passwordRules(''));
+  return (
+    <Notice title="Set up this service" isFirst>
+      <p>You are the first one here: your user may do everything, and you invite the others.</p>
+      <Form action="Make my user" busy="Making your user…" onSubmit={onSubmit}>
+        <PersonFields />
+        <Field name="username" label="User name" autocomplete="username" hint="With it you log in." isRequired />
+        <Field
+          name="password"
+          label="Password"
+          type="password"
+          autocomplete="new-password"
+          isRequired
+          onInput={(typed) => setCheck(passwordRules(typed))}
+        />
+        <PasswordChecklist id="rules" check={check} />
+      </Form>
+    </Notice>
+  );
+}
+
+function Refused({ why }: { readonly why: 'missing' | 'expired' | 'invalid' }) {
+  if (why === 'missing') {
+    return (
+      <Notice title="Open the link that the service showed">
+        <p>
+          This page needs the whole link that was shown when the service was started for the first time. Loading the
+          page again is not enough: open the link itself once more.
+        </p>
+      </Notice>
+    );
+  }
+  if (why === 'expired') {
+    return (
+      <Notice title="The set-up link has expired" tone="bad">
+        <p>
+          <a href={hrefTo('home')}>Use the root API key</a>, which was shown with the link, to log in and invite
+          yourself.
+        </p>
+      </Notice>
+    );
+  }
+  return (
+    <Notice title="This set-up link does not work" tone="bad">
+      <p>It works as long as there is no user, and only whole.</p>
+      <ul>
+        <li>
+          If your user is there already, <a href={hrefTo('home')}>log in</a>.
+        </li>
+        <li>If somebody else was here before you, let them invite you.</li>
+        <li>Otherwise open the link once more, as it was shown.</li>
+      </ul>
+    </Notice>
+  );
+}

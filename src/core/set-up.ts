@@ -1,0 +1,87 @@
+// The way in for the first administrator: a link that makes one user who may do everything, for as long as there is no user at all. Nothing is
+// stored for it: its token says when it was made, under a key of the tenant.
+import { concatBytes, equalBytes } from '../crypto/bytes.ts';
+import { fromBase64Url, toBase64Url, utf8 } from '../crypto/encoding.ts';
+import { hmacSha256 } from '../crypto/hash.ts';
+import { KmsError } from '../errors.ts';
+import type { Tables } from '../store/port.ts';
+import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts';
+import type { PublicContext, Tenant } from './context.ts';
+import { localCaller } from './credential.ts';
+import { openSession } from './sessions.ts';
+import { type User, userOf } from './user-wire.ts';
+import { addUser, type NewUserFields } from './users.ts';
+
+const prefix = 'kmssu_';
+const form = /^([0-9]{1,15})_([A-Za-z0-9_-]{43})$/;
+
+export interface SetUpLink {
+  readonly url: string;
+  readonly expiresAt: number;
+}
+
+/** Throws `refused` where there is a user already, who can invite others. */
+export async function setUpLink(
+  { tx, world, tenant }: PublicContext,
+  { links }: { readonly links: LinkSettings },
+): Promise<SetUpLink> {
+  if ((await tx.users.count()) > 0) {
+    throw new KmsError('refused', 'there is a user already', { hint: 'let them invite others, or use an API key' });
+  }
+  const now = world.now();
+  const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now))}`;
+  return { url: linkTo('set-up', token, links), expiresAt: now + links.lifetimes.invite };
+}
+
+export interface SetUpToken {
+  readonly tenant: Tenant;
+  readonly token: string;
+  readonly lifetimes: Lifetimes;
+}
+
+/** Throws `unauthenticated` with the state, as for an invite. */
+export async function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToken, now: number): Promise<void> {
+  const { tenant, token, lifetimes } = given;
+  const [, text = '', mac = ''] = (token.startsWith(prefix) && form.exec(token.slice(prefix.length))) || [];
+  const bytes = fromBase64Url(mac);
+  const madeAt = Number(text);
+  if (!bytes || String(madeAt) !== text || !equalBytes(bytes, macOf(tenant, madeAt))) throw refusedSetUp('invalid');
+  if ((await tables.users.count()) > 0) throw refusedSetUp('invalid');
+  if (now >= madeAt + lifetimes.invite) throw refusedSetUp('expired');
+}
+
+export interface CompleteSetUpInput extends Omit<SetUpToken, 'tenant'> {
+  readonly fields: NewUserFields;
+  /** Of a password that was checked and hashed beforehand. */
+  readonly passwordHash: string;
+}
+
+/** Makes the first user and logs them in. Of several at once one wins; the link is invalid for the others. */
+export async function completeSetUp(
+  ctx: PublicContext,
+  { token, fields, passwordHash, lifetimes }: CompleteSetUpInput,
+): Promise<{ user: User; accesstoken: string }> {
+  const { tx, world, tenant } = ctx;
+  await checkSetUp(tx, { tenant, token, lifetimes }, world.now());
+  const user = await addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
+  // There was no credential, but this is who can do everything from now on.
+  tx.record({
+    id: world.newId('act'),
+    createdAt: world.now(),
+    keyid: user.id,
+    action: 'user.create',
+    ringname: '',
+    validAction: true,
+    status: 200,
+    props: {},
+  });
+  return { user: userOf(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+}
+
+function macOf({ id, keys }: Tenant, madeAt: number): Uint8Array {
+  return hmacSha256(keys.key('set-up'))(concatBytes(utf8('kms/set-up/v1'), utf8(` ${id} ${madeAt}`)));
+}
+
+function refusedSetUp(state: 'invalid' | 'expired'): KmsError {
+  return new KmsError('unauthenticated', `the set-up link is ${state}`, { body: { state } });
+}
