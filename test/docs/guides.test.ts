@@ -7,6 +7,8 @@ import { Shell } from './shell.ts';
 
 const pages = [
   'docs/guide-operator.md',
+  'docs/guide-developer.md',
+  'docs/guide-auditor.md',
   'docs/metrics.md',
   'docs/running.md',
   'docs/custody.md',
