@@ -76,8 +76,8 @@ export async function violations(page: Page): Promise<string[]> {
   });
 }
 
-/** Kept in dist/screenshots, for people to look at. */
-export async function screenshot(page: Page, name: string): Promise<void> {
+/** Of the whole page, or of the window. Kept in dist/screenshots, for people to look at. */
+export async function screenshot(page: Page, name: string, { fullPage = true } = {}): Promise<void> {
   await mkdir(screenshots, { recursive: true });
-  await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
+  await page.screenshot({ path: `${screenshots}${name}.png`, fullPage });
 }

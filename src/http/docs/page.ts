@@ -28,10 +28,9 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
 <h1>The API of ${info.title}</h1>
 <p>${info.summary}. Version ${info.version}. <a href="openapi.json">OpenAPI 3.1 document</a></p>
 <p>Requests are for a shell in which <code>KMS_URL</code> is the address of the appliance and <code>KMS_API_KEY</code> an API key.</p>
+<p class="narrow"><a href="#contents">Contents</a></p>
 </header>
-<nav aria-label="Contents">
-<details>
-<summary>Contents</summary>
+<nav id="contents" aria-label="Contents">
 <ul>
 <li>Guide
 <ul>${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></li>
@@ -43,7 +42,6 @@ export async function docsPage(document: OpenApiDocument): Promise<string> {
 <li><a href="#schemas">Schemas</a>
 <ul>${schemas.map(([name]) => html`<li><a href="#schema-${name}">${name}</a></li>`)}</ul></li>
 </ul>
-</details>
 </nav>
 <main id="content" tabindex="-1">
 ${guide.map(({ id, title, blocks }) => html`<section><h2 id="${id}">${title}</h2>${blocks.map(block)}</section>`)}

@@ -1,0 +1,65 @@
+// The API description as it goes over the wire: public, the same for everybody, under a strict policy, and silent while sealed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DescriptionFiles } from '../../src/http/description.ts';
+import { testAppliance } from '../support/appliance.ts';
+
+const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));
+const files: DescriptionFiles = {
+  document: bytes('{}'),
+  page: bytes('<p>'),
+  style: bytes('p{}'),
+  icon: bytes('<svg/>'),
+};
+const descriptionFiles = (): Promise<DescriptionFiles> => Promise.resolve(files);
+const paths = ['/openapi.json', '/docs', '/docs/style.css', '/docs/icon.svg'];
+
+test('it needs no credential, and says of each file what it is', async () => {
+  const a = await testAppliance({ descriptionFiles });
+  const types: string[] = [];
+  for (const path of paths) {
+    const answer = await a.app.fetch(new Request(`http://kms.test${path}`), {});
+    assert.equal(answer.status, 200);
+    types.push(answer.headers.get('content-type') ?? '');
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
+    assert.notEqual(await answer.text(), '');
+    const head = await a.app.fetch(new Request(`http://kms.test${path}`, { method: 'HEAD' }), {});
+    assert.deepEqual([head.status, await head.text()], [200, '']);
+  }
+  assert.deepEqual(types, ['application/json', 'text/html; charset=utf-8', 'text/css; charset=utf-8', 'image/svg+xml']);
+  assert.deepEqual(await a.activity(), [], 'nothing of it is recorded');
+});
+
+test('the page may load its style sheet and icon, and nothing else', async () => {
+  const a = await testAppliance({ descriptionFiles });
+  const { headers } = await a.app.fetch(new Request('http://kms.test/docs'), {});
+  assert.equal(
+    headers.get('content-security-policy'),
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  assert.equal(headers.get('referrer-policy'), 'no-referrer');
+});
+
+test('another method is 405 with Allow', async () => {
+  const a = await testAppliance({ descriptionFiles });
+  for (const path of paths) {
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      const { status, headers, body } = await a.call(method, path, undefined, { key: null });
+      assert.deepEqual([status, headers.get('allow'), Object.keys(body)], [405, 'GET, HEAD', ['message']]);
+    }
+  }
+  for (const path of ['/docs/', '/docs/x', '/openapi', '/openapi.yaml'])
+    assert.equal((await a.call('GET', path)).status, 404);
+});
+
+test('sealed it is 503, and 404 for a host that no tenant answers', async () => {
+  const sealed = await testAppliance({ descriptionFiles, sealed: () => true });
+  const a = await testAppliance({ descriptionFiles, tenants: [{ name: 'one', hosts: ['one.example'] }] });
+  for (const path of paths) {
+    const refused = await sealed.call('GET', path, undefined, { key: null });
+    assert.equal(refused.status, 503);
+    assert.match(refused.body.message, /sealed/);
+    assert.equal((await a.call('GET', path, undefined, { key: null, host: 'two.example' })).status, 404);
+    assert.equal((await a.app.fetch(new Request(`http://one.example${path}`), {})).status, 200);
+  }
+});
