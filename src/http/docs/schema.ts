@@ -33,7 +33,7 @@ function within(field: JsonSchema, side: Side): Html | string {
 
 function said({ description, enum: values }: JsonSchema): Html | string {
   const choice = values
-    ? html` One of ${values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${value}</code>`)}.`
+    ? html` ${values.length === 1 ? 'Only' : 'One of'} ${values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${value}</code>`)}.`
     : '';
   return html`${description === undefined ? '' : html`<br>${sentence(description)}`}${choice}`;
 }
