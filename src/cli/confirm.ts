@@ -2,17 +2,27 @@
 import { KmsError } from '../errors.ts';
 import { askLine } from './ask.ts';
 import type { Cli } from './cli.ts';
+import { remoteAddress } from './target.ts';
 import { visible } from './visible.ts';
 
-/** Returns once the person at the terminal said yes, or `--yes` did. `deed` completes "this …". */
-export async function confirm(cli: Cli, deed: string): Promise<void> {
+export interface Confirmation {
+  /** The name of what takes most with it: whoever means it types it. */
+  readonly name?: string;
+  /** Nothing of an appliance is destroyed, or only ever of the one of this machine. */
+  readonly here?: true;
+}
+
+/** Returns once the person at the terminal agreed, or `--yes` did. `deed` completes "this …". */
+export async function confirm(cli: Cli, deed: string, { name, here }: Confirmation = {}): Promise<void> {
   if (cli.isOn('--yes')) return;
   const { stdin, stderr, signal } = cli.io;
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });
   }
-  const question = `This ${visible(deed)}. Go on? [y/N] `;
+  const address = here ? undefined : await remoteAddress(cli);
+  const what = address === undefined ? `This ${deed}.` : `At ${address}, this ${deed}.`;
+  const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;
   const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
-  if (/^y(es)?$/i.test(answer)) return;
+  if (name === undefined ? /^y(es)?$/i.test(answer) : answer === name) return;
   throw new KmsError('refused', 'not confirmed; nothing was done');
 }

@@ -27,28 +27,38 @@ export interface Authorities {
 
 /** Undefined where the command is for the appliance of this machine. */
 export async function remoteOf(cli: Cli): Promise<Remote | undefined> {
-  const named = namedRemote(cli);
-  if (named?.server !== undefined) return serverNamed(cli, named.server);
-  if (named !== undefined) return profileNamed(cli, named.profile);
-  if (cli.isTyped('--data') || (await isThere(dataDirectory(cli)))) return undefined;
-  const profile = await defaultProfile(cli.io);
-  return profile === undefined ? undefined : profileNamed(cli, profile);
+  const chosen = await chosenRemote(cli);
+  if (chosen?.server !== undefined) return serverNamed(cli, chosen.server);
+  return chosen && profileNamed(cli, chosen.profile);
 }
 
-type Named =
+/** What people are told of where a command goes: an address, and the profile that it is from. */
+export async function remoteAddress(cli: Cli): Promise<string | undefined> {
+  const chosen = await chosenRemote(cli);
+  if (chosen === undefined || chosen.server !== undefined) return chosen?.server;
+  return `${(await readProfile(cli.io, chosen.profile)).server} (profile ${chosen.profile})`;
+}
+
+type Chosen =
   | { readonly server: string; readonly profile?: never }
   | { readonly server?: never; readonly profile: string };
 
+async function chosenRemote(cli: Cli): Promise<Chosen | undefined> {
+  const named = namedRemote(cli);
+  if (named !== undefined || cli.isTyped('--data') || (await isThere(dataDirectory(cli)))) return named;
+  const profile = await defaultProfile(cli.io);
+  return profile === undefined ? undefined : { profile };
+}
+
 /** What somebody chose, for this command or in the environment; the default profile is no choice. */
-export function namedRemote(cli: Cli): Named | undefined {
+export function namedRemote(cli: Cli): Chosen | undefined {
   const server = cli.text('--server');
   const profile = cli.text('--profile');
   if (cli.isTyped('--server') && cli.isTyped('--profile')) {
     throw new KmsError('usage', '--server and --profile exclude each other', { hint: cli.seeHelp });
   }
-  const typed = { server: cli.isTyped('--server'), profile: cli.isTyped('--profile'), data: cli.isTyped('--data') };
-  if (typed.data && !typed.server && !typed.profile) return undefined;
-  if (server !== undefined && !typed.profile) return { server };
+  if (cli.isTyped('--data') && !cli.isTyped('--server') && !cli.isTyped('--profile')) return undefined;
+  if (server !== undefined && !cli.isTyped('--profile')) return { server };
   return profile === undefined ? undefined : { profile };
 }
 

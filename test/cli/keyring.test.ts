@@ -205,12 +205,12 @@ test('deleting asks on a terminal, and no is no', async () => {
   await d.json('keyring create r --json');
   const tty = { stdin: true, stdout: true, stderr: true };
   const question =
-    'This deletes the keyring r: what it encrypted cannot be decrypted until it is restored, and after 30 days never. Go on? [y/N] ';
-  for (const answer of ['n\n', '\n', 'no\n', 'maybe\n', '', 'y'.repeat(5)]) {
+    'This deletes the keyring r: what it encrypted cannot be decrypted until it is restored, and after 30 days never. To go on, type r: ';
+  for (const answer of ['n\n', '\n', 'y\n', 'yes\n', 'R\n', 'r r\n', '', 'y'.repeat(5)]) {
     const { code, stdout, stderr } = await d.kms('keyring delete r', { tty, stdin: typed(answer) });
     assert.deepEqual([code, stdout, stderr], [1, '', `${question}kms: not confirmed; nothing was done\n`], answer);
   }
-  const { code, stderr } = await d.kms('keyring delete r', { tty, stdin: typed('y\n') });
+  const { code, stderr } = await d.kms('keyring delete r', { tty, stdin: typed('r\n') });
   assert.deepEqual([code, stderr], [0, question]);
 });
 

@@ -9,6 +9,7 @@ export async function run(cli: Cli): Promise<void> {
   await confirm(
     cli,
     `deletes the keyring ${name}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
+    { name },
   );
   await withClient(cli, async (client) => {
     const answer = await client.deleteKeyring({ name });

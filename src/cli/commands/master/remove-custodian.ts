@@ -8,7 +8,7 @@ import { printMaster } from './shown.ts';
 
 export async function run(cli: Cli): Promise<void> {
   const id = cli.arg(0);
-  await confirm(cli, `ends the custodian ${id}`);
+  await confirm(cli, `ends the custodian ${id}: it opens the appliance no more`, { here: true });
   await withLocal(cli, async ({ ask }) => {
     await printMaster(cli, await ask<MasterAnswer>('DELETE', `/local/master/custodians/${encodeURIComponent(id)}`));
     await say(cli.io, 'it can still open old copies of the seal file; if it is in wrong hands, run: kms master rotate');

@@ -10,6 +10,7 @@ export async function run(cli: Cli): Promise<void> {
   await confirm(
     cli,
     `deletes the tenant ${name}: nobody can use it or its keys until it is restored, and after 30 days it is erased`,
+    { name, here: true },
   );
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask<TenantAnswer>('DELETE', tenantPath(name));

@@ -1,0 +1,66 @@
+// Every command that destroys something asks first, and every command that asks says so.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import test from 'node:test';
+import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
+import { grammar, leavesOf } from './grammar-tree.ts';
+import { desk, typed } from './kms.ts';
+import { servedDesk } from './served.ts';
+
+const wordsOf = (leaf: GrammarCommand): string[] => leaf.fullName().split(' ').slice(1);
+const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => long === '--yes');
+const destroying = leavesOf(grammar()).filter(asks);
+const tty = { stdin: true, stdout: true, stderr: true };
+/** What takes most with it: its name is to be typed. */
+const worst = ['keyring delete', 'tenant delete'];
+
+test('what deletes or removes asks, and nothing else says that it does', async () => {
+  for (const leaf of leavesOf(grammar())) {
+    const source = await readFile(
+      new URL(`../../src/cli/commands/${wordsOf(leaf).join('/')}.ts`, import.meta.url),
+      'utf8',
+    );
+    assert.equal(/\bconfirm\(/.test(source), asks(leaf), leaf.fullName());
+    if (/^(delete|remove)/.test(leaf.name())) assert.ok(asks(leaf), leaf.fullName());
+  }
+  assert.ok(destroying.length >= 7);
+});
+
+for (const leaf of destroying) {
+  const words = [...wordsOf(leaf), 'it'];
+  test(`${words.join(' ')}: without a terminal it takes --yes, and on one somebody's word`, async () => {
+    await using d = await desk();
+    for (const missing of [{}, { stdin: true }, { stderr: true }]) {
+      const { code, stdout, stderr } = await d.kms(words, { tty: missing });
+      assert.deepEqual([code, stdout], [2, '']);
+      assert.match(
+        stderr,
+        /^kms: this (deletes|removes|ends) .*\bit\b.*, and there is no terminal to ask at; add --yes to do it\n$/,
+      );
+    }
+    const byName = worst.includes(wordsOf(leaf).join(' '));
+    for (const answer of byName ? ['y\n', 'no\n', ''] : ['n\n', 'it\n', '']) {
+      const { code, stdout, stderr } = await d.kms(words, { tty, stdin: typed(answer) });
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, /^This .*\. (To go on, type it:|Go on\? \[y\/N\]) kms: not confirmed; nothing was done\n$/);
+    }
+    // Past the question there is nothing here that could be destroyed.
+    for (const answered of [{ tty, stdin: typed(byName ? 'it\n' : 'yes\n') }, { env: { KMS_YES: 'true' } }]) {
+      const { code, stderr } = await d.kms(words, answered);
+      assert.ok(code === 3 || code === 1, String(code));
+      assert.match(stderr, /(nothing to talk to|there is no profile it)/);
+    }
+    assert.doesNotMatch((await d.kms([...words, '--yes'])).stderr, /This/);
+  });
+}
+
+test('the question says at which appliance', async () => {
+  await using d = await servedDesk();
+  await d.kms(['profile', 'add', 'far', '--server', d.url], { stdin: d.appliance.root.key });
+  const asked = async (...args: string[]): Promise<string> =>
+    (await d.kms(['asset', 'delete', 'a', ...args], { tty, stdin: typed('n\n') })).stderr;
+  const rest = 'this deletes the asset a for good: headers that carry it will no longer verify. Go on';
+  assert.ok((await asked('--profile', 'far')).startsWith(`At ${d.url} (profile far), ${rest}`));
+  assert.ok((await asked('--server', d.url)).startsWith(`At ${d.url}, ${rest}`));
+  assert.ok((await asked()).startsWith(`T${rest.slice(1)}`));
+});
