@@ -19,6 +19,10 @@ export interface ServedAppliance {
   /** The status that a login answers. */
   login(username: string, password: string): Promise<number>;
   resetLink(username: string): Promise<string>;
+  /** The link for the first administrator. */
+  readonly setUpUrl: string;
+  /** The root API key. */
+  readonly rootKey: string;
   /** A user with this password; `more` as for an invite, such as `{ flags }`. */
   addUser(username: string, password: string, more?: object): Promise<void>;
 }
@@ -26,7 +30,7 @@ export interface ServedAppliance {
 export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
-  const { url, appliance, close } = await serve({
+  const { url, setUpUrl, appliance, close } = await serve({
     data: join(dir, 'data'),
     listen: '127.0.0.1:0',
     logLevel: 'silent',
@@ -56,6 +60,8 @@ export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promi
   };
   return {
     url,
+    setUpUrl: setUpUrl ?? '',
+    rootKey: made?.apiKey.key ?? '',
     call,
     invite,
     login: async (username, password) => (await call('POST', '/auth/basic/login', { username, password })).status,

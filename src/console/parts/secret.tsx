@@ -1,5 +1,5 @@
 // A secret that is shown this once: to be copied or saved before anything else is done. It is in the page's memory only as long as it is shown.
-import { useEffect, useId, useRef, useState } from 'hono/jsx/dom';
+import { useId, useRef, useState } from 'hono/jsx/dom';
 import { announce } from '../announce.ts';
 
 export interface SecretProps {
@@ -15,9 +15,12 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');
-  useEffect(() => {
-    if (field.current) field.current.value = value;
-  }, [value]);
+
+  /** As the field's value alone, it is in no attribute and no text of the page. */
+  const fill = (element: HTMLTextAreaElement | null): void => {
+    field.current = element;
+    if (element) element.value = value;
+  };
 
   const tell = (text: string): void => {
     setSaid(text);
@@ -40,7 +43,7 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
       <label for={id}>{label}</label>
       <textarea
         id={id}
-        ref={field}
+        ref={fill}
         readOnly
         rows={Math.min(5, value.trim().split('\n').length)}
         spellcheck={false}

@@ -1,0 +1,124 @@
+// Users and accounts in the console: added, changed, deleted; what one may not do is off, with the reason.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { servedAppliance } from './appliance.ts';
+import { password, visitAs } from './log-in.ts';
+
+const appliance = await servedAppliance();
+await appliance.addUser('grace', password, { flags: { '*': true }, firstName: 'Grace', lastName: 'Hopper' });
+
+test('somebody is invited, invited again, changed, and deleted', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/users');
+  await page.getByRole('link', { name: 'Invite a user' }).click();
+  await page.getByLabel('First name').fill('Alan');
+  await page.getByLabel('Last name').fill('Turing');
+  await page.getByLabel('E-mail address').fill('alan@example.org');
+  await page.getByLabel('User name').fill('grace');
+  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.locator('[data-problem]:not(:empty)').waitFor();
+  await page.getByLabel('User name').fill('alan');
+  await page.getByText('none chosen').filter({ visible: true }).nth(3).click();
+  await page.getByLabel('user.read').check();
+  await page.getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('heading', { name: 'The user is invited' }).waitFor();
+  const link = await page.getByLabel('Link of the invitation', { exact: true }).inputValue();
+  assert.ok(link.startsWith(`${appliance.url}/console/invite?token=kmsin_`));
+  assert.deepEqual((await appliance.call('GET', '/auth/users/alan')).body.flags, { 'user.read': true });
+
+  await page.getByRole('link', { name: 'To the user' }).click();
+  await page.getByRole('heading', { name: 'Alan Turing', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Invite again…' }).click();
+  await page.getByRole('button', { name: 'Invite again', exact: true }).click();
+  const again = await page.getByLabel('Link of the invitation', { exact: true }).inputValue();
+  const token = new URL(again).searchParams.get('token');
+  assert.notEqual(again, link);
+  await page.getByRole('button', { name: 'Close' }).click();
+  assert.equal((await appliance.call('POST', '/auth/user/invite-complete', { token, password })).status, 200);
+  await page.getByRole('button', { name: 'Invite again…' }).click();
+  await page.getByRole('button', { name: 'Invite again', exact: true }).click();
+  await page.getByRole('heading', { name: 'This user has a password already' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByLabel('Last name').fill('Mathison Turing');
+  await page.locator('[name=props]').fill('{"desk": 7');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('This is not JSON').waitFor();
+  await page.locator('[name=props]').fill('{"desk": 7}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Mathison Turing').waitFor();
+  assert.deepEqual((await appliance.call('GET', '/auth/users/alan')).body.props, { desk: 7 });
+
+  await page.getByRole('button', { name: 'Change permissions' }).click();
+  await page.getByLabel('user.read').uncheck();
+  await page.getByRole('button', { name: 'Save permissions' }).click();
+  await page.getByText('None: this user can log in').waitFor();
+  assert.deepEqual((await appliance.call('GET', '/auth/users/alan')).body.flags, {});
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('button', { name: 'Delete the user' }).click();
+  await page.getByText('This is needed.').waitFor();
+  await page.getByLabel('Type alan to confirm').fill('alan');
+  await page.getByRole('button', { name: 'Delete the user' }).click();
+  await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  await page.getByRole('row').nth(1).waitFor();
+  assert.equal(await page.getByRole('row').count(), 2);
+  assert.equal((await appliance.call('GET', '/auth/users/alan')).status, 404);
+  assert.deepEqual(troubles, []);
+});
+
+test('somebody gets a password that was made for them', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/new/user');
+  await page.getByLabel('First name').fill('Ada');
+  await page.getByLabel('Last name').fill('Lovelace');
+  await page.getByLabel('E-mail address').fill('ada@example.org');
+  await page.getByLabel('User name').fill('ada');
+  await page.getByLabel('With a password made for them').check();
+  await page.getByRole('button', { name: 'Make the user' }).click();
+  const made = await page.getByLabel('Password', { exact: true }).inputValue();
+  assert.equal(await appliance.login('ada', made), 200);
+  assert.deepEqual(troubles, []);
+});
+
+test('what one may not do is off, with the reason', async () => {
+  await appliance.addUser('reader', password, { flags: { 'user.read': true, 'keyring.list': true } });
+  const { page, troubles } = await visitAs(appliance, 'reader', '/console/users/grace');
+  const remove = page.getByRole('button', { name: 'Delete…' });
+  await remove.waitFor();
+  assert.deepEqual(
+    [await remove.getAttribute('aria-disabled'), await remove.getAttribute('title')],
+    ['true', 'You would need the flag user.delete.'],
+  );
+  await remove.click({ force: true });
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  await page.getByRole('link', { name: /^Accounts/ }).click();
+  await page.getByRole('alert').filter({ hasText: 'the permission flag account.read is missing' }).waitFor();
+  await page.getByRole('link', { name: 'Keyrings' }).click();
+  await page.getByText('There is no keyring yet.').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('an account is made, changed and deleted', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await page.getByRole('link', { name: 'New account' }).click();
+  await page.getByLabel('UID').fill('admin');
+  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.locator('[data-problem]:not(:empty)').waitFor();
+  await page.getByLabel('UID').fill('customer/7 <b>');
+  await page.getByLabel('Notes').fill('On the phone');
+  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('heading', { name: 'customer/7 <b>', level: 1 }).waitFor();
+  await page.getByText('This account has no API key.').waitFor();
+  await page.getByRole('button', { name: 'Change', exact: true }).click();
+  await page.getByLabel('Notes').fill('By mail');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('By mail').waitFor();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel('Type customer/7 <b> to confirm').fill('customer/7 <b>');
+  await page.getByRole('button', { name: 'Delete the account' }).click();
+  await page.getByRole('heading', { name: 'Accounts', level: 1 }).waitFor();
+  await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();
+  assert.equal((await appliance.call('GET', '/auth/accounts')).body.data.length, 1);
+  assert.deepEqual(troubles, []);
+});

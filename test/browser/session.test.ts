@@ -1,0 +1,138 @@
+// Getting in and out: the set-up link, logging in with a password and with an API key, sessions that end, and what of them stays in the browser.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { visit } from '../support/browser.ts';
+import { servedAppliance } from './appliance.ts';
+import { password, visitAs } from './log-in.ts';
+
+const appliance = await servedAppliance();
+
+test('an API key is enough to begin with, and a wrong one is told at its field', async () => {
+  const { page, troubles } = await visit(`${appliance.url}/console/users`);
+  await page.getByRole('button', { name: 'Use an API key instead' }).click();
+  await page.getByLabel('API key', { exact: true }).fill(appliance.rootKey.slice(0, -1));
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('The service does not know this key').waitFor();
+  await page.getByLabel('API key', { exact: true }).fill(appliance.rootKey);
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('There is no user yet.').waitFor();
+  await page.getByRole('link', { name: 'With an API key' }).waitFor();
+  assert.ok(!(await page.content()).includes(appliance.rootKey));
+  assert.deepEqual(troubles, []);
+});
+
+test('the set-up link makes the first user, logs them in, and works once', async () => {
+  const { page, troubles } = await visit(appliance.setUpUrl);
+  await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
+  assert.equal(page.url(), `${appliance.url}/console/set-up`, 'the token is gone from the address');
+  await page.getByLabel('First name').fill('Grace');
+  await page.getByLabel('Last name').fill('Hopper');
+  await page.getByLabel('E-mail address').fill('grace');
+  await page.getByLabel('User name').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill('weak');
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByText(/^Still missing: 8 characters/).waitFor();
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByText('Expected an e-mail address.').waitFor();
+  await page.getByLabel('E-mail address').fill('grace@example.org');
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
+  assert.equal(page.url(), `${appliance.url}/console`);
+  const { body: user } = await appliance.call('GET', '/auth/users/grace');
+  assert.deepEqual(user.flags, { '*': true });
+  const { body: log } = await appliance.call('POST', '/auth/search/activity', {
+    keyid: user.id,
+    action: 'user.create',
+  });
+  assert.equal(log.data.length, 1);
+
+  await page.goto(appliance.setUpUrl);
+  await page.getByLabel('First name').fill('Eve');
+  await page.getByLabel('Last name').fill('Eavesdropper');
+  await page.getByLabel('E-mail address').fill('eve@example.org');
+  await page.getByLabel('User name').fill('eve');
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('heading', { name: 'This set-up link does not work' }).waitFor();
+  assert.equal((await appliance.call('GET', '/auth/users/eve')).status, 404);
+  await page.goto(`${appliance.url}/console/set-up`);
+  await page.getByRole('heading', { name: 'Open the link that the service showed' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('a session that ends leads back to where one was, with the reason', async () => {
+  await appliance.addUser('ada', password, { flags: { 'user.read': true } });
+  const { page, troubles } = await visitAs(appliance, 'ada@example.org', '/console/users/ada');
+  await page.getByRole('heading', { name: 'Ada Lovelace', level: 1 }).waitFor();
+  await page.getByText('This is you.').waitFor();
+  assert.equal(
+    await page.getByRole('link', { name: /^Keyrings/ }).getAttribute('title'),
+    'You would need a flag for keyring.list.',
+  );
+
+  // Whoever deletes a user ends their sessions.
+  await appliance.call('DELETE', '/auth/users/ada');
+  await page.getByRole('link', { name: 'Users' }).first().click();
+  await page.getByRole('main').getByText('Your session has ended.').waitFor();
+  assert.equal(page.url(), `${appliance.url}/console/users`);
+  await page.getByLabel('User name or e-mail address').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('logging out ends the session, and nothing of it is left in the browser', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  const asked = page.waitForRequest((request) => request.url().includes('/auth/accounts'));
+  await page.reload();
+  await page.getByRole('heading', { name: 'Log in' }).waitFor();
+  await page.getByLabel('User name or e-mail address').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  const token = (await (await asked).headerValue('authorization'))?.replace('Bearer ', '') ?? '';
+  await page.getByRole('row').nth(1).waitFor();
+  const left = await page.evaluate(() =>
+    JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href]),
+  );
+  assert.match(token, /^kmsat_/);
+  for (const secret of [token, password]) assert.ok(!left.includes(secret) && !(await page.content()).includes(secret));
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('main').getByText('You are logged out.').waitFor();
+  assert.equal((await appliance.call('GET', '/auth/accounts', undefined, token)).status, 401);
+  assert.deepEqual(troubles, []);
+});
+
+test('a session in use is kept alive, also while requests are under way', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await page.getByRole('row').nth(1).waitFor();
+  // The clock of the page, by which it knows that it is time.
+  await page.evaluate(() => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + 5 * 60_000;
+  });
+  const refreshed = page.waitForResponse((response) => response.url().endsWith('/auth/basic/refresh'));
+  await page.getByRole('link', { name: 'Users' }).click();
+  assert.equal((await refreshed).status(), 200);
+  await page.getByRole('row').nth(1).waitFor();
+  await page.getByRole('link', { name: 'Accounts' }).click();
+  await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('an appliance that was set back is told', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await page.getByRole('row').nth(1).waitFor();
+  await page.evaluate(() => {
+    for (const [name, value] of Object.entries(localStorage)) {
+      localStorage.setItem(name, String(value).replace(/\d+$/, '99999'));
+    }
+  });
+  await page.reload();
+  await page.getByLabel('User name or e-mail address').fill('grace');
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').filter({ hasText: 'older than when this browser last saw it' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
