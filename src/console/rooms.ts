@@ -10,6 +10,8 @@ import { ApikeyRoom } from './rooms/apikey.tsx';
 import { ApikeysRoom } from './rooms/apikeys.tsx';
 import { AssetRoom } from './rooms/asset.tsx';
 import { AssetsRoom } from './rooms/assets.tsx';
+import { DecryptRoom } from './rooms/decrypt.tsx';
+import { EncryptRoom } from './rooms/encrypt.tsx';
 import { KeyringRoom } from './rooms/keyring.tsx';
 import { KeyringsRoom } from './rooms/keyrings.tsx';
 import { NewAccountRoom } from './rooms/new-account.tsx';
@@ -38,5 +40,7 @@ export const rooms: readonly Room[] = [
   { page: 'asset', component: AssetRoom, under: 'assets' },
   { page: 'activity', component: ActivityRoom, under: 'activity', needs: 'activity.read' },
   { page: 'activityRecord', component: ActivityRecordRoom, under: 'activity' },
+  { page: 'encrypt', component: EncryptRoom, under: 'encrypt', needs: 'keyring.encrypt' },
+  { page: 'decrypt', component: DecryptRoom, under: 'decrypt', needs: 'keyring.decrypt' },
   { page: 'about', component: AboutRoom, under: 'about' },
 ];

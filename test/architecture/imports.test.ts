@@ -17,7 +17,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['api', 'crypto', 'errors.ts'],
   cli: ['client', 'api', 'errors.ts', 'version.ts'],
   server: ['http', 'core', 'api', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
-  console: ['client', 'api', 'errors.ts'],
+  console: ['client', 'api', 'errors.ts', 'version.ts'],
 };
 
 /** Packages by the folders that may import them; one that is not here may be imported nowhere. */

@@ -1,5 +1,5 @@
 // Changes an API key in one of the three ways there are, and shows what it will come to before anything is sent.
-import { useState } from 'hono/jsx/dom';
+import { useEffect, useRef, useState } from 'hono/jsx/dom';
 import type { SafeApiKey } from '../../api/apikey.ts';
 import type { Client } from '../../client/client.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
@@ -19,9 +19,12 @@ export interface ChangeKeyProps {
   /** The flags of whoever changes it. */
   readonly mine: Readonly<Record<string, unknown>>;
   readonly onChanged: () => void;
+  readonly onClose: () => void;
 }
 
-export function ChangeKey({ api, apiKey, mine, onChanged }: ChangeKeyProps) {
+export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
   const rings = useRingNames(api);
   const [operation, setOperation] = useState<Operation>('replace');
   const [draft, setDraft] = useState(draftOf(apiKey.flags));
@@ -63,8 +66,19 @@ export function ChangeKey({ api, apiKey, mine, onChanged }: ChangeKeyProps) {
 
   return (
     <section data-panel>
-      <h2>Change it</h2>
-      <Form action="Show what will change" needs="apikey.update" onSubmit={plan}>
+      <h2 ref={heading} tabindex={-1}>
+        Change it
+      </h2>
+      <Form
+        action="Show what will change"
+        needs="apikey.update"
+        onSubmit={plan}
+        beside={
+          <button type="button" data-kind="quiet" onClick={onClose}>
+            Cancel
+          </button>
+        }
+      >
         <Choice
           legend="How"
           name="operation"

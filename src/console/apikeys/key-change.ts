@@ -1,17 +1,17 @@
 // What an API key will be after a change, by the rules of the three ways to change one, so that it can be seen before it is sent.
 
 export const operations = {
-  merge: {
-    title: 'Add and change',
-    explanation: 'What you give is set; everything else stays. Objects inside the properties are merged as well.',
-  },
   replace: {
-    title: 'Replace',
-    explanation: 'What you give takes the place of all that was there.',
+    title: 'Edit all of it',
+    explanation: 'What stands below takes the place of all that was there (replace).',
+  },
+  merge: {
+    title: 'Add or change some',
+    explanation: 'What you give is set, everything else stays; objects inside the properties too (merge).',
   },
   delete: {
-    title: 'Remove',
-    explanation: 'What you name is removed; everything else stays.',
+    title: 'Remove some',
+    explanation: 'What you tick is removed, everything else stays (delete).',
   },
 } as const;
 

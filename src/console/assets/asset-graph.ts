@@ -75,7 +75,7 @@ export function labelOf({ id, asset }: Pick<AssetNode, 'id' | 'asset'>): string 
   return shortId(id);
 }
 
-const longestLabel = 22;
+const longestLabel = 20;
 
 function shortened(text: string): string {
   const characters = [...text];

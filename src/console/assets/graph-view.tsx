@@ -1,5 +1,5 @@
 // A graph of assets as SVG: parents above their children, each a link to its asset.
-import { useId } from 'hono/jsx/dom';
+import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import { hrefTo } from '../address.ts';
 import { shortId } from '../id-text.ts';
 import { type AssetGraph, type AssetNode, labelOf } from './asset-graph.ts';
@@ -16,8 +16,17 @@ export interface GraphViewProps {
 export function GraphView({ graph, layout, current, navigate }: GraphViewProps) {
   const id = useId();
   const { nodes, edges, width, height } = layout;
+  const frame = useRef<HTMLElement>(null);
+  const at = nodes.find(({ node }) => node.id === current);
+  useEffect(() => {
+    // Where there is no room for all, what the page is about is in the middle.
+    const { current: element } = frame;
+    if (!element || !at) return;
+    element.scrollLeft = at.x + nodeWidth / 2 - element.clientWidth / 2;
+    element.scrollTop = at.y + nodeHeight / 2 - element.clientHeight / 2;
+  }, [at?.x, at?.y]);
   return (
-    <section data-scroll data-graph tabindex={0} aria-label="Graph of parents and children">
+    <section ref={frame} data-scroll data-graph tabindex={0} aria-label="Graph of parents and children">
       <svg viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-labelledby={`${id}-title`}>
         <title id={`${id}-title`}>{titleOf(graph)}</title>
         <defs>

@@ -30,17 +30,14 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
           <option key={ring} value={ring} />
         ))}
       </datalist>
-      <fieldset>
-        <legend>Everything</legend>
-        <FlagChoice
-          flag={wildcard}
-          grants="everything, now and later"
-          checked={hasAll}
-          reason={lacking(coverage, wildcard)}
-          onChange={(granted) => onChange(withPlain(draft, wildcard, granted))}
-        />
-        {hasAll && <p data-tone="warn">This one flag includes all others.</p>}
-      </fieldset>
+      <FlagChoice
+        flag={wildcard}
+        grants="everything, now and later"
+        checked={hasAll}
+        reason={lacking(coverage, wildcard)}
+        onChange={(granted) => onChange(withPlain(draft, wildcard, granted))}
+      />
+      {hasAll && <p data-tone="warn">This one flag includes all others.</p>}
       {flagGroups.map((group) => (
         <Group key={group.resource} {...{ group, draft, onChange, coverage, names }} />
       ))}
@@ -63,34 +60,28 @@ function Group({ group, draft, onChange, coverage, names }: GroupProps) {
   const all = `${resource}.${wildcard}`;
   const choices = [...plain, { name: wildcard, grants: `everything about ${title}, now and later` }];
   const chosen = draft.plain.filter((flag) => flag.startsWith(`${resource}.`)).length;
-  const onRings = draft.rings.filter((row) => row.resource === resource).length;
+  const rows = draft.rings.filter((row) => row.resource === resource);
+  const granted = rows.reduce((sum, { operations }) => sum + operations.length, chosen);
   return (
-    <fieldset>
-      <legend>{title}</legend>
-      <details open={chosen + onRings > 0 || undefined}>
-        <summary>{summary(chosen, onRings, ofRing.length > 0)}</summary>
-        {choices.map(({ name, grants }) => {
-          const flag = `${resource}.${name}`;
-          return (
-            <FlagChoice
-              key={flag}
-              flag={flag}
-              grants={grants}
-              checked={draft.plain.includes(flag)}
-              reason={lacking(coverage, flag)}
-              onChange={(granted) => onChange(withPlain(draft, flag, granted))}
-            />
-          );
-        })}
-        {draft.plain.includes(all) && <p data-tone="warn">{all} includes all the others here.</p>}
-        {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
-      </details>
-    </fieldset>
+    <details open={granted + rows.length > 0 || undefined}>
+      <summary>
+        <strong>{title}</strong>: {granted === 0 ? 'none' : `${granted} chosen`}
+      </summary>
+      {choices.map(({ name, grants }) => {
+        const flag = `${resource}.${name}`;
+        return (
+          <FlagChoice
+            key={flag}
+            flag={flag}
+            grants={grants}
+            checked={draft.plain.includes(flag)}
+            reason={lacking(coverage, flag)}
+            onChange={(granted) => onChange(withPlain(draft, flag, granted))}
+          />
+        );
+      })}
+      {draft.plain.includes(all) && <p data-tone="warn">{all} includes all the others here.</p>}
+      {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
+    </details>
   );
-}
-
-function summary(chosen: number, rings: number, hasRings: boolean): string {
-  const parts = [`${chosen === 0 ? 'none' : chosen} chosen`];
-  if (hasRings) parts.push(rings === 0 ? 'no rings' : rings === 1 ? 'one row of rings' : `${rings} rows of rings`);
-  return parts.join(', ');
 }

@@ -11,8 +11,10 @@ export interface OtherFlagsProps {
 
 export function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
   return (
-    <fieldset>
-      <legend>Other flags, by name</legend>
+    <details open={draft.others.length > 0 || undefined}>
+      <summary>
+        <strong>Other flags, by name</strong>: {draft.others.length === 0 ? 'none' : draft.others.length}
+      </summary>
       <p>Programs of your own may keep permissions here. This service keeps them and looks at none of them.</p>
       {draft.others.map((row, index) => (
         <Row
@@ -30,7 +32,7 @@ export function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
       >
         Add a flag by name
       </button>
-    </fieldset>
+    </details>
   );
 }
 

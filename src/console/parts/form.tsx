@@ -211,11 +211,12 @@ export function Check({ name, label, hint, isRequired, isOn = false, onChange }:
   );
 }
 
-interface LabelledProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'isRequired'> {
+export interface LabelledProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'isRequired'> {
   readonly children: (attributes: object) => Child;
 }
 
-function Labelled({ name, label, hint, isRequired = false, children }: LabelledProps) {
+/** A field of another kind, with its label, hint and what is wrong with it. */
+export function Labelled({ name, label, hint, isRequired = false, children }: LabelledProps) {
   const id = useId();
   const problem = useContext(ProblemContext)[name];
   return (

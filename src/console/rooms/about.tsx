@@ -1,12 +1,59 @@
-// What this service is, and who is looking at it.
+// What this service is, who is looking at it and what they may do, and where to read more.
+import { version } from '../../version.ts';
+import { baseUrl } from '../address.ts';
+import { FlagList } from '../apikeys/flag-list.tsx';
+import { Facts } from '../parts/facts.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import type { RoomProps } from '../room.ts';
 
-export function AboutRoom({ session }: RoomProps) {
+export function AboutRoom({ session: { user, flags } }: RoomProps) {
   return (
     <>
       <PageHeader title="About" />
-      <p>You are {session.user?.displayName ?? 'using an API key'}.</p>
+      <section data-panel>
+        <h2>This service</h2>
+        <Facts
+          facts={[
+            ['Version', version],
+            ['Address', <code key="address">{baseUrl}</code>],
+            [
+              'For programs',
+              <span key="docs">
+                <a href={`${baseUrl}/docs`}>Reference of the API</a>, and its description as{' '}
+                <a href={`${baseUrl}/openapi.json`}>OpenAPI</a>
+              </span>,
+            ],
+            [
+              'Licence',
+              <span key="licence">
+                Apache-2.0. <code>kms licenses</code> prints the licences of all that is in it.
+              </span>,
+            ],
+          ]}
+        />
+      </section>
+      <section data-panel>
+        <h2>You</h2>
+        {user ? (
+          <>
+            <Facts
+              facts={[
+                ['Name', <bdi key="name">{user.displayName}</bdi>],
+                ['User name', <bdi key="username">{user.username}</bdi>],
+                ['E-mail', <bdi key="email">{user.email}</bdi>],
+                ['Id', <code key="id">{user.id}</code>],
+              ]}
+            />
+            <h3>What you may do</h3>
+            <FlagList flags={flags} />
+          </>
+        ) : (
+          <p>
+            You came with an API key: what it may do is shown only as you try. Make a user for yourself to see it
+            beforehand.
+          </p>
+        )}
+      </section>
     </>
   );
 }

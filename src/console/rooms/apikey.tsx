@@ -22,6 +22,7 @@ export function ApikeyRoom({ api, session, navigate, params }: RoomProps) {
   const answer = useAnswer((signal) => api.getApiKey({ apikeyid: id }, { signal }), [id]);
   const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
+  const [isChanging, setChanging] = useState(false);
   const [trouble, setTrouble] = useState('');
   const key = answer.is === 'ready' ? answer.value : undefined;
   const stronger = key && Object.keys(key.flags).find((flag) => key.flags[flag] === true && !session.may.covers(flag));
@@ -49,6 +50,9 @@ export function ApikeyRoom({ api, session, navigate, params }: RoomProps) {
         actions={
           key && (
             <>
+              <Button kind="quiet" needs="apikey.update" onClick={() => setChanging(true)}>
+                Change…
+              </Button>
               <Button kind="quiet" needs="apikey.update" isBusy={isBusy} onClick={() => void switchTo(!key.active)}>
                 {key.active ? 'Disable' : 'Activate'}
               </Button>
@@ -75,13 +79,19 @@ export function ApikeyRoom({ api, session, navigate, params }: RoomProps) {
         show={(found) => (
           <>
             <About apiKey={found} />
-            <ChangeKey
-              key={`${found.updatedAt}`}
-              api={api}
-              apiKey={found}
-              mine={session.flags}
-              onChanged={() => answer.reload()}
-            />
+            {isChanging && (
+              <ChangeKey
+                key={found.updatedAt}
+                api={api}
+                apiKey={found}
+                mine={session.flags}
+                onClose={() => setChanging(false)}
+                onChanged={() => {
+                  setChanging(false);
+                  answer.reload();
+                }}
+              />
+            )}
           </>
         )}
       />

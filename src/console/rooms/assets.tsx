@@ -36,7 +36,14 @@ const columns: readonly Column<Asset>[] = [
       </a>
     ),
   },
-  { title: 'Id', cell: ({ id }) => <code title={id}>{shortId(id)}</code> },
+  {
+    title: 'Id',
+    cell: ({ id }) => (
+      <code data-whole title={id}>
+        {shortId(id)}
+      </code>
+    ),
+  },
   { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Data', cell: ({ data }) => <bdi>{excerpt(data)}</bdi> },
   { title: 'Parents', kind: 'number', cell: ({ parents }) => String(parents.length) },
