@@ -1,5 +1,5 @@
 // The samples in a page: blocks of what is typed at a prompt with what comes of it, and files. A comment before a block says what the
-// page itself does not show: why it is not run, that the server is stopped first, which file a block is.
+// page itself does not show: why it is not run, that the server is stopped first, that there is an appliance, which file a block is.
 
 export interface Command {
   readonly line: number;
@@ -16,13 +16,17 @@ export type Step =
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
   | { readonly kind: 'stop-server' }
   | { readonly kind: 'fresh' }
+  | { readonly kind: 'appliance' }
   | { readonly kind: 'not-run'; readonly line: number; readonly reason: string };
 
 /** Languages of blocks that show something other than what somebody does. */
-const shownOnly = new Set(['json', 'yaml', 'ini', 'text', 'http']);
+const shownOnly = ['json', 'yaml', 'ini', 'text', 'http'];
 
-/** The steps of a page in their order. Throws for a block that is neither run nor said not to be. */
-export function stepsOf(page: string): Step[] {
+/**
+ * The steps of a page in their order. Throws for a block that is neither run nor said not to be. Blocks of the languages `elsewhere` are
+ * some other test's business.
+ */
+export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[] {
   const steps: Step[] = [];
   const lines = page.split('\n');
   let notRun: string | undefined;
@@ -36,6 +40,7 @@ export function stepsOf(page: string): Step[] {
       else if (name !== undefined) file = name;
       else if (directive === 'the server is stopped') steps.push({ kind: 'stop-server' });
       else if (directive === 'another directory') steps.push({ kind: 'fresh' });
+      else if (directive === 'with an appliance') steps.push({ kind: 'appliance' });
       else throw new Error(`line ${at + 1}: no such directive: ${directive}`);
       continue;
     }
@@ -49,7 +54,7 @@ export function stepsOf(page: string): Step[] {
     if (notRun !== undefined) steps.push({ kind: 'not-run', line, reason: notRun });
     else if (file !== undefined) steps.push({ kind: 'file', line, name: file, text: `${content.join('\n')}\n` });
     else if (language === 'console') steps.push({ kind: 'commands', line, commands: commandsOf(content, line + 1) });
-    else if (!shownOnly.has(language))
+    else if (![...shownOnly, ...elsewhere].includes(language))
       throw new Error(`line ${line}: a block of ${language || 'no language'} is not run`);
     notRun = undefined;
     file = undefined;

@@ -6,6 +6,7 @@ import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
 
 const pages = [
+  'README.md',
   'docs/guide-operator.md',
   'docs/guide-developer.md',
   'docs/guide-auditor.md',
@@ -17,12 +18,15 @@ const pages = [
   'docs/activity-export.md',
 ];
 
+/** Programs of the client library that sdk.test.ts runs. */
+const runElsewhere: Readonly<Record<string, readonly string[]>> = { 'README.md': ['js'] };
+
 /** Blocks of a page that are not run, at most; each says why. */
 const mostNotRun = 3;
 
 for (const page of pages) {
   test(page, async () => {
-    const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'));
+    const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'), runElsewhere[page]);
     const notRun = steps.flatMap((step) => (step.kind === 'not-run' ? [step.reason] : []));
     assert.ok(notRun.length <= mostNotRun, `${page}: ${notRun.length} blocks are not run`);
     for (const reason of notRun) assert.ok(reason.length >= 10, reason);
@@ -35,11 +39,14 @@ async function runAll(page: string, steps: readonly Step[]): Promise<void> {
   let shell = stack.use(await Shell.open());
   for (const step of steps) {
     if (step.kind === 'fresh') shell = stack.use(await Shell.open());
+    else if (step.kind === 'appliance') await runOne(page, shell, initialised);
     else if (step.kind === 'stop-server') await shell.stopServers();
     else if (step.kind === 'file') shell.write(step.name, step.text);
     else if (step.kind === 'commands') for (const command of step.commands) await runOne(page, shell, command);
   }
 }
+
+const initialised: Command = { line: 0, text: 'kms init', shown: [], exitCode: 0 };
 
 async function runOne(page: string, shell: Shell, { line, text, shown, exitCode }: Command): Promise<void> {
   const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms serve\b|^\.\/scripts\/start\b/.test(text);
