@@ -26,6 +26,9 @@ export const activity = z
   .meta({ id: 'Activity', description: 'one request, as the activity log keeps it' });
 export type Activity = z.output<typeof activity>;
 
+/** With the answer to a search: the id of the search's own record, so that whoever searches again and again can leave it out. */
+export const ownRecordHeader = 'Kms-Activity';
+
 /** All given filters must hold. */
 export const searchActivityBody = z.object({
   accountUid: requiredText.exactOptional().meta({

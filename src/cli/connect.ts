@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type Client, createClient } from '../client/client.ts';
+import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
@@ -20,6 +20,8 @@ export type Way = 'network' | 'socket' | 'in-process';
 export interface Connection {
   readonly way: Way;
   readonly client: Client;
+  /** The same client, which shows each answer to `see` before it is read. */
+  clientThatShows(see: (response: Response) => void): Client;
   readonly baseUrl: string;
   /** A request as the client sends it, but for the API key; for what is not part of the API. */
   readonly fetch: (request: Request) => Promise<Response>;
@@ -124,7 +126,7 @@ function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Pr
   const send = watched(watch, stoppable(cli, fetch));
   return {
     way,
-    client: createClient({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited }),
+    ...clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited }),
     baseUrl: localUrl,
     fetch: send,
     headers: {},
@@ -145,14 +147,23 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   }
   const watch = watchRollbacks(cli.io);
   const send = watched(watch, stoppable(cli, networkFetch(baseUrl, authorities)));
-  const client = createClient({
-    baseUrl,
-    fetch: send,
-    timeout: unlimited,
-    ...(apiKey === undefined ? {} : { apiKey }),
-  });
+  const options = { baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) };
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  return { way: 'network', client, baseUrl, fetch: send, headers, close: () => watch.save() };
+  return { way: 'network', ...clients(options), baseUrl, fetch: send, headers, close: () => watch.save() };
+}
+
+function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Connection, 'client' | 'clientThatShows'> {
+  return {
+    client: createClient(options),
+    clientThatShows(see) {
+      const fetch = async (request: Request): Promise<Response> => {
+        const response = await options.fetch(request);
+        see(response);
+        return response;
+      };
+      return createClient({ ...options, fetch });
+    },
+  };
 }
 
 /** Ctrl-C ends a request that is under way. */

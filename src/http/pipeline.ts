@@ -1,5 +1,6 @@
 // The way of every request to a declared endpoint: tenant, credential, flag, validated input, operation. All that reads or
 // writes the tenant's data happens in one transaction with the activity record, and the answer waits until it is durable.
+import { ownRecordHeader } from '../api/activity.ts';
 import type { Endpoint } from '../api/endpoint.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
@@ -57,6 +58,7 @@ export function serveEndpoint(
   const { access, changes = endpoint.method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   const action = access.kind === 'public' ? '' : access.action;
+  const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = deps.bodyLimit ?? defaultBodyLimit;
 
   async function serve(c: AppContext): Promise<Served> {
@@ -117,8 +119,9 @@ export function serveEndpoint(
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { caller, ringname, refusal } = admission;
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, caller);
+    const id = world.newId('act');
     tx.record({
-      id: world.newId('act'),
+      id,
       createdAt: world.now(),
       keyid: caller.id,
       action,
@@ -127,7 +130,8 @@ export function serveEndpoint(
       status: outcome.status,
       props: {},
     });
-    return { outcome, action, keyid: caller.id, tenant, granted: refusal === undefined, ringname };
+    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
+    return { outcome: told, action, keyid: caller.id, tenant, granted: refusal === undefined, ringname };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {

@@ -25,6 +25,8 @@ export interface RunOptions {
     readonly columns?: number;
   };
   readonly signal?: AbortSignal;
+  /** Told of stdout as it comes. */
+  readonly onStdout?: (text: string) => void;
   /** Told of stderr as it comes. */
   readonly onStderr?: (text: string) => void;
 }
@@ -60,7 +62,7 @@ export async function desk(): Promise<Desk> {
 
 async function run(dir: string, args: readonly string[], options: RunOptions): Promise<Ran> {
   const { stdin = '', env = {}, cwd = dir, tty = {}, signal = new AbortController().signal } = options;
-  const out = gathered();
+  const out = gathered(options.onStdout);
   const err = gathered(options.onStderr);
   const input =
     stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)].filter(({ length }) => length > 0));

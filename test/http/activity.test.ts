@@ -72,6 +72,25 @@ test('a search is recorded before it answers, and does not show itself', async (
   assert.equal(after[0]?.action, 'activity.read');
 });
 
+test('a search tells which record is its own, granted or denied; nothing else does', async () => {
+  const a = await testAppliance();
+  const { id: accountId } = (await a.call('POST', '/auth/accounts', { uid: 'none' })).body;
+  const none = (await a.call('POST', '/auth/apikey', { accountId, flags: {} })).body.key;
+  for (const [key, expected] of [
+    [a.root.key, 200],
+    [String(none), 403],
+  ] as const) {
+    const { status, headers } = await a.call('POST', '/auth/search/activity', {}, { key });
+    assert.equal(status, expected);
+    assert.equal(headers.get('kms-activity'), (await a.activity())[0]?.id);
+  }
+  assert.equal((await a.call('GET', '/ks/keyrings')).headers.get('kms-activity'), null);
+  assert.equal(
+    (await a.call('POST', '/auth/search/activity', {}, { key: 'kms_unknown' })).headers.get('kms-activity'),
+    null,
+  );
+});
+
 test('every request with a known credential leaves exactly one record', async () => {
   const a = await testAppliance();
   const requests: readonly [string, string, unknown, number][] = [

@@ -117,7 +117,11 @@ export function activity(kms: GrammarCommand): void {
     group.leaf(
       'search',
       'search activity, newest first',
-      ['kms activity search --ring payroll', 'kms activity search --valid false --start 2026-01-01'],
+      [
+        'kms activity search --ring payroll',
+        'kms activity search --valid false --start 2026-01-01',
+        'kms activity search --watch --valid false',
+      ],
       () => import('../commands/activity/search.ts'),
     ),
   )
@@ -126,7 +130,12 @@ export function activity(kms: GrammarCommand): void {
     .option('--action <ACTION>', 'of this kind, such as keyring.encrypt')
     .option('--ring <NAME>', 'about this keyring')
     .option('--valid <BOOLEAN>', 'granted (true) or denied (false)')
-    .option('--contains <JSON>', 'its props contain this object');
+    .option('--contains <JSON>', 'its props contain this object')
+    .option(
+      '--watch',
+      'show each record as it is written, until Ctrl-C, beginning with the --limit newest (default: 0)',
+    )
+    .option('--every <TIME>', 'with --watch: how often to ask, which is recorded each time (default: 2s)');
   group.leaf(
     'show <ID>',
     'show an activity',
