@@ -49,7 +49,7 @@ export class Shell {
         PATH: `${join(base, 'bin')}:${process.env.PATH}`,
         HOME: join(base, 'home'),
         LANG: 'C.UTF-8',
-        NODE_COMPILE_CACHE: join(tmpdir(), 'kms-docs-compile-cache'),
+        NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/kms-docs'),
         KMS_LISTEN: `127.0.0.1:${ports.get('8080')}`,
       },
     });
@@ -88,21 +88,17 @@ export class Shell {
     return { output: this.#read(output), exitCode: Number(ended) };
   }
 
-  /** Runs a command that serves, until it says that it listens; answers what it said so far. */
-  async serve(command: string): Promise<Ended> {
+  /** Runs a command that serves, until it listens and has said `enough`; answers what it said so far. */
+  async serve(command: string, enough: (output: string) => boolean): Promise<Ended> {
     const { script: file, output } = this.#files(command);
     const group = Number(await this.#ask(`. ${file} >${output} 2>&1 </dev/null & echo $! >&3; disown`, command));
     this.#servers.push(group);
     const until = Date.now() + patience;
     for (;;) {
       const said = this.#read(output);
-      if (said.includes('listening on ')) {
-        // What it has to say after that comes at once.
-        await setTimeout(200);
-        return { output: this.#read(output), exitCode: 0 };
-      }
+      const listens = said.includes('listening on ');
+      if ((listens && enough(said)) || Date.now() > until) return { output: said, exitCode: listens ? 0 : 1 };
       if (!isAlive(group)) return { output: said, exitCode: 1 };
-      if (Date.now() > until) throw new Error(`it does not listen: ${command}\n${said}`);
       await setTimeout(20);
     }
   }
@@ -136,12 +132,13 @@ export class Shell {
   async #ask(line: string, command: string): Promise<string> {
     const answer = once(this.#answers, 'line');
     this.#bash.stdin?.write(`${line}\n`);
-    const late = setTimeout(patience, undefined, { ref: false }).then(() => {
-      this.#bash.kill('SIGKILL');
-      throw new Error(`it does not end: ${command}`);
-    });
-    const [text] = await Promise.race([answer, late]);
-    return text;
+    const inTime = new AbortController();
+    const late = setTimeout(patience, 'late' as const, { signal: inTime.signal }).catch(() => 'in time' as const);
+    const ended = await Promise.race([answer, late]);
+    inTime.abort();
+    if (ended !== 'late') return String(ended[0]);
+    this.#bash.kill('SIGKILL');
+    throw new Error(`it does not end: ${command}`);
   }
 
   #read(output: string): string {
