@@ -18,6 +18,8 @@ export interface Sweep<B> {
   /** The test file. */
   readonly file: string;
   readonly seeds: number;
+  /** Only every so manieth step, another one first for each seed; every step when absent. */
+  readonly every?: number;
   /** Which ways; all when absent. */
   readonly kinds?: readonly Fault['kind'][];
   /** Made once for each seed; every point starts from it. */
@@ -35,12 +37,14 @@ export async function crashSweep<B>(sweep: Sweep<B>): Promise<number> {
     await point(sweep, await sweep.prepare(prng(Number(seed))), Number(seed), { kind: chosen, at: Number(at) });
     return 1;
   }
+  const { every = 1 } = sweep;
   const seeds = Number(process.env.KMS_SWEEP_SEEDS ?? sweep.seeds);
   let points = 0;
   for (let each = 1; each <= seeds; each++) {
     const base = await sweep.prepare(prng(each));
     for (const way of sweep.kinds ?? faultKinds) {
-      for (let step = 1; await point(sweep, base, each, { kind: way, at: step }); step++) points++;
+      let step = 1 + ((each - 1) % every);
+      for (; await point(sweep, base, each, { kind: way, at: step }); step += every) points++;
     }
   }
   return points;
@@ -56,12 +60,16 @@ async function point<B>(sweep: Sweep<B>, base: B, seed: number, fault: Fault): P
   }
 }
 
+/** What `files` has, on a disk without faults. */
+export function copyOf(files: SimFiles, generator: Prng): SimFiles {
+  // Not `restart`, which would take from the generator of whoever made `files`: then no point could be run alone.
+  return new SimFiles({ disk: files.disk.afterCrash(generator), prng: generator });
+}
+
 /** What `files` has, on a disk that breaks so. */
 export function breaking(files: SimFiles, { kind, at }: Fault, generator: Prng): SimFiles {
-  // Not `restart`, which would take from the generator of whoever made `files`: then no point could be run alone.
-  const disk = files.disk.afterCrash(generator);
-  if (kind === 'crash') return new SimFiles({ disk, prng: generator, crashAt: at });
-  const broken = new SimFiles({ disk, prng: generator });
+  const broken = copyOf(files, generator);
+  if (kind === 'crash') return new SimFiles({ disk: broken.disk, prng: generator, crashAt: at });
   const spare = generator.int(600);
   const noNames = generator.chance(0.3);
   broken.failure = (step: Step, number: number) => {

@@ -1,7 +1,7 @@
 // The journal of a shipped directory: one line for each time at which everything up to some commits had arrived there. Lines are
 // chained by their MACs, so that none can be changed, dropped or moved; the last one may be torn.
 //
-//   line = {"at":ms,"keyEpoch":n,"stores":{dir:place|null}} TAB mac (64 hex digits) LF
+//   line = {"at":ms,"keyEpoch":n,"seal":digest,"stores":{dir:place|null}} TAB mac (64 hex digits) LF
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, "kms/ship/v1" LF directory's name LF mac of the line before LF JSON)
 import { toHex, utf8 } from '../../crypto/encoding.ts';
 import { hmacSha256 } from '../../crypto/hash.ts';
@@ -31,6 +31,8 @@ export interface Point {
   readonly keyEpoch: number;
   /** What changed since the line before; of the first line everything. `null` = is there no more. */
   readonly stores: Readonly<Record<string, ShippedPlace | null>>;
+  /** SHA-256 of the seal file that counts from here on, hexadecimal; absent where that is the one of before. */
+  readonly seal?: string;
 }
 
 export type PointKeys = Pick<TenantKeys, 'epoch' | 'key'>;
@@ -108,17 +110,24 @@ export function arrived(points: Iterable<Point>): Map<string, ShippedPlace> {
   return places;
 }
 
+/** Which seal counts after these points, as `Point.seal`; undefined where none says so. */
+export function sealAfter(points: readonly Point[]): string | undefined {
+  return points.findLast(({ seal }) => seal !== undefined)?.seal;
+}
+
 export function samePlace(a: ShippedPlace | undefined, b: ShippedPlace | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
 function readPoint(value: unknown): Point | undefined {
   if (!isObject(value) || !isObject(value.stores)) return undefined;
-  const { at, keyEpoch, stores } = value;
+  const { at, keyEpoch, stores, seal } = value;
   if (!isCount(at) || !isCount(keyEpoch) || keyEpoch < 1) return undefined;
+  if (seal !== undefined && !(typeof seal === 'string' && /^[0-9a-f]{64}$/.test(seal))) return undefined;
   const read = Object.entries(stores).map(([dir, place]) => [dir, place === null ? null : readPlace(place)] as const);
   if (!read.every(([dir, place]) => isStoreDir(dir) && place !== undefined)) return undefined;
-  return { at, keyEpoch, stores: Object.fromEntries(read.map(([dir, place]) => [dir, place ?? null])) };
+  const places = Object.fromEntries(read.map(([dir, place]) => [dir, place ?? null]));
+  return { at, keyEpoch, ...(seal === undefined ? {} : { seal }), stores: places };
 }
 
 function readPlace(value: unknown): ShippedPlace | undefined {

@@ -1,6 +1,7 @@
 // A directory that was shipped to as something to restore: the newest state in it, or the last one before some time.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
@@ -10,7 +11,13 @@ import { sealFile } from '../data-dir.ts';
 import { systemDir } from '../stores.ts';
 import { arrived, journalFile, type Point, readJournal, type ShippedPlace } from './points.ts';
 import { type RestoredFile, type RestoreSource, sealName } from './restore.ts';
-import { filesUpTo, parseShippedDirectory, parseShippedSegment, type ShippedDirectory } from './shipped-files.ts';
+import {
+  filesUpTo,
+  parseShippedDirectory,
+  parseShippedSegment,
+  type ShippedDirectory,
+  shippedSeal,
+} from './shipped-files.ts';
 import { type KeyOptions, unseal } from './unseal.ts';
 import { pieces } from './write.ts';
 
@@ -24,9 +31,16 @@ export async function shippedSource(
   let earliest: number | undefined;
   for (const { name } of directories) {
     const files = nodeFiles(join(root, name));
-    const seal = await files.read(sealFile);
-    const unsealed = await unseal(seal, `the seal in ${join(root, name)}`, keys);
+    const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
+    const found = await files.read(sealFile);
+    let unsealed = await opened(found);
     const points = await pointsOf(files, name, unsealed.seal);
+    const seal = await shippedSeal(files, points);
+    // Shipping was cut off between the point and its seal.
+    if (!equalBytes(seal, found)) {
+      unsealed.seal.wipe();
+      unsealed = await opened(seal);
+    }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
     earliest = points[0]?.at ?? earliest;

@@ -1,7 +1,6 @@
 // The directory that is shipped to: what is in it, and how files get there so that a crash of either side leaves what the journal's
 // last line says, and nothing that is taken for more.
 import { KmsError } from '../../errors.ts';
-import type { Seal } from '../../seal/seal.ts';
 import { listStoreFiles, logName, snapshotName } from '../../store/file-names.ts';
 import type { Files } from '../../store/files.ts';
 import type { HeldFile } from '../../store/hold.ts';
@@ -15,8 +14,9 @@ import {
   type PointKeys,
   readJournal,
   type ShippedPlace,
+  sealAfter,
 } from './points.ts';
-import { isLog, isSegment, shippedSegment } from './shipped-files.ts';
+import { isLog, isSegment, nextSealFile, shippedSeal, shippedSegment } from './shipped-files.ts';
 import { pieces } from './write.ts';
 
 export class ShipTarget {
@@ -56,6 +56,7 @@ export class ShipTarget {
     this.#points = [...journal.points];
     this.#places = arrived(journal.points);
     this.#chain = journal.chain;
+    if (await this.#files.exists(nextSealFile)) await this.adoptSeal(await shippedSeal(this.#files, this.#points));
     for (const [dir, place] of this.#places) await this.#openStore(dir, place);
   }
 
@@ -63,15 +64,17 @@ export class ShipTarget {
     const exists = await this.#files.exists(journalFile);
     const bytes = exists ? await this.#files.read(journalFile) : new Uint8Array();
     const journal = readJournal(bytes, this.#directory, keys);
-    if (!exists || journal.bytes < bytes.length) {
-      await this.#files.replace(journalFile, bytes.subarray(0, journal.bytes));
-    }
+    // Written anew in any case: what an fsync failed to write is shown like all else, and is not there after a loss of power.
+    await this.#files.replace(journalFile, bytes.subarray(0, journal.bytes));
     this.#journalBytes = journal.bytes;
     return journal;
   }
 
   async #openStore(dir: string, { log, offset }: ShippedPlace): Promise<void> {
     const files = this.#files;
+    // A name that is seen may not be durable.
+    await files.makeDir(dir);
+    await files.syncDir(dir);
     const { snapshots, logs, leftovers } = await listStoreFiles(files, dir);
     for (const name of leftovers) await files.remove(name);
     for (const generation of snapshots) this.#whole.add(snapshotName(dir, generation));
@@ -142,8 +145,15 @@ export class ShipTarget {
     await this.#files.makeDir(dir);
   }
 
-  async bringSeal(seal: Seal): Promise<void> {
-    await this.#files.replace(sealFile, seal.toBytes());
+  /** Beside the one that counts, until a point says that this one does. */
+  async bringSeal(bytes: Uint8Array): Promise<void> {
+    await this.#files.replace(this.#points.length === 0 ? sealFile : nextSealFile, bytes);
+  }
+
+  /** The one that a point says counts. */
+  async adoptSeal(bytes: Uint8Array): Promise<void> {
+    await this.#files.replace(sealFile, bytes);
+    if (await this.#files.exists(nextSealFile)) await this.#files.remove(nextSealFile);
   }
 
   /** From here on everything that the point says counts as arrived. */
@@ -182,9 +192,12 @@ export class ShipTarget {
   async #forget(first: number, keys: PointKeys): Promise<void> {
     const [base, ...rest] = this.#points.slice(first);
     if (!base) return;
-    const points = [{ ...base, stores: Object.fromEntries(arrived(this.#points.slice(0, first + 1))) }, ...rest].map(
-      (point) => ({ ...point, keyEpoch: keys.epoch }),
-    );
+    const before = this.#points.slice(0, first + 1);
+    const seal = sealAfter(before);
+    const points = [
+      { ...base, ...(seal === undefined ? {} : { seal }), stores: Object.fromEntries(arrived(before)) },
+      ...rest,
+    ].map((point) => ({ ...point, keyEpoch: keys.epoch }));
     const chain = new PointChain(this.#directory, keys);
     const lines = points.map((point) => chain.line(point));
     async function* all(): AsyncGenerator<Uint8Array> {

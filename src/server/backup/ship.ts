@@ -10,7 +10,7 @@ import { type Collected, type Collecting, collect } from './collect.ts';
 import { type Point, type ShippedPlace, samePlace } from './points.ts';
 import { sealName } from './restore.ts';
 import { ShipTarget } from './ship-target.ts';
-import { isLog, isSegment, shippedDirectory } from './shipped-files.ts';
+import { isLog, isSegment, sealDigest, shippedDirectory } from './shipped-files.ts';
 import { stillOpens } from './write.ts';
 
 export interface ShipDeps extends Collecting {
@@ -76,14 +76,16 @@ export class Shipper {
     }
     // A key that went meanwhile may be the one of a file just copied: then this does not count, and the next time it does.
     if (!stillOpens(this.#deps.seal.current, seal)) return;
-    if (this.#seal !== seal) await target.bringSeal(seal);
-    this.#seal = seal;
+    const newSeal = this.#seal === seal ? undefined : seal.toBytes();
+    if (newSeal) await target.bringSeal(newSeal);
     const places = new Map(stores.map((store) => [store.dir, placeOf(store)]));
     const changed = changes(target, places);
     const { epoch: keyEpoch } = seal.keysFor(systemDir);
-    if (Object.keys(changed).length > 0 || target.points.length === 0) {
-      await target.note({ at, keyEpoch, stores: changed });
+    if (newSeal || Object.keys(changed).length > 0) {
+      await target.note({ at, keyEpoch, ...(newSeal && { seal: sealDigest(newSeal) }), stores: changed });
     }
+    if (newSeal) await target.adoptSeal(newSeal);
+    this.#seal = seal;
     await this.#prune(target, places, at, seal);
   }
 

@@ -1,16 +1,35 @@
 // How a shipped directory is laid out: one directory for each epoch of each appliance, and in it the files of the stores under
 // their own names, but for segments of the activity log, which a change of keys rewrites: those have the epoch of their key behind.
 
+import { toHex } from '../../crypto/encoding.ts';
+import { sha256 } from '../../crypto/hash.ts';
 import { logName, snapshotName } from '../../store/file-names.ts';
 import type { Files } from '../../store/files.ts';
 import type { HeldFile } from '../../store/hold.ts';
-import type { ShippedPlace } from './points.ts';
+import { sealFile } from '../data-dir.ts';
+import { type Point, type ShippedPlace, sealAfter } from './points.ts';
+
+/** A seal that came after the last point: it counts when a point says so, since with it older files may not open any more. */
+export const nextSealFile = `${sealFile}.next`;
 
 const directoryPattern = /^([0-9a-f]{32})-([0-9]{1,15})$/;
 const segmentPattern = /^(activity-[0-9]{12}\.kms)\.([0-9]{1,5})$/;
 
 export function shippedDirectory(applianceId: string, epoch: number): string {
   return `${applianceId}-${epoch}`;
+}
+
+export function sealDigest(bytes: Uint8Array): string {
+  return toHex(sha256(bytes));
+}
+
+/** The seal file that opens what arrived up to the last of `points`, which are all that there are. */
+export async function shippedSeal(files: Files, points: readonly Point[]): Promise<Uint8Array> {
+  if (await files.exists(nextSealFile)) {
+    const next = await files.read(nextSealFile);
+    if (sealDigest(next) === sealAfter(points)) return next;
+  }
+  return files.read(sealFile);
 }
 
 export interface ShippedDirectory {
