@@ -1,6 +1,6 @@
 // The frame around the rooms: where one is and can go, who is logged in, and what has to be known everywhere. It follows the links between
 // pages without loading anew.
-import { type Child, useEffect, useState } from 'hono/jsx/dom';
+import { type Child, useEffect, useLayoutEffect, useState } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
 import type { Client } from '../client/client.ts';
 import { hrefTo, placeAt } from './address.ts';
@@ -131,7 +131,7 @@ function Navigation({ room, session, isOpen }: NavigationProps) {
                 title={lacks ? `You would need a flag for ${needs}.` : undefined}
               >
                 {consolePages[page].title}
-                {lacks && <span data-spoken> (not allowed to you)</span>}
+                {lacks && <small> not allowed</small>}
               </a>
             </li>
           );
@@ -159,9 +159,9 @@ function Who({ session, onLogout }: { readonly session: Session; readonly onLogo
   );
 }
 
-/** Listens to what happens in the window, with the handler of the last rendering. */
+/** Listens to what happens in the window, with the handler of the last rendering. An effect would leave a moment in which nobody listens. */
 function useEvent<K extends keyof WindowEventMap>(name: K, handler: (event: WindowEventMap[K]) => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     window.addEventListener(name, handler);
     return () => window.removeEventListener(name, handler);
   }, [handler]);

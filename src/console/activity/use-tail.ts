@@ -1,5 +1,5 @@
 // Follows the activity log: asks every few seconds for what is new, while somebody can see it.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useLayoutEffect, useState } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import type { ActivityFilters } from './newest.ts';
 import { emptyTail, type Tail, tailStart, withPage } from './tail.ts';
@@ -26,7 +26,8 @@ const retryAfter = 10_000;
 export function useTail({ api, filters, without }: TailOptions): Following {
   const [state, setState] = useState<Following>({ ...emptyTail, is: 'starting' });
 
-  useEffect(() => {
+  // An effect that is run later might be run after the part is gone, and then nobody would stop it.
+  useLayoutEffect(() => {
     const stopped = new AbortController();
     void follow({ api, filters, without, signal: stopped.signal, tell: setState });
     return () => stopped.abort();
