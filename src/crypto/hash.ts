@@ -1,10 +1,17 @@
-// SHA-256, and HMAC-SHA256 for keys that are used many times.
+// SHA-256, and HMAC-SHA256 for keys that are used many times. Both are on the path of every request, so hash states and the places
+// for their results are kept: an array of the result's own for each step costs as much as the hashing.
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 
+const fresh = nobleSha256.create();
+const state = nobleSha256.create();
+// Longer than what the runtime keeps inside of an array, so that a view of it costs no copy.
+const result = new Uint8Array(256).subarray(0, 32);
+
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  return nobleSha256(bytes);
+  fresh._cloneInto(state).update(bytes).digestInto(result);
+  return result.slice();
 }
 
 /** SHA-256 of bytes that come in pieces. */
@@ -28,11 +35,9 @@ export function runningSha256(): RunningSha256 {
  */
 export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array {
   const { iHash, oHash } = hmac.create(nobleSha256, key);
-  const worker = nobleSha256.create();
   return (message) => {
-    const mac = new Uint8Array(32);
-    iHash._cloneInto(worker).update(message).digestInto(mac);
-    oHash._cloneInto(worker).update(mac).digestInto(mac);
-    return mac;
+    iHash._cloneInto(state).update(message).digestInto(result);
+    oHash._cloneInto(state).update(result).digestInto(result);
+    return result.slice();
   };
 }

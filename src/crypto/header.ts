@@ -10,7 +10,7 @@ import { KmsError } from '../errors.ts';
 import { equalBytes } from './bytes.ts';
 import { fromBase64Url, toBase64Url, utf8 } from './encoding.ts';
 import { hmacSha256 } from './hash.ts';
-import { epochOfHash, keyHashBytes, keyHashLength, keyOfEpoch, type SealingKeys } from './key-hash.ts';
+import { epochOfHash, intoKeyHashBytes, keyHashLength, keyOfEpoch, type SealingKeys } from './key-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
 export interface HeaderAsset {
@@ -32,7 +32,8 @@ export interface DecodedHeader {
 
 const hashStart = 2;
 const macStart = hashStart + keyHashLength;
-const baseLength = macStart + 16;
+const macLength = 16;
+const baseLength = macStart + macLength;
 const versionStart = baseLength + 16;
 const signatureStart = versionStart + 4;
 const assetMacStart = signatureStart + 64;
@@ -44,23 +45,30 @@ const assetLabel = utf8('kms/header-asset/v1');
 
 /** The header of a hash that `sealKeyHash` made, under the keys of the hash's own epoch. */
 export function encodeHeader(keys: SealingKeys, { hash, asset }: { hash: string; asset?: HeaderAsset }): string {
-  const hashBytes = keyHashBytes(hash);
-  if (!hashBytes) throw new KmsError('internal', 'expected a hash of this version to make a header of');
-  const bytes = new Uint8Array(asset ? assetLength : baseLength);
-  bytes[0] = 1;
-  bytes[1] = asset ? hasAssetFlag : 0;
-  bytes.set(hashBytes, hashStart);
-  const mac = keyedMac(keys.key('header', epochOfHash(hashBytes)));
-  bytes.set(headerMac(mac, bytes), macStart);
-  if (asset) {
-    if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
-    bytes.set(knownIdToBytes('asset', asset.id), baseLength);
-    new DataView(bytes.buffer).setUint32(versionStart, asset.version);
-    bytes.set(asset.signature, signatureStart);
-    bytes.set(assetMac(mac, bytes), assetMacStart);
+  if (!intoKeyHashBytes(hash, madeHash)) {
+    throw new KmsError('internal', 'expected a hash of this version to make a header of');
   }
-  return toBase64Url(bytes);
+  made[0] = 1;
+  made[1] = asset ? hasAssetFlag : 0;
+  const mac = keyedMac(keys.key('header', epochOfHash(madeHash)));
+  const sum = mac(madeContent);
+  for (let i = 0; i < macLength; i++) made[macStart + i] = sum[i] ?? 0;
+  if (!asset) return toBase64Url(madeBase);
+  if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
+  made.set(knownIdToBytes('asset', asset.id), baseLength);
+  new DataView(made.buffer, made.byteOffset).setUint32(versionStart, asset.version);
+  made.set(asset.signature, signatureStart);
+  made.set(assetMac(mac, made), assetMacStart);
+  return toBase64Url(made);
 }
+
+/** The header being made, with what its MAC covers in front, and views of it: kept, since an array for each would cost as much as the MAC. */
+const labelled = new Uint8Array(headerLabel.length + assetLength);
+labelled.set(headerLabel);
+const made = labelled.subarray(headerLabel.length);
+const madeBase = made.subarray(0, baseLength);
+const madeHash = made.subarray(hashStart, macStart);
+const madeContent = labelled.subarray(0, headerLabel.length + macStart);
 
 /** What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held. */
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {

@@ -6,7 +6,7 @@
 // an AEAD's set-up for these 32 bytes. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
 import { equalBytes } from './bytes.ts';
-import { fromBase64Url, toBase64Url, utf8 } from './encoding.ts';
+import { fromBase64Url, intoBytesOfBase64Url, toBase64Url, utf8 } from './encoding.ts';
 import { hmacSha256 } from './hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
@@ -37,18 +37,23 @@ export function sealKeyHash(
   keyId: string,
   random: (length: number) => Uint8Array,
 ): string {
-  const bytes = new Uint8Array(keyHashLength);
-  bytes[0] = 1;
-  bytes[1] = keys.epoch >>> 8;
-  bytes[2] = keys.epoch;
-  bytes.set(random(24), nonceStart);
-  bytes.set(knownIdToBytes('ring', ringId), sealedStart);
-  bytes.set(knownIdToBytes('key', keyId), sealedStart + 16);
+  made[0] = 1;
+  made[1] = keys.epoch >>> 8;
+  made[2] = keys.epoch;
+  made.set(random(24), nonceStart);
+  made.set(knownIdToBytes('ring', ringId), sealedStart);
+  made.set(knownIdToBytes('key', keyId), sealedStart + 16);
   const { stream, tag } = prfsOf(keys.key('hash', keys.epoch));
-  mask(bytes, stream(bytes.subarray(nonceStart, sealedStart)));
-  bytes.set(tag(bytes.subarray(0, tagStart)).subarray(0, 16), tagStart);
-  return toBase64Url(bytes);
+  mask(made, stream(madeNonce));
+  const mac = tag(madeContent);
+  for (let i = 0; i < 16; i++) made[tagStart + i] = mac[i] ?? 0;
+  return toBase64Url(made);
 }
+
+/** The hash being made, and views of it: kept, since an array for each would cost as much as the MACs. */
+const made = new Uint8Array(keyHashLength);
+const madeNonce = made.subarray(nonceStart, sealedStart);
+const madeContent = made.subarray(0, tagStart);
 
 /** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
 export function openKeyHash(keys: SealingKeys, text: string): KeyReference | undefined {
@@ -67,6 +72,11 @@ export function keyHashBytes(text: string): Uint8Array | undefined {
   if (text.length !== 100) return undefined;
   const bytes = fromBase64Url(text);
   return bytes?.[0] === 1 ? bytes : undefined;
+}
+
+/** Writes the 75 bytes of a hash that is known to be canonical into `bytes`; false where it is none of this version. */
+export function intoKeyHashBytes(text: string, bytes: Uint8Array): boolean {
+  return text.length === 100 && intoBytesOfBase64Url(text, bytes) && bytes[0] === 1;
 }
 
 /** The key epoch that a hash names. */

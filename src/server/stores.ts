@@ -11,7 +11,7 @@ import type { Store, Tables } from '../store/port.ts';
 import type { Sql } from '../store/sql.ts';
 import { type SystemTables, systemTables } from '../store/tables/system-tables.ts';
 import { tenantTables } from '../store/tables/tenant-tables.ts';
-import { checkpointThread } from './checkpoint-thread.ts';
+import { CheckpointThread } from './checkpoint-thread.ts';
 import { StoreCounts } from './metrics/store-counts.ts';
 
 /** The directory of the appliance's own store, which is its name in the seal too. */
@@ -52,7 +52,7 @@ function open<T extends object>(
   migrations: readonly Migration[],
   tables: (sql: Sql) => T,
 ): Promise<Store<T>> {
-  const onThread = checkpointThread(root, keys, wasm);
+  const thread = new CheckpointThread(root, keys, wasm);
   const counts = countsOf?.(dir) ?? new StoreCounts();
   return openEmbedded({
     files,
@@ -63,8 +63,9 @@ function open<T extends object>(
     tables,
     async runCheckpoint(job) {
       await needRoom?.(await bytesOf(files, dir));
-      return counts.checkpoint(() => onThread(job));
+      return counts.checkpoint(() => thread.run(job));
     },
+    onClosed: () => thread.end(),
     onCommit: (commit) => counts.commit(commit),
     onNotice: (notice) => {
       counts.notice(notice);

@@ -13,12 +13,16 @@ export interface KeysAsData {
   readonly held: readonly { readonly label: StoreKeyLabel; readonly epoch: number; readonly key: Uint8Array }[];
 }
 
+/** Makes a checkpoint for each order that it is sent, until it is told to end: see checkpoint-thread.ts. */
 export interface CheckpointWork {
-  readonly kind: 'checkpoint';
+  readonly kind: 'checkpoints';
   /** The data directory. */
   readonly root: string;
-  readonly keys: KeysAsData;
   readonly wasm: Uint8Array;
+}
+
+export interface CheckpointOrder {
+  readonly keys: KeysAsData;
   readonly job: CheckpointJob;
 }
 

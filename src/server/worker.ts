@@ -10,19 +10,29 @@ import { examineHeld } from './doctor/examine-held.ts';
 import type { Examination } from './doctor/finding.ts';
 import { keysFromData } from './keys-as-data.ts';
 import { servePasswords } from './password-worker.ts';
-import type { CheckpointWork, PassphraseWork, ProveAnswer, Work, WorkAnswer, WorkAnswerOf } from './worker-jobs.ts';
+import type {
+  CheckpointOrder,
+  CheckpointWork,
+  PassphraseWork,
+  ProveAnswer,
+  Work,
+  WorkAnswer,
+  WorkAnswerOf,
+} from './worker-jobs.ts';
 
 // Cast: whoever starts this thread sends nothing else.
 run(workerData as Work);
 
 function run(work: Work): void {
   switch (work.kind) {
-    case 'checkpoint':
-      void checkpoint(work).then(
-        (result) => answer({ ok: true, result }),
-        (error: unknown) =>
-          answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
-      );
+    case 'checkpoints':
+      parentPort?.on('message', (order: CheckpointOrder) => {
+        void checkpoint(work, order).then(
+          (result) => answer({ ok: true, result }),
+          (error: unknown) =>
+            answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
+        );
+      });
       break;
     case 'examine':
       void examineHeld(work).then(
@@ -52,8 +62,13 @@ function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array |
   }
 }
 
-function checkpoint({ root, wasm, job, keys }: CheckpointWork): Promise<CheckpointResult> {
-  return writeCheckpoint({ files: nodeFiles(root), keys: keysFromData(keys), wasm, random: systemRandom }, job);
+/** The keys are forgotten with each order, as far as the runtime lets them be. */
+async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: CheckpointOrder): Promise<CheckpointResult> {
+  try {
+    return await writeCheckpoint({ files: nodeFiles(root), keys: keysFromData(keys), wasm, random: systemRandom }, job);
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
 }
 
 function proveAnswer(error: unknown): ProveAnswer {

@@ -23,6 +23,8 @@ export interface EmbeddedOptions<T extends object> {
   readonly uid?: Uint8Array;
   /** Runs a checkpoint and answers what it made; by default on this thread. */
   readonly runCheckpoint?: (job: CheckpointJob) => Promise<CheckpointResult>;
+  /** Called once the store is closed. */
+  readonly onClosed?: () => Promise<void>;
   /** Called before the first missing migration of a store that is not new; what it throws stops the start. */
   readonly beforeMigration?: () => Promise<void>;
   readonly onNotice?: (notice: StoreNotice) => void;
@@ -68,6 +70,7 @@ export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): Em
   return {
     onNotice: () => {},
     onCommit: () => {},
+    onClosed: async () => {},
     beforeMigration: async () => {},
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),

@@ -89,7 +89,9 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     });
   }
 
-  hold(counted: boolean): Promise<StoreHold> {
+  async hold(counted: boolean): Promise<StoreHold> {
+    const { activity } = await this.#inService();
+    await activity.hashed();
     return new Promise((resolve, reject) => {
       this.#enqueue({ refuse: reject, run: (live) => this.#hold(live, counted).then(resolve, reject) });
     });
@@ -120,7 +122,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
 
   async *readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
     const { activity, log } = await this.#inService();
-    const end = activity.head.seq;
+    const end = activity.count;
     await log.durable();
     for await (const chained of activity.read(fromSeq)) {
       if (chained.record.seq > end) return;
@@ -181,6 +183,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     this.#reason = 'the store is closed';
     await live?.log.close();
     live?.state.close();
+    await this.#world.onClosed();
   }
 
   #enqueue(job: Job<T>): void {

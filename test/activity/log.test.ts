@@ -162,6 +162,7 @@ describe('a checkpoint', () => {
     const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
     const worker = openActivityLog({ ...options, segments: [], tail: other.tailLines(), head: other.head });
     const segments = await worker.roll();
+    await log.hashed();
     assert.throws(() => log.adopt(segments), { code: 'corrupt' });
     assert.equal(log.tailLines().length, 20);
   });

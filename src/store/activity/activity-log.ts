@@ -57,7 +57,7 @@ export interface ChainedRecord {
   readonly hash: string;
 }
 
-/** Records that came with the snapshot are hashed in steps of so many, so that nothing waits long for it. */
+/** Records are hashed in steps of so many, so that nothing waits long for it. */
 const indexStep = 256;
 
 export class ActivityLog {
@@ -175,7 +175,7 @@ export class ActivityLog {
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     const end = this.#tail.headSeq;
-    await this.#indexed();
+    await this.hashed();
     for (let next = Math.max(1, fromSeq); next <= end; ) {
       const segment = next < this.#tail.firstSeq ? segmentOf(this.#segments, next) : undefined;
       if (segment) {
@@ -234,6 +234,12 @@ export class ActivityLog {
     const record = parseActivityLine(line);
     if (!record) throw new KmsError('corrupt', `activity record ${seq} is not readable`);
     return { record, line, hash: toBase64Url(this.#tail.hashOf(seq)) };
+  }
+
+  /** Waits until the hashes are known, so that what needs them next need not stop everything for it. */
+  async hashed(): Promise<void> {
+    await this.#indexed();
+    while (this.#tail.hashSome(indexStep)) await setImmediate();
   }
 
   /** Waits until the records that came with the snapshot are hashed and indexed. */

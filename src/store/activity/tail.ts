@@ -7,6 +7,7 @@ import { chainHash } from './chain.ts';
 import type { PreparedFilter } from './filter.ts';
 import { activityLine, parseActivityLine } from './record.ts';
 import { type ColumnFields, TailColumns } from './tail-columns.ts';
+import { TailText } from './tail-text.ts';
 import { hashTerm } from './terms.ts';
 
 /** A place in the chain: the hash is that of the record `seq`. */
@@ -19,18 +20,20 @@ const restoreHint = 'restore the data directory from a backup, or ask who change
 
 export class ActivityTail {
   #before: ChainPlace;
-  #lines: string[];
+  #lines = new TailText();
   #columns: TailColumns;
   #committed: number;
   /** Records from here to `#pendingEnd` came with the snapshot and are neither hashed nor in the columns yet. */
   #pending = 0;
   #pendingEnd: number;
+  /** Records from here on are hashed when somebody asks for it: a checkpoint, on its own thread, hashes each of them anyway. */
+  #hashedEnd: number;
 
   /** `before` is the place of the last record that segments cover; `head` that of the last of `lines`. */
   constructor(before: ChainPlace, lines: readonly string[], head: ChainPlace) {
     this.#before = before;
-    this.#lines = lines.slice();
-    this.#committed = this.#pendingEnd = lines.length;
+    for (const line of lines) this.#lines.push(line);
+    this.#committed = this.#pendingEnd = this.#hashedEnd = lines.length;
     this.#columns = new TailColumns(Math.max(256, lines.length));
     if (lines.length > 0) this.#columns.setHash(lines.length - 1, head.hash);
   }
@@ -41,7 +44,7 @@ export class ActivityTail {
   }
 
   get stagedCount(): number {
-    return this.#lines.length - this.#committed;
+    return this.#lines.count - this.#committed;
   }
 
   /** Sequence number of the last record of the log. */
@@ -60,16 +63,16 @@ export class ActivityTail {
   }
 
   lineOf(seq: number): string | undefined {
-    return this.#lines[seq - this.firstSeq];
+    return this.#lines.at(seq - this.firstSeq);
   }
 
   /** The lines of the log that are here, oldest first. */
   lines(): string[] {
-    return this.#lines.slice(0, this.#committed);
+    return this.#lines.first(this.#committed);
   }
 
   stage(input: ActivityInput): string {
-    const line = activityLine(input, this.firstSeq + this.#lines.length);
+    const line = activityLine(input, this.firstSeq + this.#lines.count);
     this.#append(line, input);
     return line;
   }
@@ -79,7 +82,8 @@ export class ActivityTail {
   }
 
   discard(toCount: number): void {
-    this.#lines.length = Math.min(this.#lines.length, this.#committed + toCount);
+    this.#lines.cut(this.#committed + toCount);
+    this.#hashedEnd = Math.min(this.#hashedEnd, this.#lines.count);
   }
 
   /** Appends a line of the log; answers whether it is a record that follows the head. */
@@ -96,9 +100,8 @@ export class ActivityTail {
     const end = Math.min(this.#pending + count, this.#pendingEnd);
     for (; this.#pending < end; this.#pending++) {
       const at = this.#pending;
-      const line = this.#lines[at] ?? '';
-      const record = parseActivityLine(line);
-      const hash = chainHash(this.#hashAt(at - 1), line);
+      const record = parseActivityLine(this.#lines.at(at) ?? '');
+      const hash = chainHash(this.#hashAt(at - 1), this.#lines.bytesAt(at));
       const expected = at === this.#pendingEnd - 1 ? this.#hashAt(at) : hash;
       if (record?.seq !== this.firstSeq + at || !equalBytes(hash, expected)) {
         throw new KmsError(
@@ -115,23 +118,30 @@ export class ActivityTail {
     return this.#pending < this.#pendingEnd;
   }
 
+  /** Hashes up to `count` records that are not yet; false when none is left. Everything must be indexed. */
+  hashSome(count: number): boolean {
+    this.#hashAt(Math.min(this.#hashedEnd + count, this.#lines.count) - 1);
+    return this.#hashedEnd < this.#lines.count;
+  }
+
   /** Lets go of the records up to `place`, which segments cover now. */
   dropTo(place: ChainPlace): void {
     const count = place.seq - this.#before.seq;
     if (count === 0) return;
     const known = count > 0 && count <= this.#committed;
-    // A record that is still to be hashed cannot be compared; who wrote the segment has hashed it.
-    const comparable = count <= this.#pending || count >= this.#pendingEnd;
+    // A record that is still to be hashed is not compared; who wrote the segment has hashed it.
+    const comparable = count <= this.#pending || (count >= this.#pendingEnd && count <= this.#hashedEnd);
     if (!known || (comparable && !equalBytes(this.#hashAt(count - 1), place.hash))) {
       throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not fit the records in memory`, {
         hint: restoreHint,
       });
     }
-    this.#columns = this.#columns.slice(count, this.#lines.length);
-    this.#lines = this.#lines.slice(count);
+    this.#columns = this.#columns.slice(count, this.#lines.count);
+    this.#lines = this.#lines.rest(count);
     this.#committed -= count;
     this.#pending = Math.max(0, this.#pending - count);
     this.#pendingEnd = Math.max(0, this.#pendingEnd - count);
+    this.#hashedEnd = Math.max(0, this.#hashedEnd - count);
     this.#before = place;
   }
 
@@ -150,7 +160,7 @@ export class ActivityTail {
       if (wantedKeys && !wantedKeys.has(key[at] ?? 0)) continue;
       const time = createdAt[at] ?? 0;
       if (time < start || time > end) continue;
-      const line = this.#lines[at] ?? '';
+      const line = this.#lines.at(at) ?? '';
       if (!needles.every((needle) => line.includes(needle))) continue;
       const record = parseActivityLine(line);
       if (record && prepared.matches(record) && found.push(record) >= limit) return;
@@ -162,21 +172,24 @@ export class ActivityTail {
     const { idHash } = this.#columns;
     const hash = hashTerm(id);
     for (let at = this.#committed - 1; at >= 0; at--) {
-      const record = idHash[at] === hash ? parseActivityLine(this.#lines[at] ?? '') : undefined;
+      const record = idHash[at] === hash ? parseActivityLine(this.#lines.at(at) ?? '') : undefined;
       if (record?.id === id) return record;
     }
     return undefined;
   }
 
   #append(line: string, fields: ColumnFields): void {
-    const at = this.#lines.length;
+    const at = this.#lines.count;
     this.#columns.reserve(at + 1);
     this.#columns.set(at, fields);
-    this.#columns.setHash(at, chainHash(this.#hashAt(at - 1), line));
     this.#lines.push(line);
   }
 
   #hashAt(at: number): Uint8Array {
+    for (let next = this.#hashedEnd; next <= at; next = ++this.#hashedEnd) {
+      const before = next === 0 ? this.#before.hash : this.#columns.hashAt(next - 1);
+      this.#columns.setHash(next, chainHash(before, this.#lines.bytesAt(next)));
+    }
     return at < 0 ? this.#before.hash : this.#columns.hashAt(at);
   }
 }
