@@ -27,6 +27,8 @@ export interface TenantDirectory {
 
 /** Pino's shape, as far as it is used. */
 export interface Logger {
+  /** Absent = all are written. */
+  readonly level?: string;
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;

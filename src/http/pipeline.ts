@@ -17,9 +17,6 @@ import { answered, failed, type Outcome, refused, streamed } from './respond.ts'
 import type { Outside } from './route.ts';
 import { tenantOf } from './tenants.ts';
 
-/** Its value: `<appliance>.<tenant>.<epoch>.<transactions>`. */
-export const stateHeader = 'Kms-State';
-
 /** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
 export interface PlainRoute {
   prepare?(input: PlainInput, outside: Outside): Promise<unknown>;
@@ -86,15 +83,10 @@ export function serveEndpoint(
       input: undefined,
       result: undefined,
     };
-    return withState(await transact(exchange), handle);
-  }
-
-  /** Whoever has a credential learns how far the appliance is, so that one that was set back is noticed. */
-  function withState(served: Served, handle: TenantHandle): Served {
-    if (served.keyid === undefined || !deps.stateOf) return served;
-    const { outcome } = served;
-    const headers = { ...outcome.headers, [stateHeader]: deps.stateOf(handle) };
-    return { ...served, outcome: { ...outcome, headers } };
+    const served = await transact(exchange);
+    // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
+    if (served.keyid !== undefined) served.state = deps.stateOf?.(handle);
+    return served;
   }
 
   async function transact(exchange: Exchange): Promise<Served> {

@@ -9,6 +9,8 @@ export interface Served {
   readonly outcome: Outcome;
   readonly action?: string;
   readonly keyid?: string;
+  /** How far the appliance is, for whoever has a credential: the header `Kms-State`. */
+  state?: string | undefined;
   /** For who counts: the tenant's id, the verdict of authorization where there was one, and the ring's name. */
   readonly tenant?: string;
   readonly granted?: boolean;
@@ -24,6 +26,7 @@ export function logged(
   counted?: string,
 ) {
   const { logger } = deps;
+  const tellsAll = logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
   const count = counted === undefined ? undefined : deps.meter?.route(counted);
   return async (c: AppContext): Promise<Response> => {
     const started = performance.now();
@@ -33,19 +36,20 @@ export function logged(
     } catch (error) {
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
-    const { outcome, action, keyid } = served;
+    const { outcome, action, keyid, state } = served;
     const { status, cause } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
-    const requestId = ids.next();
     count?.(served, ms);
+    if (status < 400 && !tellsAll) return respond(outcome, state);
+    const requestId = ids.next();
     const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');
-      return respond(outcome);
+      return respond(outcome, state);
     }
     logger.error({ ...fields, err: cause }, 'request failed');
-    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } });
+    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } }, state);
   };
 }
 

@@ -107,9 +107,11 @@ const standardHeaders: Readonly<Record<string, string>> = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-export function respond({ status, body, headers, stream, content }: Outcome): Response {
+/** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
+export function respond({ status, body, headers, stream, content }: Outcome, state?: string): Response {
+  const always = state === undefined ? standardHeaders : { ...standardHeaders, 'Kms-State': state };
   return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, {
     status,
-    headers: headers ? { ...standardHeaders, ...headers } : standardHeaders,
+    headers: headers ? { ...always, ...headers } : always,
   });
 }

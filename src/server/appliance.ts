@@ -212,8 +212,7 @@ function assemble(
         copies: copies.status(),
         space: space.status(),
       }),
-    stateOf: ({ tenant, store }) =>
-      `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${store.status().sequence}`,
+    stateOf: ({ tenant, store }) => `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${store.sequence}`,
     ...(sealing && { sealing }),
     localRoutes: [
       { method: 'GET', path: '/local/status', handle: status },

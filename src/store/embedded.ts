@@ -130,6 +130,10 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
+  get sequence(): number {
+    return this.#live?.log.writer.place.sequence ?? this.#status?.sequence ?? 0;
+  }
+
   status(): StoreStatus {
     const live = this.#live;
     if (live) {

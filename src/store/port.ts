@@ -108,6 +108,8 @@ export interface Store<T extends object = Tables> {
   findActivity(id: string): Promise<ActivityRecord | undefined>;
   /** Records in chain order with their hashes, for export and verification. Throws `corrupt` where the chain breaks. */
   readActivity(fromSeq: number): AsyncIterable<ChainedActivity>;
+  /** Transactions that are durable. */
+  readonly sequence: number;
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;

@@ -32,6 +32,9 @@ export interface Count {
   readonly id: string;
 }
 
+/** The depth of a transaction whose savepoints did not nest. */
+const lost = Number.POSITIVE_INFINITY;
+
 type Mode = 'idle' | 'transaction' | 'peek';
 
 /** Thrown where the state in memory can no longer be trusted to hold what was committed and nothing else. */
@@ -53,7 +56,10 @@ export class Session<T extends object> {
   readonly #counts: Count[] = [];
   readonly #memory = new Memory();
   #mode: Mode = 'idle';
+  /** Savepoints that are open. */
   #depth = 0;
+  /** How many of the transaction and its savepoints SQLite knows of: it is told with the first statement, which many transactions never run. */
+  #begun = 0;
 
   constructor(state: State, tables: (sql: Sql) => T, staging: Staging) {
     this.#state = state;
@@ -85,7 +91,6 @@ export class Session<T extends object> {
   /** Runs one transaction to its commit in memory. Never call it while another is under way. */
   async run<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
     this.#clear();
-    this.#state.control('BEGIN');
     this.#mode = 'transaction';
     let result: R;
     try {
@@ -98,11 +103,12 @@ export class Session<T extends object> {
     }
     this.#mode = 'idle';
     try {
-      this.#state.control('COMMIT');
+      if (this.#begun > 0) this.#state.control('COMMIT');
     } catch (cause) {
       this.#rollBack();
       throw new StateLost(cause);
     }
+    this.#begun = 0;
     this.#staging.commitStaged();
     return result;
   }
@@ -120,6 +126,7 @@ export class Session<T extends object> {
   /** Runs a statement that writes, inside a transaction. */
   write(text: string, params: SqlValue[]): number {
     if (this.#mode !== 'transaction') throw outside();
+    this.#begin();
     const statement = this.#state.statement(text);
     const changed = this.#state.run(statement, params);
     this.#keep(statement, params);
@@ -152,6 +159,7 @@ export class Session<T extends object> {
   #readable(text: string): Statement {
     const statement = this.#state.statement(text);
     if (this.#mode === 'idle' || (this.#mode === 'peek' && !statement.reads)) throw outside();
+    if (this.#mode === 'transaction') this.#begin();
     return statement;
   }
 
@@ -170,31 +178,44 @@ export class Session<T extends object> {
     const lines = this.#lines.length;
     const counts = this.#counts.length;
     const staged = this.#staging.stagedCount;
-    this.#state.control(`SAVEPOINT s${depth}`);
     let result: R;
     try {
       result = await fn();
       this.#inStep(depth);
     } catch (error) {
       this.#inStep(depth);
-      this.#state.control(`ROLLBACK TO s${depth}`);
-      this.#state.control(`RELEASE s${depth}`);
+      if (this.#begun > depth) this.#state.control(`ROLLBACK TO s${depth}`);
+      this.#release(depth);
       this.#forgetFrom(statements, counts);
       this.#lines.length = lines;
       this.#staging.discardStaged(staged);
       this.#depth--;
       throw error;
     }
-    this.#state.control(`RELEASE s${depth}`);
+    this.#release(depth);
     this.#depth--;
     return result;
+  }
+
+  /** Tells SQLite of the transaction and of every open savepoint that it does not know yet. */
+  #begin(): void {
+    if (this.#depth === lost) throw outside();
+    for (; this.#begun <= this.#depth; this.#begun++) {
+      this.#state.control(this.#begun === 0 ? 'BEGIN' : `SAVEPOINT s${this.#begun}`);
+    }
+  }
+
+  #release(depth: number): void {
+    if (this.#begun <= depth) return;
+    this.#state.control(`RELEASE s${depth}`);
+    this.#begun = depth;
   }
 
   /** Savepoints nest; side by side they would take back each other's writes. */
   #inStep(depth: number): void {
     if (this.#depth === depth && this.#mode === 'transaction') return;
     // No later savepoint can match any more, and the transaction fails at its end.
-    this.#depth = Number.POSITIVE_INFINITY;
+    this.#depth = lost;
     throw new KmsError('internal', 'savepoints of one transaction must nest, not run side by side');
   }
 
@@ -213,9 +234,11 @@ export class Session<T extends object> {
     this.#clear();
     this.#staging.discardStaged();
     try {
-      this.#state.control('ROLLBACK');
+      if (this.#begun > 0) this.#state.control('ROLLBACK');
     } catch (cause) {
       throw new StateLost(cause);
+    } finally {
+      this.#begun = 0;
     }
   }
 

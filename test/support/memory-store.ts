@@ -46,6 +46,9 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
     searchActivity: async (filter, page) => activity.search(filter, page),
     findActivity: async (id) => activity.records.find((record) => record.id === id),
     readActivity: (fromSeq) => activity.read(fromSeq),
+    get sequence() {
+      return sequence;
+    },
     status: () => ({
       writable: open,
       ...(open ? {} : { reason: 'the store is closed' }),
