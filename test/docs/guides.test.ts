@@ -10,6 +10,7 @@ const pages = [
   'docs/guide-operator.md',
   'docs/guide-developer.md',
   'docs/guide-auditor.md',
+  'docs/cli.md',
   'docs/metrics.md',
   'docs/running.md',
   'docs/custody.md',
