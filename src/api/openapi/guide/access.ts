@@ -37,7 +37,7 @@ export const accessSections: readonly Section[] = [
     id: 'flags',
     title: 'Permission flags',
     blocks: [
-      `\`flags\` of an API key or a User is a flat object of flag name to boolean. A name has 1 to ${maxFlagLength} characters; anything else is 400. Only \`true\` grants. Names compare in lower case. Names that are not in the table are allowed, for programs that keep flags of their own; they grant nothing here.`,
+      `\`flags\` of an API key or a User is a flat object of flag name to boolean. A name has 1 to ${maxFlagLength} characters; anything else is 400. Only \`true\` grants. Names compare in lower case. Names that are not in the table are allowed, for programs that keep flags of their own; they grant nothing here, and the command line and the console warn of them.`,
       { head: ['flag', 'grants'], rows: flagTable.map(({ flag, grants }) => [`\`${flag}\``, grants]) },
       'Wildcards:',
       [
