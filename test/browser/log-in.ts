@@ -1,4 +1,5 @@
 // A window of the console with somebody logged in.
+import type { Page } from 'playwright-core';
 import { type Look, type Visit, visit } from '../support/browser.ts';
 import type { ServedAppliance } from './appliance.ts';
 
@@ -18,4 +19,12 @@ export async function visitAs(
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('button', { name: 'Log out' }).waitFor();
   return visited;
+}
+
+/** Goes to another room, as a link there would: loading the page anew would end the session. */
+export async function goTo(page: Page, path: string): Promise<void> {
+  await page.evaluate((href) => {
+    history.pushState(null, '', href);
+    window.dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
 }

@@ -1,10 +1,10 @@
-// Each state of each page, light and dark, wide and as narrow as a phone: axe finds nothing, nothing runs out of the window, and a picture of
-// it is kept in dist/screenshots.
+// The states of the pages for people who are not logged in, light and dark, wide and as narrow as a phone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { screenshot, violations, visit } from '../support/browser.ts';
+import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
+import { looksRight } from './looks-right.ts';
 
 const appliance = await servedAppliance();
 const shortLived = await servedAppliance({ invite: 1 });
@@ -39,7 +39,6 @@ const invite = (): Promise<string> => appliance.invite(`guest${++invited}`);
 const longName = { firstName: 'Wolfeschlegelsteinhausenbergerdorff', lastName: 'Blaine-Featherstonehaugh' };
 
 const states: readonly State[] = [
-  { name: 'home', url: at('/console'), heading: 'Keys, and who may use them' },
   { name: 'nothing-here', url: at('/console/nowhere/at/all'), heading: 'Nothing is here' },
   { name: 'invite', url: invite, heading: /^Welcome/ },
   { name: 'invite-weak', url: invite, go: typed('weak Pass'), heading: /^Welcome/ },
@@ -85,16 +84,7 @@ for (const { name, url, go, heading, withoutNetwork } of states) {
     await page.goto(await url());
     await go?.(page);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      for (const width of [1000, 360]) {
-        await page.setViewportSize({ width, height: 800 });
-        assert.deepEqual(await violations(page), [], `${colorScheme}, ${width} px`);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-        assert.ok(overflow <= 0, `${overflow} px run out of a window of ${width} px`);
-        await screenshot(page, `${name}-${colorScheme}-${width}`);
-      }
-    }
+    await looksRight(page, name);
     assert.deepEqual(troubles, []);
   });
 }

@@ -31,7 +31,9 @@ function List({ api, name }: KeyringUsersProps) {
       kind: 'name',
       cell: ({ keyid, active }) => (
         <>
-          <a href={hrefTo('apikey', { id: keyid })}>{keyid}</a>{' '}
+          <a href={hrefTo('apikey', { id: keyid })}>
+            <code>{keyid}</code>
+          </a>{' '}
           {!active && (
             <span data-tag data-tone="bad">
               disabled
@@ -42,7 +44,11 @@ function List({ api, name }: KeyringUsersProps) {
     },
     {
       title: 'Account',
-      cell: ({ references }) => <a href={hrefTo('account', { id: references.accountId })}>{references.accountId}</a>,
+      cell: ({ references }) => (
+        <a href={hrefTo('account', { id: references.accountId })}>
+          <code>{references.accountId}</code>
+        </a>
+      ),
     },
     {
       title: 'By',

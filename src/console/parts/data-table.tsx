@@ -142,11 +142,11 @@ export function Rows<T>({ caption, columns, items, keyOf }: RowsProps<T>) {
             {columns.map(({ title, cell, kind }) =>
               kind === 'name' ? (
                 <th key={title} scope="row" data-title={title}>
-                  {cell(item)}
+                  <div>{cell(item)}</div>
                 </th>
               ) : (
                 <td key={title} data-kind={kind} data-title={title}>
-                  {cell(item)}
+                  <div>{cell(item)}</div>
                 </td>
               ),
             )}

@@ -30,6 +30,7 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
 
   const copy = async (): Promise<void> => {
     field.current?.select();
+    field.current?.scrollTo(0, 0);
     try {
       await navigator.clipboard.writeText(value);
       tell('Copied.');
@@ -45,7 +46,7 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
         id={id}
         ref={fill}
         readOnly
-        rows={Math.min(5, value.trim().split('\n').length)}
+        rows={Math.min(6, value.trim().split('\n').length + 1)}
         spellcheck={false}
         autocomplete="off"
         data-code

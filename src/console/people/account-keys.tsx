@@ -19,7 +19,9 @@ const columns: readonly Column<SafeApiKey>[] = [
     kind: 'name',
     cell: ({ keyid, active }) => (
       <>
-        <a href={hrefTo('apikey', { id: keyid })}>{keyid}</a>{' '}
+        <a href={hrefTo('apikey', { id: keyid })}>
+          <code>{keyid}</code>
+        </a>{' '}
         {!active && (
           <span data-tag data-tone="bad">
             disabled

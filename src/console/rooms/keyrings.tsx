@@ -16,7 +16,6 @@ const columns: readonly Column<KeyRing>[] = [
     kind: 'name',
     cell: ({ name, displayName }) => <a href={hrefTo('keyring', { name })}>{displayName}</a>,
   },
-  { title: 'Active key', cell: ({ activeKey }) => <code>{activeKey}</code> },
   { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ];

@@ -129,7 +129,9 @@ function Keys({ user }: { readonly user: User }) {
         <ul>
           {user.keys.map((id) => (
             <li key={id}>
-              <a href={hrefTo('apikey', { id })}>{id}</a>
+              <a href={hrefTo('apikey', { id })}>
+                <code>{id}</code>
+              </a>
             </li>
           ))}
         </ul>

@@ -1,0 +1,170 @@
+// The states of the console's rooms for keyrings, users and accounts, and of the ways in.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { visit } from '../support/browser.ts';
+import { servedAppliance } from './appliance.ts';
+import { goTo, password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
+
+const empty = await servedAppliance();
+const appliance = await servedAppliance();
+await appliance.addUser('grace', password, { flags: { '*': true }, firstName: 'Grace', lastName: 'Hopper' });
+await appliance.addUser('reader', password, { flags: { 'user.read': true, 'keyring.list': true } });
+const { call } = appliance;
+const props = { team: 'finance', tags: ['pay', 'secret'], owner: { name: 'Ada', since: 2021 } };
+for (const name of ['payroll', 'Ledger-2026', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name, props });
+for (let i = 0; i < 3; i++) await call('POST', '/ks/rotate', { ringname: 'payroll' });
+const notes = 'Contract until the end of the year';
+const { body: account } = await call('POST', '/auth/accounts', { uid: 'customer-7', notes, props });
+const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
+await call('POST', '/auth/apikey', { accountId: account.id, flags });
+const made = await call('POST', '/ks/keyrings', { name: 'old' });
+await call('DELETE', '/ks/keyrings/old');
+await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': true, 'user.read': false }, props });
+
+interface State {
+  readonly name: string;
+  readonly path: string;
+  /** What leads from the room to the state. */
+  readonly go?: (page: Page) => Promise<void>;
+  /** To be there before it is looked at. */
+  readonly text: string | RegExp;
+}
+
+const pressed =
+  (name: string) =>
+  (page: Page): Promise<void> =>
+    page.getByRole('button', { name, exact: true }).click();
+
+const states: readonly State[] = [
+  { name: 'keyrings', path: '/console/keyrings', text: '3 entries' },
+  {
+    name: 'keyrings-deleted',
+    path: `/console/keyrings?deleted=${made.body.ring.id}&name=old`,
+    text: 'can be brought back',
+  },
+  { name: 'new-keyring', path: '/console/new/keyring', text: 'Make it in this browser' },
+  {
+    name: 'new-keyring-wrong',
+    path: '/console/new/keyring',
+    go: async (page) => {
+      await page.getByLabel('I have made one elsewhere').check();
+      await page.getByText('Properties', { exact: true }).click();
+      await pressed('Make the keyring')(page);
+    },
+    text: 'This is needed.',
+  },
+  { name: 'keyring', path: '/console/keyrings/payroll', text: '2 entries' },
+  { name: 'keyring-long', path: `/console/keyrings/${'a'.repeat(128)}`, text: '1 entry' },
+  {
+    name: 'keyring-settings',
+    path: '/console/keyrings/payroll',
+    go: pressed('Change settings'),
+    text: 'Save settings',
+  },
+  {
+    name: 'keyring-delete',
+    path: '/console/keyrings/payroll',
+    go: pressed('Delete…'),
+    text: 'Type payroll to confirm',
+  },
+  { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
+  { name: 'users', path: '/console/users', text: '3 entries' },
+  { name: 'new-user', path: '/console/new/user', text: 'By an invitation' },
+  { name: 'user', path: '/console/users/ada', text: 'API keys of this user' },
+  { name: 'user-change', path: '/console/users/ada', go: pressed('Change'), text: 'Save' },
+  { name: 'user-flags', path: '/console/users/ada', go: pressed('Change permissions'), text: 'Save permissions' },
+  { name: 'user-invite', path: '/console/users/ada', go: pressed('Invite again…'), text: 'This makes a new link' },
+  {
+    name: 'user-link',
+    path: '/console/users/ada',
+    go: async (page) => {
+      await pressed('Invite again…')(page);
+      await pressed('Invite again')(page);
+    },
+    text: 'Give it to',
+  },
+  { name: 'accounts', path: '/console/accounts', text: '2 entries' },
+  { name: 'new-account', path: '/console/new/account', text: 'Make the account' },
+  { name: 'account', path: `/console/accounts/${account.id}`, text: '1 entry' },
+  { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },
+  {
+    name: 'new-keyring-key',
+    path: '/console/new/keyring',
+    go: async (page) => {
+      await page.getByLabel('Name').fill('Fresh');
+      await pressed('Make the keyring')(page);
+      await pressed('Copy: Private key of Fresh')(page);
+    },
+    text: 'I have saved the private key',
+  },
+];
+
+const grace = await visitAs(appliance, 'grace', '/console/accounts');
+
+for (const { name, path, go, text } of states) {
+  test(`the state ${name} looks right`, async () => {
+    const { page, troubles } = grace;
+    // Elsewhere first, so that the room begins anew.
+    await goTo(page, '/console/nothing');
+    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
+    await goTo(page, path);
+    await go?.(page);
+    await page.getByText(text).first().waitFor();
+    await page.getByText('Loading…').waitFor({ state: 'detached' });
+    await looksRight(page, name);
+    await page.keyboard.press('Escape');
+    assert.deepEqual(troubles, []);
+  });
+}
+
+test('the ways in look right', async () => {
+  const { page, troubles } = await visit(`${empty.url}/console`);
+  await page.getByRole('heading', { name: 'Log in' }).waitFor();
+  await looksRight(page, 'login');
+  await pressed('Log in')(page);
+  await page.getByText('This is needed.').first().waitFor();
+  await looksRight(page, 'login-missing');
+  await pressed('Use an API key instead')(page);
+  await looksRight(page, 'login-key');
+  await page.getByLabel('API key', { exact: true }).fill(empty.rootKey);
+  await pressed('Use this key')(page);
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
+  await goTo(page, '/console/users');
+  await page.getByText('There is no user yet.').waitFor();
+  await looksRight(page, 'users-empty');
+  await goTo(page, '/console/keyrings');
+  await page.getByText('There is no keyring yet.').waitFor();
+  await looksRight(page, 'keyrings-empty');
+  await pressed('Log out')(page);
+  await page.getByRole('main').getByText('You are logged out.').waitFor();
+  await looksRight(page, 'login-again');
+  await page.goto(empty.setUpUrl);
+  await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
+  await page.getByLabel('Password', { exact: true }).fill('weak pass');
+  await looksRight(page, 'set-up');
+  await page.goto(`${empty.url}/console/set-up`);
+  await page.getByRole('heading', { name: 'Open the link that the service showed' }).waitFor();
+  await looksRight(page, 'set-up-missing');
+  assert.deepEqual(troubles, []);
+});
+
+test('what is not allowed, the menu and a failure look right', async () => {
+  const { page, troubles } = await visitAs(appliance, 'reader', '/console/users/grace', { width: 360 });
+  await page.getByText('API keys of this user').waitFor();
+  await pressed('Menu')(page);
+  await page.getByRole('navigation').waitFor();
+  await looksRight(page, 'menu');
+  await goTo(page, '/console/accounts');
+  await page.getByRole('alert').filter({ hasText: 'account.read' }).waitFor();
+  await looksRight(page, 'accounts-refused');
+  await page.route('**/ks/keyrings*', (route) => route.abort());
+  await goTo(page, '/console/keyrings');
+  await page.getByText('The service cannot be reached.').waitFor();
+  await looksRight(page, 'keyrings-unreachable');
+  await page.unroute('**/ks/keyrings*');
+  await pressed('Try again')(page);
+  await page.getByText('entries').waitFor();
+  assert.deepEqual(troubles, []);
+});
