@@ -74,9 +74,15 @@ export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Resp
   if (endpoint.access.kind !== 'public') responses[401] = shared('Unauthorized');
   if (endpoint.body) responses[413] = shared('TooLarge');
   if (!note.whileSealed) responses[503] = shared('Unavailable');
+  const limited = note.problems?.[403]?.some((message) => message.startsWith('the limit of')) ?? false;
   const forbidden = [...missingFlag(endpoint.access), ...(note.problems?.[403] ?? [])];
   if (forbidden.length > 0)
-    responses[403] = refusal(declared, schemas, 'the flag is missing, or a limit is reached', forbidden);
+    responses[403] = refusal(
+      declared,
+      schemas,
+      limited ? 'a flag is missing, or a limit is reached' : 'a flag is missing',
+      forbidden,
+    );
   const notFound = [...(note.problems?.[404] ?? []), ...(note.tenantless ? [] : ['no tenant answers this host'])];
   if (notFound.length > 0) {
     responses[404] = refusal(declared, schemas, endpoint.errors?.[404]?.description ?? 'no such tenant', notFound);

@@ -10,9 +10,9 @@ type SystemId =
   | (typeof sealEndpoints)[keyof typeof sealEndpoints]['id'];
 
 const apart = { whileSealed: true, tenantless: true } as const;
-const metrics = `# HELP kms_sealed Whether the master key is out of reach.
-# TYPE kms_sealed gauge
-kms_sealed 0
+const metrics = `# HELP kms_requests_total Answered requests of this tenant.
+# TYPE kms_requests_total counter
+kms_requests_total{action="keyring.encrypt",verdict="granted",status="200"} 4711
 `;
 
 export const systemNotes: Readonly<Record<SystemId, Note>> = {
