@@ -189,7 +189,7 @@ test('the alert rules ask for metrics and labels that there are, and each says w
     const [, expression = ''] = /^ {8}expr: (.+)$/m.exec(rule) ?? [];
     checkExpression(expression);
     assert.match(rule, /^ {8}labels: \{ severity: (?:critical|warning) \}$/m);
-    assert.match(rule, /^ {10}summary: '[^']+'$/m);
+    assert.match(rule, /^ {10}summary: "[^"]+"$/m);
   }
   for (const rule of ['KmsSealedOrDown', 'KmsBackupTooOld', 'KmsDiskFillingUp', 'KmsErrors', 'KmsCheckpointFailing']) {
     assert.ok(names.includes(rule), rule);
