@@ -19,8 +19,8 @@ export function AboutRoom({ session: { user, flags } }: RoomProps) {
             [
               'For programs',
               <span key="docs">
-                <a href={`${baseUrl}/docs`}>Reference of the API</a>, and its description as{' '}
-                <a href={`${baseUrl}/openapi.json`}>OpenAPI</a>
+                <Elsewhere href={`${baseUrl}/docs`} text="Reference of the API" />, and its description as{' '}
+                <Elsewhere href={`${baseUrl}/openapi.json`} text="OpenAPI" />
               </span>,
             ],
             [
@@ -55,5 +55,15 @@ export function AboutRoom({ session: { user, flags } }: RoomProps) {
         )}
       </section>
     </>
+  );
+}
+
+/** In a tab of its own: to leave the console ends the session. */
+function Elsewhere({ href, text }: { readonly href: string; readonly text: string }) {
+  return (
+    <a href={href} target="_blank" rel="noopener">
+      {text}
+      <span data-spoken> (in a new tab)</span>
+    </a>
   );
 }

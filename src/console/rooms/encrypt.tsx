@@ -45,7 +45,12 @@ export function EncryptRoom({ api, session, query }: RoomProps) {
     <>
       <PageHeader
         title="Encrypt a file"
-        lead="The file is encrypted in this page and goes nowhere: the service only gives the key. kms decrypt opens the result, and so does this console."
+        lead={
+          <>
+            The file is encrypted in this page and goes nowhere: the service only gives the key.{' '}
+            <code>kms decrypt</code> opens the result, and so does this console.
+          </>
+        }
       />
       <MemoryNote />
       <Form action="Encrypt and save" busy="Encrypting…" onSubmit={submit}>

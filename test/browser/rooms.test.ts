@@ -1,0 +1,272 @@
+// An operator looks at the overview and the activity log, makes and changes API keys, and follows assets to their parents.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { servedAppliance } from './appliance.ts';
+import { goTo, password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
+
+const appliance = await servedAppliance();
+const { call } = appliance;
+await appliance.addUser('ada', password, { flags: { '*': true } });
+await appliance.addUser('bob', password, { flags: { 'apikey.*': true, 'keyring.payroll.*': true } });
+const { data: accounts } = (await call('GET', '/auth/accounts')).body;
+const accountId: string = accounts[0].id;
+const uid: string = accounts[0].uid;
+
+for (const name of ['payroll', 'ledger']) await call('POST', '/ks/keyrings', { name });
+const config = { algos: { aes256: { maxEncryptCount: 10 } } };
+await call('PUT', '/ks/config', { ringname: 'payroll', config });
+
+async function apiKey(flags: object, props: object = {}): Promise<{ key: string; keyid: string }> {
+  return (await call('POST', '/auth/apikey', { accountId, flags, props })).body;
+}
+const program = await apiKey({ 'keyring.payroll.encrypt': true });
+async function encrypt(ringname: string, asset?: object): Promise<string> {
+  const { status, body } = await call('POST', '/ks/encrypt', { ringname, ...(asset && { asset }) }, program.key);
+  assert.equal(status, ringname === 'payroll' ? 200 : 403);
+  return body.asset?.id;
+}
+const contract = await encrypt('payroll', { data: { name: 'Contract' } });
+const gone = await encrypt('payroll', { data: {} });
+const invoice = await encrypt('payroll', { data: { name: 'Invoice 17', case: 'A' }, parents: [contract, gone] });
+for (const name of ['Receipt 1', 'Receipt 2']) await encrypt('payroll', { data: { name }, parents: [invoice] });
+await call('DELETE', `/assets/${gone}`);
+for (let i = 0; i < 3; i++) await encrypt('payroll');
+for (let i = 0; i < 2; i++) await encrypt('ledger');
+
+test('the overview tells how the service is used and how it is', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada');
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  const chart = page.getByRole('img', { name: /^Encrypts, decrypts and denials, last 24 hours/ });
+  await chart.waitFor();
+  await page.locator('[data-legend]', { hasText: 'Encrypts: 8Decrypts: 0Denials: 2' }).waitFor();
+  await page.getByText('The numbers as a table').click();
+  await page
+    .getByRole('row')
+    .filter({ hasText: /80\s*2$/ })
+    .waitFor();
+  await page.getByText('8 of 10').waitFor();
+  await page.getByText('Unsealed and serving').waitFor();
+  await page.getByText('None yet', { exact: true }).waitFor();
+  await page.getByText('Healthy').waitFor();
+  await page.getByText('The numbers as a table').click();
+  await looksRight(page, 'overview');
+  await encrypt('payroll');
+  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByText('9 of 10').waitFor();
+  await page.getByLabel('Last hour').check();
+  await page.getByRole('img', { name: /last hour/ }).waitFor();
+  await page.locator('[data-legend]', { hasText: 'Encrypts: 9' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('who may see little is told so, part by part', async () => {
+  const { page, troubles } = await visitAs(appliance, 'bob');
+  const refusals = page.getByText(/^You are not allowed to see/);
+  await refusals.nth(2).waitFor();
+  assert.equal(await refusals.count(), 3);
+  await page.getByText('Unsealed and serving').waitFor();
+  await looksRight(page, 'overview-refused');
+  await page.route('**/readyz', (route) => route.abort());
+  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByRole('button', { name: 'Try again' }).first().waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('activity is searched, by an address that can be kept, and followed live', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/activity?valid=false');
+  await page.getByText('2 entries.').waitFor();
+  await page.getByLabel(/^Action/).fill('keyring.encrypt');
+  await page.getByLabel(/^Ring/).fill('Payroll');
+  await page.getByLabel('Verdict').selectOption('Granted');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.waitForURL(/action=keyring.encrypt/);
+  await page.getByRole('row').filter({ hasText: 'granted' }).nth(8).waitFor();
+  assert.equal(await page.getByRole('row').filter({ hasText: 'denied' }).count(), 0);
+  await looksRight(page, 'activity');
+  await page.goBack();
+  await page.getByText('2 entries.').waitFor();
+  assert.equal(await page.getByLabel(/^Ring/).inputValue(), '');
+
+  await page.getByText('More filters').click();
+  await page.getByLabel('Properties').fill('[1]');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.getByText('This has to be an object').waitFor();
+  await page.getByLabel('Properties').fill('{"no": "such"}');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.getByText('Nothing in the log matches these filters.').waitFor();
+  await looksRight(page, 'activity-empty');
+
+  await page.getByRole('link', { name: 'Clear all filters' }).click();
+  await page.getByRole('button', { name: 'Follow live' }).click();
+  await page.getByText(/^Following\./).waitFor();
+  const live = page.getByRole('region', { name: 'Live' });
+  await encrypt('ledger');
+  await live.getByRole('row').filter({ hasText: 'ledger' }).nth(2).waitFor();
+  await looksRight(page, 'activity-live');
+  const ids = await live.locator('tbody a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  const records = ids.filter((id) => id?.includes('/act_'));
+  assert.equal(new Set(records).size, records.length, 'each record once');
+  assert.equal(
+    await live.getByRole('row').filter({ hasText: 'activity.read' }).filter({ hasText: 'user_' }).count(),
+    0,
+  );
+
+  const hide = (hidden: boolean): Promise<void> =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, value });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+  await hide(true);
+  await page.getByText('Paused while this page is hidden.').waitFor();
+  let asked = 0;
+  page.on('request', (request) => {
+    if (request.url().includes('/auth/search/activity')) asked += 1;
+  });
+  await encrypt('ledger');
+  assert.equal(asked, 0);
+  await hide(false);
+  await live.getByRole('row').filter({ hasText: 'ledger' }).nth(3).waitFor();
+
+  await live.getByRole('row').filter({ hasText: 'ledger' }).first().getByRole('link').first().click();
+  await page.getByRole('heading', { name: 'Activity record', level: 1 }).waitFor();
+  await page.getByText('403: not allowed, or a limit is reached').waitFor();
+  await looksRight(page, 'activity-record');
+  assert.deepEqual(troubles, []);
+});
+
+test('an API key is made with flags, its secret shown once, changed, checked, disabled and deleted', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys');
+  await page.getByRole('link', { name: 'New API key' }).click();
+  await page.getByLabel('Account', { exact: true }).fill(uid);
+  await page.locator('summary', { hasText: /^KeyRings/ }).click();
+  await page.getByRole('button', { name: 'Grant operations on a ring' }).first().click();
+  await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByText("Flags: Type the ring's name, or choose all rings.").waitFor();
+  await page.getByLabel('Name of the ring').fill('Payroll');
+  await page.locator('summary', { hasText: /^Other flags/ }).click();
+  await page.getByRole('button', { name: 'Add a flag by name' }).click();
+  await page.getByLabel('Name', { exact: true }).fill('shop.refund');
+  await page.getByText('Not one of this service’s flags').waitFor();
+  await looksRight(page, 'new-apikey');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+
+  const field = page.getByLabel('Secret of the API key', { exact: true });
+  await field.waitFor();
+  const secret = await field.inputValue();
+  assert.match(secret, /^kms_[0-9A-Za-z]{49}$/);
+  await looksRight(page, 'apikey-secret');
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Save as a file' }).click();
+  assert.equal(await readFile(await (await downloading).path(), 'utf8'), secret);
+  await page.getByRole('button', { name: 'I have it' }).click();
+  await page.getByText('not one of this service’s flags').waitFor();
+  const keyid = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  const read = async () => (await call('GET', `/auth/apikey/${keyid}`)).body;
+  assert.deepEqual((await read()).flags, { 'shop.refund': true, 'keyring.payroll.encrypt': true });
+  assert.ok(!(await page.content()).includes(secret));
+
+  await page.getByRole('button', { name: 'Change…' }).click();
+  await page.getByLabel('Add or change some').check();
+  await page.getByLabel('Properties').fill('{"team": "pay", "size": 3}');
+  await page.getByRole('button', { name: 'Show what will change' }).click();
+  const dialog = page.getByRole('dialog', { name: 'What will change' });
+  await dialog.getByText('Flags stay as they are.').waitFor();
+  await looksRight(page, 'apikey-change');
+  await dialog.getByRole('button', { name: 'Change the key' }).click();
+  await page.getByText('"team": "pay"').waitFor();
+  await page.getByRole('button', { name: 'Change…' }).click();
+  await page.getByLabel('Remove some').check();
+  await page.getByLabel('shop.refund').check();
+  await page.getByLabel('size').check();
+  await page.getByRole('button', { name: 'Show what will change' }).click();
+  await dialog.getByRole('button', { name: 'Change the key' }).click();
+  await page.getByText('The key is changed.').first().waitFor();
+  assert.deepEqual(
+    [(await read()).flags, (await read()).props],
+    [{ 'keyring.payroll.encrypt': true }, { team: 'pay' }],
+  );
+  await looksRight(page, 'apikey');
+
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByText('disabled', { exact: true }).waitFor();
+  await goTo(page, '/console/apikeys?ring=payroll');
+  await page.getByRole('link', { name: keyid.slice(-8) }).waitFor();
+  await page.getByLabel('Secret of the API key').fill(secret);
+  await page.getByRole('button', { name: 'Ask' }).click();
+  await page
+    .getByText(/^Not valid:/)
+    .first()
+    .waitFor();
+  await looksRight(page, 'apikeys');
+  await goTo(page, `/console/apikeys/${keyid}`);
+  await page.getByRole('button', { name: 'Activate' }).click();
+  await page.getByText('active', { exact: true }).waitFor();
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel(`Type ${keyid} to confirm`).fill(keyid);
+  await page.getByLabel('Secret of the API key').fill(program.key);
+  await page.getByRole('button', { name: 'Delete the key' }).click();
+  await page.getByText('This is the secret of another key').waitFor();
+  await looksRight(page, 'apikey-delete');
+  await page.getByLabel('Secret of the API key').fill(secret);
+  await page.getByRole('button', { name: 'Delete the key' }).click();
+  await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
+  assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 404);
+  assert.deepEqual(troubles, []);
+});
+
+test('what somebody may not grant cannot be chosen, and says why', async () => {
+  const { keyid } = await apiKey({ 'keyring.payroll.read': true, 'user.read': true });
+  const { page, troubles } = await visitAs(appliance, 'bob', `/console/apikeys/${keyid}`);
+  await page.getByText('which you do not have: the service will refuse changes').waitFor();
+  await page.getByRole('button', { name: 'Change…' }).click();
+  await page.locator('summary', { hasText: /^Users/ }).waitFor();
+  const mine = page.getByLabel(/^keyring\.payroll\.rotate/);
+  assert.equal(await mine.isDisabled(), false);
+  for (const flag of [/^\* /, /^user\.read/, /^keyring\.create/]) {
+    const box = page.getByLabel(flag);
+    assert.equal(await box.isDisabled(), true, String(flag));
+    const why = await box.getAttribute('aria-describedby');
+    assert.equal(await page.locator(`[id="${why}"]`).textContent(), 'You do not have this flag yourself.');
+  }
+  await looksRight(page, 'apikey-limited');
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByRole('alert').filter({ hasText: 'user.read is missing' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('assets are searched, followed to their parents and children, and deleted by their id', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/assets?data=%7B%22case%22%3A%22A%22%7D');
+  await page.getByText('1 entry.').waitFor();
+  await page.getByRole('link', { name: 'Clear all filters' }).click();
+  await page.getByText('4 entries.').waitFor();
+  await looksRight(page, 'assets');
+  await page.getByRole('link', { name: 'Invoice 17' }).click();
+  const graph = page.getByRole('region', { name: 'Graph of parents and children' });
+  await graph.getByRole('link', { name: /^Contract, / }).waitFor();
+  await graph.locator('text', { hasText: 'deleted or not readable' }).waitFor();
+  await page.getByRole('button', { name: 'Show its children' }).click();
+  await graph.getByRole('link', { name: /^Receipt 2, .*one parent/ }).waitFor();
+  await looksRight(page, 'asset');
+  await page.getByLabel('Go on from').selectOption({ index: 1 });
+  await graph.getByRole('link', { name: /^Receipt 1, / }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Receipt 1', level: 1 }).waitFor();
+
+  const receipt = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel(`Type ${receipt} to confirm`).fill('receipt');
+  await page.getByRole('button', { name: 'Delete the asset' }).click();
+  await page.getByText(`Type ${receipt}, letter by letter.`).waitFor();
+  await page.getByLabel(`Type ${receipt} to confirm`).fill(receipt);
+  await page.getByRole('button', { name: 'Delete the asset' }).click();
+  await page.getByText('3 entries.').waitFor();
+  assert.equal((await call('GET', `/assets/${receipt}`)).status, 404);
+  await goTo(page, `/console/assets/${receipt}`);
+  await page.getByText('The service answered: there is no such asset.').waitFor();
+  await looksRight(page, 'asset-gone');
+  assert.deepEqual(troubles, []);
+});
