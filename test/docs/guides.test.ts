@@ -11,6 +11,7 @@ const pages = [
   'docs/guide-developer.md',
   'docs/guide-auditor.md',
   'docs/cli.md',
+  'docs/sdk.md',
   'docs/metrics.md',
   'docs/running.md',
   'docs/custody.md',
@@ -20,7 +21,7 @@ const pages = [
 ];
 
 /** Programs of the client library that sdk.test.ts runs. */
-const runElsewhere: Readonly<Record<string, readonly string[]>> = { 'README.md': ['js'] };
+const runElsewhere: Readonly<Record<string, readonly string[]>> = { 'README.md': ['js'], 'docs/sdk.md': ['js'] };
 
 /** Blocks of a page that are not run, at most; each says why. */
 const mostNotRun = 3;
