@@ -8,6 +8,7 @@ import { pointsOf, sourceAt } from '../../src/server/backup/ship-source.ts';
 import { shippedDirectory } from '../../src/server/backup/shipped-files.ts';
 import { sealFile } from '../../src/server/data-dir.ts';
 import { testWorld } from '../support/context.ts';
+import { reached } from '../support/crash-points.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import {
   createSimAppliance,
@@ -137,10 +138,12 @@ test('what was shipped restores at each moment, and up to each time', async (con
       await life(seed, report);
     } catch (error) {
       const message = error instanceof Error ? error.message : error;
-      throw new Error(`seed ${seed} failed (KMS_CRASH_SEED=${seed} runs it again): ${message}`, { cause: error });
+      const again = `KMS_CRASH_SEED=${seed} node --test test/backup/ship-crash.test.ts`;
+      throw new Error(`${again} runs it again: ${message}`, { cause: error });
     }
   }
   context.diagnostic(JSON.stringify(report));
+  reached(context, 'ship lives', report.crashes);
   if (only === undefined && runs >= 50) {
     assert.ok(report.crashes > runs && report.ships > runs && report.restores > runs && report.earlier > runs / 2);
   }

@@ -123,7 +123,7 @@ function attemptOn(side: keyof Base) {
 test('a fault at every step of shipping', async (context) => {
   let points = 0;
   for (const side of ['files', 'target'] as const) {
-    points += await crashSweep({ file: import.meta.filename, seeds: 1, every: 3, prepare, attempt: attemptOn(side) });
+    points += await crashSweep({ file: import.meta.filename, seeds: 1, every: 6, prepare, attempt: attemptOn(side) });
   }
   reached(context, 'ship', points);
 });

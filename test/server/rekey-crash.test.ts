@@ -1,4 +1,4 @@
-// A crash at every step of new keys for a tenant, on a simulated disk: the seal and the store always open together, everything that was
+// A fault at every step of new keys for a tenant, on a simulated disk: the seal and the store always open together, everything that was
 // acknowledged is there, and going on ends with no file under an old key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,55 +9,37 @@ import { SealKeeper } from '../../src/server/seal-keeper.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
+import { reached } from '../support/crash-points.ts';
+import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
 import { createTestStore, testDir, testOptions } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 
 const secret = new Uint8Array(32).fill(9);
+const before = 11;
 const limits = { segmentRecords: 5, checkpointBytes: 4096 };
-const sealName = `./${sealFile}`;
 
 interface Opened {
   readonly keeper: SealKeeper;
   readonly store: Store<NoteTables>;
 }
 
-/** The seal's file lies beside the stores. */
 function keeperOf(files: SimFiles, generator: Prng, bytes: Uint8Array): SealKeeper {
-  const random = (length: number): Uint8Array => generator.bytes(length);
-  const inRoot = {
-    ...filesOf(files),
-    replace: (_name: string, content: Uint8Array | AsyncIterable<Uint8Array>) => files.replace(sealName, content),
-  };
-  return new SealKeeper(openSeal(bytes, secret, random), inRoot);
-}
-
-/** Bound, since a class's methods are not its own. */
-function filesOf(files: SimFiles): ConstructorParameters<typeof SealKeeper>[1] {
-  return {
-    list: (dir) => files.list(dir),
-    exists: (name) => files.exists(name),
-    size: (name) => files.size(name),
-    read: (name) => files.read(name),
-    readAt: (name, offset, length) => files.readAt(name, offset, length),
-    openAppend: (name, create) => files.openAppend(name, create),
-    replace: (name, bytes) => files.replace(name, bytes),
-    remove: (name) => files.remove(name),
-    makeDir: (dir) => files.makeDir(dir),
-    removeDir: (dir) => files.removeDir(dir),
-    syncDir: (dir) => files.syncDir(dir),
-  };
+  return new SealKeeper(
+    openSeal(bytes, secret, (length) => generator.bytes(length)),
+    files,
+  );
 }
 
 async function open(files: SimFiles, generator: Prng): Promise<Opened> {
-  const keeper = keeperOf(files, generator, await files.read(sealName));
+  const keeper = keeperOf(files, generator, await files.read(sealFile));
   const store = await openEmbedded(testOptions(files, generator, { keys: keeper.keysFor(testDir), limits }));
   return { keeper, store };
 }
 
 async function make(files: SimFiles, generator: Prng): Promise<void> {
   const seal = createSeal(secret, (length) => generator.bytes(length)).withStore(testDir);
-  await files.replace(sealName, seal.toBytes());
+  await files.replace(sealFile, seal.toBytes());
   await createTestStore(files, generator, { keys: seal.keysFor(testDir) });
 }
 
@@ -102,91 +84,62 @@ function epochsOnDisk(files: SimFiles): number[] {
   return [...epochs].sort();
 }
 
-interface Life {
-  readonly crashed: boolean;
-  readonly epoch: number;
+async function prepare(generator: Prng): Promise<SimFiles> {
+  const files = new SimFiles({ prng: generator });
+  await make(files, generator);
+  const { store } = await open(files, generator);
+  for (let n = 1; n <= before; n++) await write(store, n);
+  await store.checkpoint();
+  await write(store, before + 1);
+  await store.close();
+  return files;
 }
 
-async function life(seed: number, crashAt: number | undefined): Promise<Life> {
-  const generator = prng(seed);
-  let files = new SimFiles({ prng: generator });
-  await make(files, generator);
-  let opened = await open(files, generator);
-  let written = 0;
-  for (; written < 17; ) await write(opened.store, ++written);
-  await opened.store.checkpoint();
-  for (; written < 20; ) await write(opened.store, ++written);
-  await opened.store.close();
+/** Of all that recoveries came to. */
+const reachedEpochs = new Set<number>();
 
-  files = files.restart({ prng: generator, ...(crashAt === undefined ? {} : { crashAt }) });
-  let acknowledged = written;
-  try {
-    opened = await open(files, generator);
-    const { store } = opened;
-    const done = rekey(opened).then(
-      () => true,
-      () => false,
-    );
+async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {
+  const files = breaking(base, fault, generator);
+  let acknowledged = before + 1;
+  const work = async (): Promise<void> => {
+    const opened = await open(files, generator);
+    const rekeyed = done(files, fault, rekey(opened));
     // Others write and read meanwhile.
-    for (let n = 0; n < 6 && !files.crashed; n++) {
-      await write(store, ++written).then(
-        () => {
-          acknowledged = written;
-        },
-        (error: unknown) => {
-          if (!files.crashed) throw error;
-        },
-      );
-      if (!files.crashed)
-        await check(opened, acknowledged).catch((error: unknown) => !files.crashed && Promise.reject(error));
+    for (let n = 0; n < 3 && !files.crashed; n++) {
+      if (await done(files, fault, write(opened.store, acknowledged + 1))) acknowledged++;
+      if (!files.crashed) await done(files, fault, check(opened, acknowledged));
     }
-    if (!(await done) && !files.crashed) throw new Error('the rekey failed without a crash');
-    await store.close();
-  } catch (error) {
-    if (!files.crashed) throw error;
-  }
-  const { crashed } = files;
+    await rekeyed;
+    await opened.store.close();
+  };
+  await done(files, fault, work());
+  const came = mend(files, fault);
 
-  files = files.restart({ prng: generator });
-  opened = await open(files, generator);
-  acknowledged = await check(opened, acknowledged);
+  const after = files.restart({ prng: generator });
+  let opened = await open(after, generator);
+  const found = await check(opened, acknowledged);
+  assert.ok(found <= acknowledged + 1);
   await rekey(opened);
   const epochs = opened.keeper.current.epochsOf(testDir);
   const epoch = opened.keeper.keysFor(testDir).epoch;
-  assert.deepEqual(epochsOnDisk(files), [epoch]);
+  reachedEpochs.add(epoch);
+  assert.deepEqual(epochsOnDisk(after), [epoch]);
   assert.deepEqual(
     epochs.map(({ retired }) => retired),
     epochs.map((each) => each.epoch !== epoch),
   );
-  await check(opened, acknowledged);
   await opened.store.close();
-  opened = await open(files.restart({ prng: generator }), generator);
-  await check(opened, acknowledged);
+  const last = after.restart({ prng: generator });
+  opened = await open(last, generator);
+  await check(opened, found);
   await opened.store.close();
-  return { crashed, epoch };
+  return came;
 }
 
-test('a crash at every step of a rekey', async (context) => {
-  const seeds = Math.max(1, Math.min(20, Number(process.env.KMS_CRASH_RUNS ?? 0) / 500));
-  let crashes = 0;
-  const reached = new Set<number>();
-  for (let seed = 1; seed <= seeds; seed++) {
-    for (let crashAt = 1; ; crashAt++) {
-      try {
-        const { crashed, epoch } = await life(seed, crashAt);
-        reached.add(epoch);
-        if (!crashed) break;
-        crashes++;
-      } catch (error) {
-        throw new Error(`seed ${seed}, crash at step ${crashAt}: ${error instanceof Error ? error.message : error}`, {
-          cause: error,
-        });
-      }
-    }
-  }
-  context.diagnostic(`${crashes} crashes`);
-  assert.ok(crashes > 100, `${crashes} crashes`);
-  assert.deepEqual([...reached].sort(), [2, 3], 'cut off before and after it counted');
+test('a fault at every step of a rekey', async (context) => {
+  const points = await crashSweep({ file: import.meta.filename, seeds: 1, prepare, attempt });
+  reached(context, 'rekey', points);
+  if (points > 1) assert.deepEqual([...reachedEpochs].sort(), [2, 3], 'cut off before and after it counted');
 });
 
 test('readers in the middle of a segment, and copies that are being taken, are not disturbed', async () => {

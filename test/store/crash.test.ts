@@ -1,4 +1,4 @@
 // Seeded lives of a store with crashes at any step.
 import { crashSuite } from '../support/crash-suite.ts';
 
-crashSuite('crashes', false);
+crashSuite('test/store/crash.test.ts', 'crashes', false);

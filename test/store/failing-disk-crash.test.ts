@@ -1,4 +1,4 @@
 // Seeded lives of a store with crashes, failing writes, failing fsyncs and disks that are full for a while.
 import { crashSuite } from '../support/crash-suite.ts';
 
-crashSuite('crashes on a failing disk', true);
+crashSuite('test/store/failing-disk-crash.test.ts', 'crashes on a failing disk', true);

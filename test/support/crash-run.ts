@@ -58,9 +58,9 @@ class CrashRun {
 
   async life(): Promise<void> {
     await createTestStore(this.#files, this.#prng);
-    const rounds = 2 + this.#prng.int(3);
+    const rounds = 3 + this.#prng.int(3);
     for (let round = 0; round < rounds; round++) {
-      const crashAt = 1 + this.#prng.int(this.#prng.chance(0.3) ? 30 : 150);
+      const crashAt = 1 + this.#prng.int(this.#prng.chance(0.4) ? 30 : 110);
       this.#files = this.#files.restart({ prng: this.#prng, crashAt });
       await this.#round();
       this.#report.crashes++;

@@ -1,9 +1,10 @@
 // Runs many seeds of `crashRun` as one test. KMS_CRASH_RUNS sets how many, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { reached } from './crash-points.ts';
 import { type CrashRunReport, crashRun } from './crash-run.ts';
 
-export function crashSuite(title: string, failures: boolean): void {
+export function crashSuite(file: string, title: string, failures: boolean): void {
   test(`${title}: what was acknowledged is there, and nothing is half there`, async (context) => {
     const only = process.env.KMS_CRASH_SEED;
     const runs = Number(process.env.KMS_CRASH_RUNS ?? 1000);
@@ -15,10 +16,11 @@ export function crashSuite(title: string, failures: boolean): void {
         for (const key of Object.keys(total) as (keyof CrashRunReport)[]) total[key] += report[key];
       } catch (error) {
         const message = error instanceof Error ? error.message : error;
-        throw new Error(`seed ${seed} failed (KMS_CRASH_SEED=${seed} runs it again): ${message}`, { cause: error });
+        throw new Error(`KMS_CRASH_SEED=${seed} node --test ${file} runs it again: ${message}`, { cause: error });
       }
     }
     context.diagnostic(JSON.stringify(total));
+    reached(context, failures ? 'failing disk' : 'store', total.crashes);
     if (only !== undefined || runs < 100) return;
     assert.ok(total.crashes > runs && total.transactions > runs * 5, 'too little happened to prove anything');
     assert.ok(total.tornTails > runs / 50 && total.checkpoints > runs / 10, 'too little happened to prove anything');

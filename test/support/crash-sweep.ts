@@ -1,7 +1,9 @@
 // Breaks a piece of work at each of its steps on the simulated disk, one after the other, in each of several ways, and counts the crash
 // points: each is one loss of power after which the recovery was checked. KMS_SWEEP_SEEDS sets from how many seeds, KMS_CRASH_POINT
 // (seed/kind/step) runs one point alone.
+import { AssertionError } from 'node:assert';
 import { relative } from 'node:path';
+import { KmsError } from '../../src/errors.ts';
 import { type Prng, prng } from './prng.ts';
 import { SimFiles, type Step } from './sim-files.ts';
 
@@ -88,13 +90,14 @@ export function mend(files: SimFiles, { at }: Fault): boolean {
   return files.steps >= at;
 }
 
-/** Whether it was done; what fails otherwise than by the fault is thrown. */
+/** Whether it was done; what fails otherwise than by the fault is thrown, and so is damage, which no fault excuses. */
 export async function done(files: SimFiles, { at }: Fault, work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
     return !files.crashed;
   } catch (error) {
-    if (files.steps < at) throw error;
+    const isFinding = error instanceof AssertionError || (error instanceof KmsError && error.code === 'corrupt');
+    if (isFinding || files.steps < at) throw error;
     return false;
   }
 }
