@@ -10,6 +10,7 @@ import { ApikeyRoom } from './rooms/apikey.tsx';
 import { ApikeysRoom } from './rooms/apikeys.tsx';
 import { AssetRoom } from './rooms/asset.tsx';
 import { AssetsRoom } from './rooms/assets.tsx';
+import { AsymRoom } from './rooms/asym.tsx';
 import { DecryptRoom } from './rooms/decrypt.tsx';
 import { EncryptRoom } from './rooms/encrypt.tsx';
 import { KeyringRoom } from './rooms/keyring.tsx';
@@ -27,6 +28,7 @@ export const rooms: readonly Room[] = [
   { page: 'keyrings', component: KeyringsRoom, under: 'keyrings', needs: 'keyring.list' },
   { page: 'newKeyring', component: NewKeyringRoom, under: 'keyrings' },
   { page: 'keyring', component: KeyringRoom, under: 'keyrings' },
+  { page: 'asym', component: AsymRoom, under: 'asym' },
   { page: 'apikeys', component: ApikeysRoom, under: 'apikeys', needs: 'apikey.read' },
   { page: 'newApikey', component: NewApikeyRoom, under: 'apikeys' },
   { page: 'apikey', component: ApikeyRoom, under: 'apikeys' },

@@ -147,3 +147,32 @@ test('a public key made elsewhere is enough, and one that is none is told at its
   assert.equal(await page.getByRole('row').count(), 2);
   assert.deepEqual(troubles, []);
 });
+
+test('an asym keyring is made, rotated and read by name', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/asym');
+  await page.getByLabel('Name', { exact: true }).fill('Devices');
+  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  const dialog = page.getByRole('dialog');
+  const pem = await dialog.getByLabel('Private key of Devices', { exact: true }).inputValue();
+  assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
+  const downloading = page.waitForEvent('download');
+  await dialog.getByRole('button', { name: 'Save as a file' }).click();
+  assert.equal((await downloading).suggestedFilename(), 'devices.key');
+  await dialog.getByRole('checkbox').check();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('status').filter({ hasText: 'The asym keyring Devices is made.' }).waitFor();
+  const rotate = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Rotate' }) });
+  await rotate.getByLabel('Name of the keyring').fill('nowhere');
+  await rotate.getByRole('button', { name: 'Rotate' }).click();
+  await rotate.getByRole('alert').filter({ hasText: 'there is no such' }).waitFor();
+  await rotate.getByLabel('Name of the keyring').fill('devices');
+  await rotate.getByRole('button', { name: 'Rotate' }).click();
+  const id = (await rotate.getByText(/^key_/).first().textContent()) ?? '';
+  const read = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Read a key' }) });
+  await read.getByLabel('Name of the keyring').fill('devices');
+  await read.getByLabel('Id of the key').fill(id);
+  await read.getByRole('button', { name: 'Read the key' }).click();
+  await read.getByText(id, { exact: true }).waitFor();
+  await read.getByText('AES256').waitFor();
+  assert.deepEqual(troubles, []);
+});
