@@ -98,6 +98,8 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await page.getByText('Nothing in the log matches these filters.').waitFor();
   await looksRight(page, 'activity-empty');
 
+  await goTo(page, '/console/activity?start=yesterday');
+  await page.getByRole('alert').filter({ hasText: 'This address has filters that make no sense' }).waitFor();
   await page.getByRole('link', { name: 'Clear all filters' }).click();
   await page.getByRole('button', { name: 'Follow live' }).click();
   await page.getByText(/^Following\./).waitFor();

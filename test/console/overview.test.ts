@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { bytesText, spanText } from '../../src/console/overview/amounts.ts';
 import { axisMarks, chartShape } from '../../src/console/overview/chart-shape.ts';
 import { parseMetrics, sumOf } from '../../src/console/overview/metrics-text.ts';
+import { mostOfEach, overviewNumbers } from '../../src/console/overview/overview-numbers.ts';
 import { readinessOf } from '../../src/console/overview/readiness.ts';
 import { countIn, timeAxis, timeRanges } from '../../src/console/overview/time-buckets.ts';
 
@@ -33,6 +34,32 @@ test('every time of the range is in one bucket, no other is', () => {
       assert.deepEqual([counts[0], counts[1]], [2, 1]);
     }),
   );
+});
+
+test('of more than can be counted the newest are, and it is told', async () => {
+  const asked: Record<string, unknown>[] = [];
+  const record = { id: 'act_1', keyid: 'k', props: {}, action: 'a', ringname: '', validAction: true, status: 200 };
+  const { axis, series, cut } = await overviewNumbers(
+    async (input = {}) => {
+      asked.push(input);
+      const isMany = input.action === 'keyring.encrypt';
+      const data = Array.from({ length: isMany ? (input.limit ?? 0) : 3 }, () => ({ ...record, createdAt: now }));
+      const rest = isMany ? { hasMore: true, nextCursor: 'x' } : { hasMore: false };
+      return { data, pagination: { limit: 1, count: data.length, ...rest } };
+    },
+    timeRanges.hour,
+    now,
+  );
+  assert.deepEqual(cut, ['Encrypts']);
+  assert.deepEqual(
+    series.map(({ name, counts }) => [name, counts.at(-1)]),
+    [
+      ['Encrypts', mostOfEach],
+      ['Decrypts', 3],
+      ['Denials', 3],
+    ],
+  );
+  for (const { start, end } of asked) assert.deepEqual([start, end], [axis.starts[0], axis.end - 1]);
 });
 
 test('bars stack inside the chart, and what is there is seen', () => {

@@ -24,24 +24,28 @@ function Record({ record }: { readonly record: ActivityRecord }) {
   const { id, keyid, createdAt, action, ringname, validAction, status, props } = record;
   return (
     <>
-      <Facts
-        facts={[
-          ['Id', <code key="id">{id}</code>],
-          ['When', <Time key="when" at={createdAt} />],
-          ['Action', <code key="action">{action}</code>],
-          ringname !== '' && [
-            'Ring',
-            <a key="ring" href={hrefTo('keyring', { name: ringname })}>
-              <bdi>{ringname}</bdi>
-            </a>,
-          ],
-          ['Verdict', <Verdict key="verdict" granted={validAction} />],
-          ['Status', `${status}: ${statusText(status)}`],
-          ['By', <Actor key="by" keyid={keyid} />],
-        ]}
-      />
-      <h2>Properties</h2>
-      <Json value={props} />
+      <section data-panel>
+        <Facts
+          facts={[
+            ['Id', <code key="id">{id}</code>],
+            ['When', <Time key="when" at={createdAt} />],
+            ['Action', <code key="action">{action}</code>],
+            ringname !== '' && [
+              'Ring',
+              <a key="ring" href={hrefTo('keyring', { name: ringname })}>
+                <bdi>{ringname}</bdi>
+              </a>,
+            ],
+            ['Verdict', <Verdict key="verdict" granted={validAction} />],
+            ['Status', `${status}: ${statusText(status)}`],
+            ['By', <Actor key="by" keyid={keyid} />],
+          ]}
+        />
+      </section>
+      <section data-panel>
+        <h2>Properties</h2>
+        <Json value={props} />
+      </section>
       <p>
         <a href={hrefTo('activity', {}, { keyid })}>All activity of the same credential</a>
       </p>

@@ -6,6 +6,7 @@ import { FilterForm } from '../activity/filter-form.tsx';
 import { activityFields, type FilterFields } from '../activity/filter-query.ts';
 import type { ActivityFilters } from '../activity/newest.ts';
 import { hrefTo } from '../address.ts';
+import { BadFilters } from '../parts/bad-filters.tsx';
 import { DataTable, usePages } from '../parts/data-table.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import type { RoomProps } from '../room.ts';
@@ -14,8 +15,6 @@ export function ActivityRoom({ api, session, navigate, query }: RoomProps) {
   const fields = activityFields.fromQuery(query);
   const isLive = query.get('live') === 'yes';
   const result = activityFields.filters(fields);
-  // What an address says that makes no sense is left out; the form says nothing until it is used.
-  const filters = 'filters' in result ? result.filters : {};
   const to = (next: FilterFields, live: boolean): string => {
     const values = activityFields.toQuery(next);
     return hrefTo('activity', {}, live ? { ...values, live: 'yes' } : values);
@@ -41,10 +40,12 @@ export function ActivityRoom({ api, session, navigate, query }: RoomProps) {
         onSearch={(next) => navigate(to(next, isLive))}
         clearHref={to(activityFields.empty, isLive)}
       />
-      {isLive ? (
-        <ActivityFollowed key="live" api={api} filters={filters} ownId={session.user?.id} />
+      {'problems' in result ? (
+        <BadFilters key="bad" problems={result.problems} />
+      ) : isLive ? (
+        <ActivityFollowed key="live" api={api} filters={result.filters} ownId={session.user?.id} />
       ) : (
-        <Found key="found" api={api} filters={filters} />
+        <Found key="found" api={api} filters={result.filters} />
       )}
     </>
   );

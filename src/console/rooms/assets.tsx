@@ -4,6 +4,7 @@ import { AssetFilterForm } from '../assets/asset-filter-form.tsx';
 import { type Asset, labelOf } from '../assets/asset-graph.ts';
 import { type AssetFields, type AssetFilters, assetFields } from '../assets/asset-query.ts';
 import { shortId } from '../id-text.ts';
+import { BadFilters } from '../parts/bad-filters.tsx';
 import { type Column, DataTable, usePages } from '../parts/data-table.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import { Time } from '../parts/time.tsx';
@@ -12,7 +13,6 @@ import type { RoomProps } from '../room.ts';
 export function AssetsRoom({ api, navigate, query }: RoomProps) {
   const fields = assetFields.fromQuery(query);
   const result = assetFields.filters(fields);
-  const filters = 'filters' in result ? result.filters : {};
   const to = (next: AssetFields): string => hrefTo('assets', {}, assetFields.toQuery(next));
   return (
     <>
@@ -21,7 +21,11 @@ export function AssetsRoom({ api, navigate, query }: RoomProps) {
         lead="Records that stand, signed, in front of what was encrypted. An encrypt makes and changes them."
       />
       <AssetFilterForm fields={fields} onSearch={(next) => navigate(to(next))} clearHref={to(assetFields.empty)} />
-      <Found api={api} filters={filters} />
+      {'problems' in result ? (
+        <BadFilters key="bad" problems={result.problems} />
+      ) : (
+        <Found key="found" api={api} filters={result.filters} />
+      )}
     </>
   );
 }

@@ -23,17 +23,21 @@ export function DecryptRoom({ api }: RoomProps) {
     const chosen = file.current;
     if (!chosen) throw new FieldProblems({ file: 'Choose the file first.' });
     const key = await privateKey.read(values);
-    await run({
-      file: chosen,
-      name: decryptedName(chosen.name),
-      stream: (signal) =>
-        decryptStream({
-          client: api,
-          privateKey: key,
-          signal,
-          allowInvalidAsset: values.isOn('allowInvalidAsset'),
-        }),
-    });
+    try {
+      await run({
+        file: chosen,
+        name: decryptedName(chosen.name),
+        stream: (signal) =>
+          decryptStream({
+            client: api,
+            privateKey: key,
+            signal,
+            allowInvalidAsset: values.isOn('allowInvalidAsset'),
+          }),
+      });
+    } finally {
+      key.fill(0);
+    }
   };
 
   return (

@@ -34,11 +34,15 @@ export function EncryptRoom({ api, session, query }: RoomProps) {
     if (!chosen) throw new FieldProblems({ file: 'Choose the file first.' });
     const key = await privateKey.read(values);
     const asset = withAsset ? assetIn(values) : undefined;
-    await run({
-      file: chosen,
-      name: encryptedName(chosen.name),
-      stream: (signal) => encryptStream({ client: api, ring, privateKey: key, signal, ...(asset && { asset }) }),
-    });
+    try {
+      await run({
+        file: chosen,
+        name: encryptedName(chosen.name),
+        stream: (signal) => encryptStream({ client: api, ring, privateKey: key, signal, ...(asset && { asset }) }),
+      });
+    } finally {
+      key.fill(0);
+    }
   };
 
   return (
