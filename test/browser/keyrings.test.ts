@@ -41,7 +41,7 @@ test('a keyring is made, rotated, set up, deleted and brought back', async () =>
   await dialog.waitFor();
   const privateKey = await dialog.getByLabel('Private key of Payroll', { exact: true }).inputValue();
   assert.match(privateKey, /^-----BEGIN PRIVATE KEY-----\n[\s\S]+\n-----END PRIVATE KEY-----\n$/);
-  await page.keyboard.press('Escape');
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Escape');
   await page.evaluate(() => history.back());
   await dialog.getByRole('checkbox').check();
   await dialog.getByRole('button', { name: 'Done' }).click();

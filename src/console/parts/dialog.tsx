@@ -25,6 +25,12 @@ export function Dialog({ title, onClose, children }: PropsWithChildren<DialogPro
         event.preventDefault();
         onClose?.();
       }}
+      // Some browsers let nobody prevent a second Escape.
+      onClose={() => {
+        if (!dialog.current?.isConnected) return;
+        if (onClose) onClose();
+        else dialog.current.showModal();
+      }}
     >
       <h2 id={id}>{title}</h2>
       {children}
