@@ -33,3 +33,9 @@ export interface Files {
   removeDir(dir: string): Promise<void>;
   syncDir(dir: string): Promise<void>;
 }
+
+/** Whether it failed for want of room, on the disk or in a quota. */
+export function isFull(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}

@@ -1,7 +1,7 @@
 // The log file that is being written: one append and one fsync for each group, one at a time.
 import { type FileHeader, nonceLength, tagLength } from './file-header.ts';
 import { logName } from './file-names.ts';
-import type { AppendFile, Files } from './files.ts';
+import { type AppendFile, type Files, isFull } from './files.ts';
 import { logHeaderLength, type RecordPlace, RecordSealer, sealLogHeader } from './log-format.ts';
 import type { LogStart } from './log-reader.ts';
 import type { StoreKeys } from './store-keys.ts';
@@ -44,7 +44,7 @@ export class LogWriter {
     return this.#place;
   }
 
-  /** Whether an fsync failed, after which nothing that the file seems to hold beyond `place` can be believed. */
+  /** Whether an fsync failed otherwise than for want of room, after which nothing that the file seems to hold can be believed. */
   get syncFailed(): boolean {
     return this.#syncFailed;
   }
@@ -72,7 +72,8 @@ export class LogWriter {
     try {
       await this.#file.sync();
     } catch (error) {
-      this.#syncFailed = true;
+      // Where there was no room, what stood there before was not touched.
+      this.#syncFailed ||= !isFull(error);
       throw error;
     }
   }

@@ -10,7 +10,10 @@ export interface BrokenLog {
   readonly generation: number;
   /** The end of what was acknowledged. */
   readonly place: RecordPlace;
-  /** After a failed fsync the system may forget what it could not write while it still shows it: then the file is made anew. */
+  /**
+   * After a failed fsync the system may forget what it could not write while it still shows it: then the file is made anew. Not for want
+   * of room, of which that would take more than there is.
+   */
   readonly syncFailed: boolean;
 }
 

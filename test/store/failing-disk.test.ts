@@ -92,6 +92,20 @@ test('a full disk refuses with the reason until there is space again, without a 
   await store.close();
 });
 
+test('a long log is not written anew for want of room at an fsync: a little room is enough to go on', async () => {
+  const { store, files, retry } = await setUp();
+  for (let i = 0; i < 20; i++) await add(store, `n${i}`);
+  const wanted = await names(store);
+  files.failure = (step) => (step === 'sync' ? 'ENOSPC' : undefined);
+  await assert.rejects(add(store, 'lost'), { code: 'internal' });
+  files.failure = undefined;
+  files.capacity = files.disk.used + 200;
+  await retry();
+  assert.equal(store.status().writable, true);
+  assert.deepEqual(await names(store), wanted);
+  await store.close();
+});
+
 test('transactions that ran on a state that was lost fail too, also one that is in the middle', async () => {
   const { store, files } = await setUp();
   files.failure = once('sync', 'EIO');

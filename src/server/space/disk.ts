@@ -23,11 +23,6 @@ export function freePercent({ free, total }: DiskSpace): number {
   return total > 0 ? Math.floor((free / total) * 100) : 0;
 }
 
-export function isFull(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOSPC' || code === 'EDQUOT';
-}
-
 /** `1.5 MiB`, for people. */
 export function inUnits(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -1,7 +1,6 @@
 // The file port with a reserve behind it: an append, or a small file, that finds the disk full is tried again once the reserve gave
 // something back.
-import type { AppendFile, Files } from '../../store/files.ts';
-import { isFull } from './disk.ts';
+import { type AppendFile, type Files, isFull } from '../../store/files.ts';
 
 /** Told how many bytes found no room; answers whether to try again. */
 export type OnFull = (bytes: number) => Promise<boolean>;

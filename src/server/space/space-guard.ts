@@ -1,8 +1,9 @@
 // Watches the room on the disk. When it gets short, writes are refused while reading goes on, each request recorded, in the end out of
 // a reserve; once there is room again the reserve is made anew and writes are taken, without a restart.
 import { KmsError } from '../../errors.ts';
+import { isFull } from '../../store/files.ts';
 import type { Notice } from '../notices.ts';
-import { type DiskSpace, diskSpace, freePercent, inUnits, isFull } from './disk.ts';
+import { type DiskSpace, diskSpace, freePercent, inUnits } from './disk.ts';
 import { Reserve } from './reserve.ts';
 
 export interface SpaceSettings {
