@@ -7,7 +7,7 @@ import { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import type { RequestEnv } from '../http/deps.ts';
 import { lockDirectory } from '../store/lock.ts';
-import type { Appliance } from './appliance.ts';
+import type { Appliance } from './assemble.ts';
 import type { CopySettings } from './backup/service.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { dataDirState, inDir, socketFile } from './data-dir.ts';

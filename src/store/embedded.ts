@@ -12,19 +12,16 @@ import { repairLog } from './repair.ts';
 import { Resealer } from './reseal.ts';
 import { StateLost } from './session.ts';
 import type { Page, PageRequest } from './sql.ts';
-
-interface Job<T extends object> {
-  run(live: Live<T>): Promise<void>;
-  refuse(error: unknown): void;
-}
+import { type Job, Turns } from './turns.ts';
 
 export class EmbeddedStore<T extends object> implements Store<T> {
   readonly #world: EmbeddedWorld<T>;
   readonly #checkpoints: Checkpointer<T>;
   readonly #resealer: Resealer<T>;
-  readonly #queue: Job<T>[] = [];
-  #busy = false;
-  #working: Promise<void> | undefined;
+  readonly #turns = new Turns<Live<T>>(
+    () => this.#live ?? this.#serving(),
+    (job, live) => this.#runOn(live, job),
+  );
   #live: Live<T> | undefined;
   #status: StoreStatus | undefined;
   #reason = 'the store is being opened';
@@ -50,7 +47,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
 
   transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.#enqueue({
+      this.#turns.add({
         refuse: reject,
         run: async (live) => {
           // An error is an answer too, and may rest on something read that is not durable yet.
@@ -85,7 +82,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
 
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.#enqueue({ refuse: reject, run: (live) => live.session.peek(fn).then(resolve, reject) });
+      this.#turns.add({ refuse: reject, run: (live) => live.session.peek(fn).then(resolve, reject) });
     });
   }
 
@@ -93,7 +90,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     const { activity } = await this.#inService();
     await activity.hashed();
     return new Promise((resolve, reject) => {
-      this.#enqueue({ refuse: reject, run: (live) => this.#hold(live, counted).then(resolve, reject) });
+      this.#turns.add({ refuse: reject, run: (live) => this.#hold(live, counted).then(resolve, reject) });
     });
   }
 
@@ -177,7 +174,7 @@ export class EmbeddedStore<T extends object> implements Store<T> {
   }
 
   async #shut(): Promise<void> {
-    await this.#working;
+    await this.#turns.close();
     await this.#resealer.stop();
     await this.#checkpoints.idle();
     await this.#recovery;
@@ -190,32 +187,11 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     await this.#world.onClosed();
   }
 
-  #enqueue(job: Job<T>): void {
-    if (this.#closing) {
-      job.refuse(unavailable('the store is closed'));
-      return;
-    }
-    this.#queue.push(job);
-    if (this.#busy) return;
-    this.#busy = true;
-    this.#working = this.#work();
-  }
-
-  async #work(): Promise<void> {
-    for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
-      let live: Live<T>;
-      try {
-        live = this.#live ?? (await this.#serving());
-      } catch (error) {
-        job.refuse(error);
-        continue;
-      }
-      live.inUse = true;
-      await job.run(live);
-      live.inUse = false;
-      if (live.dead) live.state.close();
-    }
-    this.#busy = false;
+  async #runOn(live: Live<T>, job: Job<Live<T>>): Promise<void> {
+    live.inUse = true;
+    await job.run(live);
+    live.inUse = false;
+    if (live.dead) live.state.close();
   }
 
   /** What is in service, after the recovery under way if there is one. */

@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { KmsError } from '../../src/errors.ts';
-import { type Appliance, type OpenOptions, openAppliance } from '../../src/server/appliance.ts';
+import { openAppliance } from '../../src/server/appliance.ts';
+import type { Appliance } from '../../src/server/assemble.ts';
 import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
 import { checkSchedule } from '../../src/server/backup/schedule.ts';
 import { verifyBackup } from '../../src/server/backup/verify.ts';
 import { type Initialised, initAppliance } from '../../src/server/init.ts';
 import type { Notice } from '../../src/server/notices.ts';
+import type { OpenOptions } from '../../src/server/open-options.ts';
 import { systemWorld } from '../../src/server/world.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-copies-'));

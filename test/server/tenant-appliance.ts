@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Appliance, openAppliance } from '../../src/server/appliance.ts';
+import { openAppliance } from '../../src/server/appliance.ts';
+import type { Appliance } from '../../src/server/assemble.ts';
 import { type Initialised, initAppliance } from '../../src/server/init.ts';
 import type { Notice } from '../../src/server/notices.ts';
 import { systemWorld } from '../../src/server/world.ts';
