@@ -52,6 +52,9 @@ export async function watchActivity(cli: Cli, filters: Filters, account: string 
 /** A question is found by the one after it. */
 const ownRemembered = 100;
 
+/** So that the titles stand above what comes later. */
+const usualWidths = [24, 18, 12, 7, 6, 5, 30];
+
 const passing: ReadonlySet<string> = new Set(['unavailable', 'sealed', 'rate-limited']);
 
 /** Looks until there is an answer; says once that it waits. */
@@ -72,7 +75,7 @@ async function patiently<T>(cli: Cli, news: Newcomers<T>, pause: number): Promis
 function printer(cli: Cli, own: readonly string[]): (records: readonly Activity[]) => Promise<void> {
   const toLines = cli.json
     ? (records: readonly Activity[]) => records.map((record) => JSON.stringify(record))
-    : tableWriter(activityColumns, styleOf(cli));
+    : tableWriter(activityColumns, styleOf(cli), usualWidths);
   return async (records) => {
     const lines = toLines(records.filter(({ id }) => !own.includes(id)));
     if (lines.length > 0) await write(cli.io.stdout, `${lines.join('\n')}\n`);

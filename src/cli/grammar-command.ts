@@ -25,6 +25,8 @@ export function repeated(value: string, before: readonly string[] | undefined): 
 
 /** Of help that goes to no terminal. */
 const widthElsewhere = 100;
+/** Descriptions are wrapped down to this width of theirs. */
+const leastWrapped = 20;
 
 export class GrammarCommand extends Command {
   readonly session: Session;
@@ -37,7 +39,7 @@ export class GrammarCommand extends Command {
     this.session = session;
     this.exitOverride();
     this.helpOption('-h, --help', 'show this');
-    this.configureHelp({ showGlobalOptions: true, optionDescription, styleTitle });
+    this.configureHelp({ showGlobalOptions: true, minWidthToWrap: leastWrapped, optionDescription, styleTitle });
     this.configureOutput({
       writeOut: (text) => session.help.out.push(text),
       writeErr: (text) => session.help.err.push(text),
@@ -55,7 +57,7 @@ export class GrammarCommand extends Command {
 
   /** A group of commands about one thing. */
   group(name: string, description: string): GrammarCommand {
-    return this.#add(this.createCommand(name).description(description));
+    return this.#add(this.createCommand(name).description(description).helpCommand(false));
   }
 
   /** A command: `usage` is its name and arguments, `load` brings its code. */

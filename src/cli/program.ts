@@ -43,7 +43,6 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 s
     kms.commandsGroup(`${purpose}:`);
     for (const part of parts) part(kms);
   }
-  kms.helpCommand('help [COMMAND]', 'show what a command does');
   return kms;
 }
 

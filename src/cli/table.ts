@@ -35,11 +35,16 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], styl
   return tableWriter(columns, style)(rows);
 }
 
-/** A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider. */
-export function tableWriter<T>(columns: readonly Column<T>[], style: TableStyle): (rows: readonly T[]) => string[] {
+/** A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider, from
+ * `atLeast` on. */
+export function tableWriter<T>(
+  columns: readonly Column<T>[],
+  style: TableStyle,
+  atLeast: readonly number[] = [],
+): (rows: readonly T[]) => string[] {
   let before: readonly Cells[] | undefined;
   return (rows) => {
-    const all = columns.map((column, n) => cellsOf(column, rows, before?.[n]?.natural ?? 0));
+    const all = columns.map((column, n) => cellsOf(column, rows, before?.[n]?.natural ?? atLeast[n] ?? 0));
     const isFirst = before === undefined;
     before = all;
     const room = style.columns;

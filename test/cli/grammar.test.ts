@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
 import { version } from '../../src/version.ts';
 import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
@@ -70,8 +71,33 @@ test('every command and option that is nearly right is named', async () => {
   await walk(root, []);
 });
 
+test('help shows what --help does, for whatever command', async () => {
+  await using d = await desk();
+  for (const path of [[], ['keyring'], ['keyring', 'create'], ['help']]) {
+    const help = await d.kms(['help', ...path]);
+    assert.deepEqual(pick(help), pick(await d.kms([...path, '--help'])));
+    assert.equal(help.code, 0);
+  }
+});
+
+test('on a terminal help fits its width, with titles in bold unless NO_COLOR is set', async () => {
+  await using d = await desk();
+  for (const leaf of leavesOf(grammar())) {
+    const path = leaf.fullName().split(' ').slice(1);
+    const { stdout } = await d.kms([...path, '--help'], { tty: { stdout: true, columns: 64 } });
+    assert.ok(stdout.startsWith('\x1b[1mUsage:\x1b[22m kms '), stdout);
+    const prose = stripVTControlCharacters(stdout).split('\nExamples:')[0] ?? '';
+    for (const line of prose.split('\n')) assert.ok(line.length <= 64 || !line.trim().includes(' '), line);
+  }
+  for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {
+    assert.match((await d.kms('--help', { tty: { stdout: true, columns: 64 }, env })).stdout, /^Usage: kms /);
+  }
+});
+
 const wrong: readonly (readonly [line: string, stderr: string])[] = [
   ['keyrng list', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
+  ['help keyrng', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
+  ['help keyring nonsense', "kms: unknown command 'nonsense'; see `kms keyring --help`\n"],
   ['keyring creat x', "kms: unknown command 'creat'; did you mean create?; see `kms keyring --help`\n"],
   ['keyring list --jsn', "kms: unknown option '--jsn'; did you mean --json?; see `kms keyring list --help`\n"],
   ['keyring create', "kms: missing required argument 'NAME'; see `kms keyring create --help`\n"],

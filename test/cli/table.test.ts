@@ -76,6 +76,7 @@ test('a table that grows has its titles once and never gets narrower', () => {
   assert.deepEqual(add([]), ['NAME  LENGTH']);
   assert.deepEqual(add([{ name: 'payroll' }]), ['payroll  7']);
   assert.deepEqual(add([{ name: 'a' }]), ['a        1']);
+  assert.deepEqual(tableWriter(columns, { columns: undefined, colour: false }, [9])([]), ['NAME       LENGTH']);
 });
 
 test('a great many rows are no trouble', () => {

@@ -20,9 +20,6 @@ export async function run(cli: Cli): Promise<void> {
 
 async function namesAt(cli: Cli, { kind, given, word }: Place): Promise<readonly Candidate[]> {
   if (kind === undefined || kind === 'file' || kind === 'directory' || typeof kind === 'object') return [];
-  if (kind === 'command') {
-    return cli.grammar.subcommands.map((command) => ({ value: command.name(), about: command.description() }));
-  }
   const { namesOf } = await import('../completion/names.ts');
   // Warnings are for those who run a command.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });

@@ -22,8 +22,6 @@ const limit = 1000;
 /** `word` is what was typed of it so far. */
 export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<readonly Candidate[]> {
   switch (kind) {
-    case 'command':
-      return [];
     case 'profile':
       return profiles(cli);
     case 'action':

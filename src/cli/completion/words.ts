@@ -36,12 +36,19 @@ export function placeOf(root: GrammarCommand, line: readonly string[]): Place {
     return { ...place, prefix: `${name}=`, word: value, ...valuesOf(option && optionKind(option)) };
   }
   const commands = command.subcommands;
-  if (commands.length > 0) return { ...place, words: [...commands.map(named), ...(command === root ? [help] : [])] };
-  const argument = command.registeredArguments[state.operands];
+  if (commands.length > 0) return { ...place, words: commands.map(named) };
+  if (command.name() === 'help') return { ...place, words: below(root, state.operands).map(named) };
+  const argument = command.registeredArguments[state.operands.length];
   return argument ? { ...place, ...valuesOf(argumentKind(command, argument)) } : place;
 }
 
-const help: Candidate = { value: 'help', about: 'show what a command does' };
+/** The commands of a group of `root`, named as `kms help` has it. */
+function below(root: GrammarCommand, names: readonly string[]): readonly GrammarCommand[] {
+  return names.reduce(
+    (commands, name) => commands.find((command) => command.name() === name)?.subcommands ?? [],
+    root.subcommands,
+  );
+}
 
 function valuesOf(kind: Kind): Pick<Place, 'words' | 'kind'> {
   return typeof kind === 'object'
@@ -54,12 +61,12 @@ interface Reading {
   /** The option whose value comes next. */
   waiting: Option | undefined;
   onlyOperands: boolean;
-  operands: number;
+  readonly operands: string[];
   readonly given: Map<string, string>;
 }
 
 function read(root: GrammarCommand, words: readonly string[]): Reading {
-  const state: Reading = { command: root, waiting: undefined, onlyOperands: false, operands: 0, given: new Map() };
+  const state: Reading = { command: root, waiting: undefined, onlyOperands: false, operands: [], given: new Map() };
   for (const word of words) readWord(state, word);
   return state;
 }
@@ -71,9 +78,10 @@ function readWord(state: Reading, word: string): void {
   } else if (word === '--' && !state.onlyOperands) state.onlyOperands = true;
   else if (word.startsWith('-') && word !== '-' && !state.onlyOperands) readOption(state, word);
   else {
-    const next = state.operands === 0 ? state.command.subcommands.find((each) => each.name() === word) : undefined;
+    const next =
+      state.operands.length === 0 ? state.command.subcommands.find((each) => each.name() === word) : undefined;
     if (next) state.command = next;
-    else state.operands++;
+    else state.operands.push(word);
   }
 }
 

@@ -21,6 +21,12 @@ export function commandLine(kms: GrammarCommand): void {
     ['kms man > /usr/local/share/man/man1/kms.1', 'kms man | man -l -'],
     () => import('../commands/man.ts'),
   );
+  kms.leaf(
+    'help [COMMAND...]',
+    'show what a command does, as --help behind it would',
+    ['kms help', 'kms help keyring create'],
+    () => import('../commands/help.ts'),
+  );
   kms.hidden('__complete [WORDS...]', () => import('../commands/complete.ts'));
   kms
     .leaf(
