@@ -36,6 +36,8 @@ test('each page is public HTML under a strict policy, in no cache, and tells nob
     ...Object.values(consolePages).map((page) => page.path),
     '/console/',
     '/console/invite?token=x',
+    '/console/users/a%2Fb%20c',
+    '/console/keyrings/payroll?x=y',
   ]) {
     const answer = await ask(path);
     const html = await answer.text();
