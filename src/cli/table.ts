@@ -35,8 +35,10 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], styl
   return tableWriter(columns, style)(rows);
 }
 
-/** A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider, from
- * `atLeast` on. */
+/**
+ * A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider, from
+ * `atLeast` on.
+ */
 export function tableWriter<T>(
   columns: readonly Column<T>[],
   style: TableStyle,
