@@ -66,6 +66,12 @@ export function searchFields<Name extends string, Filters extends object>(
   };
 }
 
+/** For a field of times: browsers complain of what is none. */
+export function shownTime(text: string): string {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/.test(text);
+  return isTime && Number.isFinite(new Date(`${text}Z`).getTime()) ? text : '';
+}
+
 interface Read {
   readonly value?: unknown;
   readonly problem?: string | undefined;

@@ -1,6 +1,7 @@
 // The filters of an activity search, as a form.
 import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
 import { Select } from '../parts/select.tsx';
+import { shownTime } from '../search-fields.ts';
 import { actionNames } from './action-names.ts';
 import { activityFields, type FilterFields } from './filter-query.ts';
 
@@ -40,8 +41,8 @@ export function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
           <Field name="action" label="Action" value={fields.action} list="action-names" />
           <Field name="ring" label="Ring" value={fields.ring} />
           <Select name="valid" label="Verdict" value={fields.valid} options={verdicts} />
-          <Field name="start" label="From, in UTC" type="datetime-local" value={fields.start} />
-          <Field name="end" label="Until, in UTC" type="datetime-local" value={fields.end} />
+          <Field name="start" label="From, in UTC" type="datetime-local" value={shownTime(fields.start)} />
+          <Field name="end" label="Until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
         </div>
         <details open={hasMore || undefined}>
           <summary>More filters</summary>

@@ -1,5 +1,6 @@
 // The filters of a search for assets, as a form.
 import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
+import { shownTime } from '../search-fields.ts';
 import { type AssetFields, assetFields } from './asset-query.ts';
 
 export interface AssetFilterFormProps {
@@ -39,8 +40,8 @@ export function AssetFilterForm({ fields, onSearch, clearHref }: AssetFilterForm
         />
         <div data-columns>
           <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
-          <Field name="start" label="Made from, in UTC" type="datetime-local" value={fields.start} />
-          <Field name="end" label="Made until, in UTC" type="datetime-local" value={fields.end} />
+          <Field name="start" label="Made from, in UTC" type="datetime-local" value={shownTime(fields.start)} />
+          <Field name="end" label="Made until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
         </div>
         <details open={hasMore || undefined}>
           <summary>More filters</summary>
