@@ -82,7 +82,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await page.getByLabel('Verdict').selectOption('Granted');
   await page.getByRole('button', { name: 'Search' }).click();
   await page.waitForURL(/action=keyring.encrypt/);
-  await page.getByRole('row').filter({ hasText: 'granted' }).nth(8).waitFor();
+  await page.getByRole('row').filter({ hasText: 'granted' }).nth(7).waitFor();
   assert.equal(await page.getByRole('row').filter({ hasText: 'denied' }).count(), 0);
   await looksRight(page, 'activity');
   await page.goBack();
