@@ -90,7 +90,8 @@ export class Shell {
 
   /** Runs a command that serves, until it listens and has said `enough`; answers what it said so far. */
   async serve(command: string, enough: (output: string) => boolean): Promise<Ended> {
-    const { script: file, output } = this.#files(command);
+    // In the place of the shell's copy, so that nothing of it is left once it has ended.
+    const { script: file, output } = this.#files(`exec env ${command}`);
     const group = Number(await this.#ask(`. ${file} >${output} 2>&1 </dev/null & echo $! >&3; disown`, command));
     this.#servers.push(group);
     const until = Date.now() + patience;
