@@ -12,7 +12,7 @@ import { sealFile } from '../../src/server/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/server/rekey.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
-import { breaking, copyOf, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
+import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
 import {
   createSealedAppliance,
@@ -120,10 +120,18 @@ function attemptOn(side: keyof Base) {
   };
 }
 
+/** Where a step or two are what matters, every step; elsewhere another sixth for each seed. */
+const sweeps = [
+  { side: 'target', kinds: ['crash'], every: 1 },
+  { side: 'target', kinds: ['error', 'full'], every: 6 },
+  { side: 'files', kinds: faultKinds, every: 6 },
+] as const;
+
 test('a fault at every step of shipping', async (context) => {
   let points = 0;
-  for (const side of ['files', 'target'] as const) {
-    points += await crashSweep({ file: import.meta.filename, seeds: 1, every: 6, prepare, attempt: attemptOn(side) });
+  for (const { side, kinds, every } of sweeps) {
+    const attempt = attemptOn(side);
+    points += await crashSweep({ file: import.meta.filename, seeds: 1, kinds, every, prepare, attempt });
   }
   reached(context, 'ship', points);
 });

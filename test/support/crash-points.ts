@@ -11,7 +11,7 @@ export const promised = {
   master: 280,
   backup: 220,
   restore: 420,
-  ship: 110,
+  ship: 190,
   'ship lives': 140,
   migration: 250,
 } as const;
