@@ -1,15 +1,18 @@
-// A keyring's life in the console: made with a private key that stays in the browser, used, rotated, set up, deleted by its name, brought back.
+// A keyring's life in the console, from the set-up link on: made with a private key that stays in the browser, used, rotated, set up, deleted by its name, brought back.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
-import { password, visitAs } from './log-in.ts';
+import { fillSetUp, visitAs } from './log-in.ts';
 
 const appliance = await servedAppliance();
-await appliance.addUser('ada', password, { flags: { '*': true } });
 
-test('a keyring is made, rotated, set up, deleted and brought back', async () => {
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
+test('from the set-up link on, a keyring is made, rotated, set up, deleted and brought back', async () => {
+  const { page, troubles } = await visit(appliance.setUpUrl);
+  await fillSetUp(page, 'ada', 'Ada', 'Lovelace');
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('link', { name: 'Keyrings', exact: true }).click();
   // Bodies of cloned requests are hidden from whoever looks on from outside.
   await page.evaluate(() => {
     const sent: string[] = [];

@@ -21,6 +21,15 @@ export async function visitAs(
   return visited;
 }
 
+/** What the set-up page asks for; leaves it to be sent. */
+export async function fillSetUp(page: Page, username: string, firstName: string, lastName: string): Promise<void> {
+  await page.getByLabel('First name').fill(firstName);
+  await page.getByLabel('Last name').fill(lastName);
+  await page.getByLabel('E-mail address').fill(`${username}@example.org`);
+  await page.getByLabel('User name').fill(username);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+}
+
 /** Goes to another room, as a link there would: loading the page anew would end the session. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate((href) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
-import { password, visitAs } from './log-in.ts';
+import { fillSetUp, password, visitAs } from './log-in.ts';
 
 const appliance = await servedAppliance();
 
@@ -25,10 +25,8 @@ test('the set-up link makes the first user, logs them in, and works once', async
   const { page, troubles } = await visit(appliance.setUpUrl);
   await page.getByRole('heading', { name: 'Set up this service' }).waitFor();
   assert.equal(page.url(), `${appliance.url}/console/set-up`, 'the token is gone from the address');
-  await page.getByLabel('First name').fill('Grace');
-  await page.getByLabel('Last name').fill('Hopper');
+  await fillSetUp(page, 'grace', 'Grace', 'Hopper');
   await page.getByLabel('E-mail address').fill('grace');
-  await page.getByLabel('User name').fill('grace');
   await page.getByLabel('Password', { exact: true }).fill('weak');
   await page.getByRole('button', { name: 'Make my user' }).click();
   await page.getByText(/^Still missing: 8 characters/).waitFor();
@@ -48,11 +46,7 @@ test('the set-up link makes the first user, logs them in, and works once', async
   assert.equal(log.data.length, 1);
 
   await page.goto(appliance.setUpUrl);
-  await page.getByLabel('First name').fill('Eve');
-  await page.getByLabel('Last name').fill('Eavesdropper');
-  await page.getByLabel('E-mail address').fill('eve@example.org');
-  await page.getByLabel('User name').fill('eve');
-  await page.getByLabel('Password', { exact: true }).fill(password);
+  await fillSetUp(page, 'eve', 'Eve', 'Eavesdropper');
   await page.getByRole('button', { name: 'Make my user' }).click();
   await page.getByRole('heading', { name: 'This set-up link does not work' }).waitFor();
   assert.equal((await appliance.call('GET', '/auth/users/eve')).status, 404);
