@@ -50,7 +50,7 @@ test('of more than can be counted the newest are, and it is told', async () => {
     timeRanges.hour,
     now,
   );
-  assert.deepEqual(cut, ['Encrypts']);
+  assert.deepEqual(cut, [{ name: 'Encrypts', since: now }]);
   assert.deepEqual(
     series.map(({ name, counts }) => [name, counts.at(-1)]),
     [

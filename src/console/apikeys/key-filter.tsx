@@ -37,7 +37,8 @@ export function KeyFilterForm({ api, filter, navigate }: KeyFilterFormProps) {
       <Form
         action="Show"
         onSubmit={async (values) => {
-          const [account, ring] = [values.text('account'), values.text('ring')];
+          const [account, ring, keyid] = [values.text('account'), values.text('ring'), values.text('keyid')];
+          if (keyid !== '') return navigate(hrefTo('apikey', { id: keyid }));
           navigate(
             hrefTo(
               'apikeys',
@@ -69,6 +70,7 @@ export function KeyFilterForm({ api, filter, navigate }: KeyFilterFormProps) {
         <div data-columns>
           <Field name="account" label="Of the account with the UID" value={filter.account} list={`${id}-uids`} />
           <Field name="ring" label="Or that may use the ring" value={filter.ring} list={`${id}-rings`} />
+          <Field name="keyid" label="Or the key with the id" />
         </div>
         <Check name="wildcard" label="With the ring, also keys that a wildcard lets in" isOn={filter.wildcard} />
       </Form>

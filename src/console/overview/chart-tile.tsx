@@ -60,13 +60,19 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
   const title = `Encrypts, decrypts and denials, ${timeRanges[range].label.toLowerCase()}, in UTC`;
   return (
     <>
-      <Chart title={title} axis={axis} series={series} />
-      {isEmpty && <p>Nothing was encrypted, decrypted or denied in this time.</p>}
-      {cut.length > 0 && (
-        <p data-note data-tone="warn">
-          {cut.join(' and ')}: only the newest {countText(mostOfEach)} were counted, so earlier bars are too low.
+      {isEmpty ? (
+        <p key="empty" data-empty>
+          Nothing was encrypted, decrypted or denied in this time. With a keyring and an API key a program can begin.
         </p>
+      ) : (
+        <Chart key="chart" title={title} axis={axis} series={series} />
       )}
+      {cut.map(({ name, since }) => (
+        <p key={name} data-note data-tone="warn">
+          {name}: only the newest {countText(mostOfEach)} were counted, those since <Time at={since} />. Earlier ones
+          are missing here.
+        </p>
+      ))}
       <p data-quiet>
         From <Time at={axis.starts[0] ?? 0} /> until now, all times in UTC.
       </p>

@@ -7,12 +7,18 @@ import { countIn, type TimeAxis, type TimeRange, timeAxis } from './time-buckets
 export interface OverviewNumbers {
   readonly axis: TimeAxis;
   readonly series: readonly ChartSeries[];
-  /** Names of the series of which only the newest were counted. */
-  readonly cut: readonly string[];
+  /** The series of which only the newest were counted, and back to when. */
+  readonly cut: readonly Cut[];
 }
 
-/** Of each series: two pages, which are fetched in a moment. */
-export const mostOfEach = 20_000;
+export interface Cut {
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+}
+
+/** Of each series: one page, as large as the appliance gives one. */
+export const mostOfEach = 10_000;
 
 const kinds: readonly (readonly [name: string, filters: ActivityFilters])[] = [
   ['Encrypts', { action: 'keyring.encrypt', valid: true }],
@@ -42,6 +48,9 @@ export async function overviewNumbers(
         (found[index]?.records ?? []).map(({ createdAt }) => createdAt),
       ),
     })),
-    cut: kinds.filter((_, index) => found[index]?.isCut).map(([name]) => name),
+    cut: kinds.flatMap(([name], index) => {
+      const newest = found[index];
+      return newest?.isCut ? [{ name, since: newest.records.at(-1)?.createdAt ?? now }] : [];
+    }),
   };
 }

@@ -32,7 +32,7 @@ function Record({ record }: { readonly record: ActivityRecord }) {
             ['Action', <code key="action">{action}</code>],
             ringname !== '' && [
               'Ring',
-              <a key="ring" href={hrefTo('keyring', { name: ringname })}>
+              <a key="ring" href={action.startsWith('asym.') ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
                 <bdi>{ringname}</bdi>
               </a>,
             ],
