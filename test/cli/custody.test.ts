@@ -425,6 +425,7 @@ test('kit, backup and program alone bring everything back', async () => {
   is(await d.kms('restore one.backup --data again'), 4, /passphrase/);
   const restored = await d.kms('restore one.backup --data again --key-file kit.txt');
   assert.equal(restored.code, 0, restored.stderr);
+  assert.ok(!(await readdir(d.path('.'))).includes('again.master.key'), 'no copy of the kit beside the data');
   assert.equal((await d.kms('decrypt x --data again --key-file kit.txt')).stdout, 'hi');
   assert.equal((await d.kms('activity verify --data again --key-file kit.txt')).code, 0);
 });

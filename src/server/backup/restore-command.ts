@@ -47,7 +47,8 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
     const lock = lockDirectory(data);
     try {
       await refuseUnlessNew(data);
-      const key = await placeKey(data, unsealed.place);
+      // A recovery kit belongs in a safe, not beside the data.
+      const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       const { applianceId } = unsealed.seal;
