@@ -5,6 +5,7 @@ import { KmsError } from '../../errors.ts';
 import { announce } from '../announce.ts';
 import { troubleText } from '../trouble.ts';
 import { Button } from './button.tsx';
+import { focusFirst, missingFields, sentence, valuesOf } from './form-values.ts';
 
 export type Problems = Readonly<Record<string, string>>;
 
@@ -89,34 +90,6 @@ function fieldsOf(error: unknown): Problems {
   if (error instanceof FieldProblems) return error.fields;
   if (!(error instanceof KmsError) || !error.fields) return {};
   return Object.fromEntries(Object.entries(error.fields).map(([name, text]) => [name, sentence(text)]));
-}
-
-/** The appliance says what is wrong in lower case and without a full stop. */
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
-}
-
-function missingFields(form: HTMLFormElement): Problems {
-  const required = [...form.querySelectorAll<HTMLInputElement>('[name][required]')];
-  const empty = required.filter(({ type, checked, value }) => (type === 'checkbox' ? !checked : value.trim() === ''));
-  return Object.fromEntries(
-    empty.map(({ name, type }) => [name, type === 'checkbox' ? 'Tick this first.' : 'This is needed.']),
-  );
-}
-
-/** Once the fields say what is wrong. */
-function focusFirst(form: HTMLFormElement, problems: Problems): void {
-  const fields = [...form.querySelectorAll<HTMLElement>('[name]')];
-  fields.find((field) => (field.getAttribute('name') ?? '') in problems)?.focus();
-}
-
-function valuesOf(form: HTMLFormElement): FormValues {
-  const data = new FormData(form);
-  const exactly = (name: string): string => {
-    const value = data.get(name);
-    return typeof value === 'string' ? value : '';
-  };
-  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name) };
 }
 
 export interface FieldProps {
