@@ -1,5 +1,6 @@
-// Keeps people from leaving a page that holds something which is nowhere else, such as a private key that nobody has saved yet.
-import { useEffect, useRef } from 'hono/jsx/dom';
+// Keeps people from leaving a page that holds something which is nowhere else, such as a private key that nobody has saved yet,
+// or work that would be lost.
+import { useLayoutEffect, useRef } from 'hono/jsx/dom';
 
 let held = 0;
 
@@ -11,7 +12,8 @@ export function isHeld(): boolean {
 /** Holds the page while the part is there, or until what it answers is called. */
 export function useHold(): () => void {
   const release = useRef<() => void>(() => {});
-  useEffect(() => {
+  // An effect that is run later might be run after the part is gone, and then nobody would let go.
+  useLayoutEffect(() => {
     const ask = (event: Event): void => event.preventDefault();
     held += 1;
     window.addEventListener('beforeunload', ask);

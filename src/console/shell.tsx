@@ -7,7 +7,7 @@ import { hrefTo, placeAt } from './address.ts';
 import { Brand } from './brand.tsx';
 import { isHeld } from './hold.ts';
 import { PageHeader } from './parts/page-header.tsx';
-import { Toasts } from './parts/toast.tsx';
+import { Toasts, toast } from './parts/toast.tsx';
 import type { Place } from './place.ts';
 import type { Room, RoomProps } from './room.ts';
 import { rooms } from './rooms.ts';
@@ -29,7 +29,10 @@ export function Shell({ session, api, text, warning, onActive, onLogout }: Shell
   const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
 
   const navigate = (href: string, how?: 'replace'): void => {
-    if (isHeld()) return;
+    if (isHeld()) {
+      toast('What is on this page would be lost: finish it first.');
+      return;
+    }
     if (how === 'replace') window.history.replaceState(null, '', href);
     else window.history.pushState(null, '', href);
     const next = placeAt(window.location);

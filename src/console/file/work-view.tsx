@@ -1,5 +1,6 @@
 // How far the work on a file is, and what came of it.
 import type { Child } from 'hono/jsx/dom';
+import { useHold } from '../hold.ts';
 import { bytesText } from '../overview/amounts.ts';
 import type { Work } from './use-work.ts';
 
@@ -17,6 +18,7 @@ export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
     case 'running':
       return (
         <section key="running" data-panel aria-label="Progress">
+          <Hold />
           <p>
             {doing}: {bytesText(work.read)} of {bytesText(work.size)}.
           </p>
@@ -48,4 +50,10 @@ export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
         </section>
       );
   }
+}
+
+/** To leave the page would end the work. */
+function Hold() {
+  useHold();
+  return null;
 }
