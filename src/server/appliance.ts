@@ -1,7 +1,7 @@
 // An opened appliance: seal, stores, tenants and the app over them. `serve` puts it on the network; a command without a server opens one
 // for itself. Holding it open means holding the data directory's lock.
 import { resolve } from 'node:path';
-import { lockDirectory } from '../store/lock.ts';
+import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { type Appliance, assemble } from './assemble.ts';
 import { backupBeforeMigration } from './backup/before-migration.ts';
@@ -9,6 +9,7 @@ import { openCopies } from './backup/service.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { initMark, needAppliance } from './data-dir.ts';
 import { needPrivateDirectory } from './exposure.ts';
+import { filesInPlace } from './files-in-place.ts';
 import { hardenProcess } from './hardening.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { onStoreNotice } from './notices.ts';
@@ -34,7 +35,7 @@ export async function openAppliance(options: OpenOptions): Promise<Appliance> {
     const lock = lockDirectory(data);
     try {
       const opened = await openSealFile(data, { ...options.sources, keyFile: options.keyFile });
-      const appliance = await openUnsealed(options, opened);
+      const appliance = await openUnsealed(options, opened, lock);
       const close = (): Promise<void> => appliance.close().finally(() => lock.release());
       return { ...appliance, close };
     } catch (error) {
@@ -46,8 +47,12 @@ export async function openAppliance(options: OpenOptions): Promise<Appliance> {
   }
 }
 
-/** Opens what an opened seal has the keys of. The caller holds the directory's lock. */
-export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Promise<Appliance> {
+/** Opens what an opened seal has the keys of. The caller keeps the lock on the directory until all is closed. */
+export async function openUnsealed(
+  options: OpenOptions,
+  opened: OpenedSeal,
+  lock: Pick<DirectoryLock, 'needInPlace'>,
+): Promise<Appliance> {
   const data = resolve(options.data);
   // What is open, to be closed in reverse order.
   const open: (() => Promise<void> | void)[] = [];
@@ -57,7 +62,10 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
   try {
     const space = await SpaceGuard.open(data, options.space ?? {}, options.onNotice);
     open.push(() => space.close());
-    const files = guardedFiles(nodeFiles(data), (bytes) => space.full(bytes));
+    const files = guardedFiles(
+      filesInPlace(nodeFiles(data), () => lock.needInPlace()),
+      (bytes) => space.full(bytes),
+    );
     const seal = new SealKeeper(opened.seal, files);
     open.push(() => seal.wipe());
     // A crash right after an `init` can leave it behind.
@@ -85,7 +93,7 @@ export async function openUnsealed(options: OpenOptions, opened: OpenedSeal): Pr
     const deps = { root: data, files, seal, system, tenants, admin, world };
     const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
     open.push(() => copies.close());
-    const parts = { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics };
+    const parts = { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics, lock };
     return assemble(options, parts, open, closeAll);
   } catch (error) {
     await closeAll();

@@ -7,6 +7,8 @@ import { type App, createApp } from '../http/app.ts';
 import type { LocalRoute, Readiness, Sealing } from '../http/deps.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
+import type { DirectoryLock } from '../store/lock.ts';
+import { inWords } from '../store/notice.ts';
 import { type ApplianceActivity, recordInTenants } from './appliance-activity.ts';
 import type { Copies } from './backup/service.ts';
 import { consoleFiles } from './console-files.ts';
@@ -55,12 +57,13 @@ export interface Parts {
   readonly copies: Copies;
   readonly space: SpaceGuard;
   readonly metrics: Metrics;
+  readonly lock: Pick<DirectoryLock, 'needInPlace'>;
 }
 
 /** Puts the app over the opened parts; what it starts itself is added to `open`, which `closeAll` closes. */
 export function assemble(
   options: OpenOptions,
-  { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics }: Parts,
+  { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics, lock }: Parts,
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): Appliance {
@@ -84,7 +87,7 @@ export function assemble(
     consoleFiles: consoleFiles(),
     descriptionFiles: descriptionFiles(),
     ready: () => ({
-      ...readiness(system, tenants, space),
+      ...readiness(system, tenants, space, lock),
       details: { ...copies.details(), ...diskDetails(space) },
     }),
     refuseWrites: () => space.refusal,
@@ -174,7 +177,12 @@ function diskDetails(space: SpaceGuard): Readonly<Record<string, unknown>> {
   return status ? { disk: { freePercent: status.freePercent, writable: status.reason === undefined } } : {};
 }
 
-function readiness(system: SystemStore, tenants: Tenants, { refusal }: SpaceGuard): Readiness {
+function readiness(system: SystemStore, tenants: Tenants, { refusal }: SpaceGuard, lock: Parts['lock']): Readiness {
+  try {
+    lock.needInPlace();
+  } catch (error) {
+    return { ok: false, reason: inWords(error) };
+  }
   for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
     const { writable, reason } = store.status();
     if (!writable) return { ok: false, reason: reason ?? 'the store cannot write' };

@@ -8,6 +8,7 @@ import { sealedError } from '../http/admission.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { LocalRoute, RequestEnv, Sealing } from '../http/deps.ts';
 import { refused, respond } from '../http/respond.ts';
+import type { DirectoryLock } from '../store/lock.ts';
 import { version } from '../version.ts';
 import { openUnsealed } from './appliance.ts';
 import type { Appliance } from './assemble.ts';
@@ -29,6 +30,7 @@ const grace = 10_000;
 
 export class SealableAppliance implements Sealing {
   readonly #options: OpenOptions;
+  readonly #lock: Pick<DirectoryLock, 'needInPlace'>;
   readonly #unsealer: Unsealer;
   readonly #sealedApp: App;
   readonly #brake = unsealBrake(Date.now);
@@ -38,9 +40,10 @@ export class SealableAppliance implements Sealing {
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  /** The caller holds the directory's lock until `close` is done. */
-  constructor(options: OpenOptions) {
+  /** The caller keeps the lock on the directory until `close` is done. */
+  constructor(options: OpenOptions, lock: Pick<DirectoryLock, 'needInPlace'>) {
     this.#options = options;
+    this.#lock = lock;
     const sources = { ...options.sources, keyFile: options.keyFile };
     this.#unsealer = new Unsealer({ data: options.data, sources, read: () => readSealFile(options.data) });
     this.#sealedApp = this.#makeSealedApp();
@@ -119,7 +122,7 @@ export class SealableAppliance implements Sealing {
     if (!opened) return undefined;
     this.#unsealer.forget();
     try {
-      this.#open = await openUnsealed({ ...this.#options, sealing: this }, opened);
+      this.#open = await openUnsealed({ ...this.#options, sealing: this }, opened, this.#lock);
     } catch (cause) {
       opened.seal.wipe();
       // At a start the reason itself; later it is for the log.

@@ -6,7 +6,7 @@ import { resolve } from 'node:path';
 import { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import type { RequestEnv } from '../http/deps.ts';
-import { lockDirectory } from '../store/lock.ts';
+import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import type { Appliance } from './assemble.ts';
 import type { CopySettings } from './backup/service.ts';
 import type { KeySources } from './custody/key-sources.ts';
@@ -19,6 +19,7 @@ import { type Listening, type ListenOptions, listening, readTls } from './listen
 import { createLog, type Logger } from './log.ts';
 import type { MetricsSettings } from './metrics/metrics.ts';
 import type { Notice } from './notices.ts';
+import type { OpenOptions } from './open-options.ts';
 import type { PeopleSettings } from './people.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
 import { SealableAppliance } from './sealable.ts';
@@ -79,12 +80,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     limits: { silence: 0 },
   });
   let sealable: SealableAppliance | undefined;
-  let unlock = (): void => {};
+  let lock: DirectoryLock | undefined;
   let isNew = false;
   const close = async (): Promise<void> => {
-    await Promise.all([endServer(network), endServer(socket)]);
+    // Closing takes the socket's name away, which may be another server's by now.
+    if (isInPlace(lock)) await Promise.all([endServer(network), endServer(socket)]);
+    else await endServer(network).finally(() => socket.unref());
     await sealable?.close();
-    unlock();
+    lock?.release();
     flush();
   };
   try {
@@ -99,9 +102,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       await options.onInitialised?.(made);
     }
     await needPrivateDirectory(data);
-    const lock = lockDirectory(data);
-    unlock = () => lock.release();
-    const started = new SealableAppliance({
+    const held = lockDirectory(data);
+    lock = held;
+    const settings: OpenOptions = {
       data,
       keyFile: options.keyFile,
       sources: options.sources,
@@ -114,7 +117,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       metrics: options.metrics,
       space: { every: 1000, ...options.space },
       certificates: options,
-    });
+    };
+    const started = new SealableAppliance(settings, held);
     sealable = started;
     const sealed = await started.start();
     await openSocket(socket, data, logger);
@@ -135,6 +139,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     gate.refuse();
     await close();
     throw fileTrouble(error, data);
+  }
+}
+
+function isInPlace(lock: DirectoryLock | undefined): boolean {
+  try {
+    lock?.needInPlace();
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,6 +1,6 @@
 // The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so that it
 // ends with the process however that dies, and holds between containers that share the directory.
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KmsError } from '../errors.ts';
@@ -13,6 +13,8 @@ export const pidFile = 'kms.pid';
 const heldHere = new Set<DatabaseSync>();
 
 export interface DirectoryLock {
+  /** Throws `unavailable` when the directory is not in its place any more: what stands there now is somebody else's to hold. */
+  needInPlace(): void;
   /** Lets go; may be called twice. */
   release(): void;
 }
@@ -42,16 +44,36 @@ export function lockDirectory(root: string, { onlyLooks = false } = {}): Directo
     // The lock is held; only the other's message is poorer.
   }
   heldHere.add(database);
+  const isInPlace = sameFileAs(path);
   let held = true;
   return {
+    needInPlace() {
+      if (!isInPlace()) throw outOfPlace();
+    },
     release() {
       if (!held) return;
       held = false;
       heldHere.delete(database);
-      if (!onlyLooks) rmSync(pidPath, { force: true });
+      if (!onlyLooks && isInPlace()) rmSync(pidPath, { force: true });
       database.close();
     },
   };
+}
+
+/** Tells whether what has the name `path` is still the file that has it now. */
+function sameFileAs(path: string): () => boolean {
+  const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
+  const mine = look();
+  return () => {
+    const found = look();
+    return found !== undefined && found.ino === mine?.ino && found.dev === mine.dev;
+  };
+}
+
+function outOfPlace(): KmsError {
+  return new KmsError('unavailable', 'the data directory was removed, moved or replaced while it was open', {
+    hint: 'stop this server; put the directory back or restore it, and start a new one',
+  });
 }
 
 /** SQLITE_BUSY, also as the low byte of an extended code. */

@@ -1,8 +1,9 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files are made
 // with mode 0600, directories with 0700.
-import { constants, fdatasync, ftruncate, write } from 'node:fs';
+import { constants, fdatasync, fstatSync, ftruncate, write } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { KmsError } from '../errors.ts';
 import type { AppendFile, Files } from './files.ts';
 import { makeDirs } from './make-dirs.ts';
 
@@ -121,6 +122,15 @@ class NodeAppendFile implements AppendFile {
       await this.#write(piece, end);
       end += piece.length;
     }
+    this.#needName();
+  }
+
+  /** What has no name any more is lost with the descriptor, however durable it is. */
+  #needName(): void {
+    if (fstatSync(this.#handle.fd).nlink > 0) return;
+    throw new KmsError('unavailable', 'a file was removed while it was being written', {
+      hint: 'restore the data directory',
+    });
   }
 
   #write(bytes: Uint8Array, position: number): Promise<void> {

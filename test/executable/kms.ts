@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const executable = fileURLToPath(new URL('../../dist/kms', import.meta.url));
@@ -25,15 +26,17 @@ function environment(cwd: string, more: Readonly<Record<string, string>>): NodeJ
   return { PATH: process.env.PATH, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'config'), ...more };
 }
 
-/** `killAfter` milliseconds it is killed, when that is given. */
+/** `killAfter` milliseconds it is killed, when that is given; `stdin` is what comes in from there. */
 export function kms(
   cwd: string,
   args: readonly string[],
   more: Readonly<Record<string, string>> = {},
   killAfter?: number,
+  stdin = '',
 ): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(executable, args, { cwd, env: environment(cwd, more), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(executable, args, { cwd, env: environment(cwd, more), stdio: ['pipe', 'pipe', 'pipe'] });
+    child.stdin.on('error', () => {}).end(stdin);
     const killer = killAfter === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
     let stdout = '';
     let stderr = '';
@@ -55,14 +58,20 @@ export interface RunningServer {
   readonly url: string;
   /** The root API key, where the directory was new. */
   readonly apiKey: string | undefined;
+  /** What it has written so far, log and all. */
+  output(): string;
   /** Ends it with the signal given; answers its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-export function serve(cwd: string, args: readonly string[] = []): Promise<RunningServer> {
+export function serve(
+  cwd: string,
+  args: readonly string[] = [],
+  more: Readonly<Record<string, string>> = {},
+): Promise<RunningServer> {
   const child = spawn(executable, ['serve', '--listen', '127.0.0.1:0', ...args], {
     cwd,
-    env: environment(cwd, {}),
+    env: environment(cwd, more),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   after(() => child.kill('SIGKILL'));
@@ -73,7 +82,12 @@ export function serve(cwd: string, args: readonly string[] = []): Promise<Runnin
       text += chunk;
       const url = /listening on (http\S+)\n/.exec(text)?.[1];
       if (url)
-        resolve({ url, apiKey: /kms_[0-9A-Za-z]{49}/.exec(text)?.[0], end: (signal) => end(child, ended, signal) });
+        resolve({
+          url,
+          apiKey: /kms_[0-9A-Za-z]{49}/.exec(text)?.[0],
+          output: () => text,
+          end: (signal) => end(child, ended, signal),
+        });
     };
     child.stdout.on('data', look);
     child.stderr.on('data', look);
@@ -84,4 +98,21 @@ export function serve(cwd: string, args: readonly string[] = []): Promise<Runnin
 function end(child: ChildProcess, ended: Promise<number | null>, signal: NodeJS.Signals): Promise<number | null> {
   child.kill(signal);
   return ended;
+}
+
+/** A request with an API key and, where there is one, a JSON body. */
+export function asker(apiKey: string) {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  return (url: string, method: 'GET' | 'POST', body?: object): Promise<Response> =>
+    fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+}
+
+/** Looks again and again until what is waited for has come; `what` says so when it never does. */
+export async function until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    const found = await look();
+    if (found) return found;
+    await delay(50);
+  }
+  throw new Error(`never: ${what}`);
 }

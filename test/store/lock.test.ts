@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -49,5 +49,31 @@ test('another process is refused by number, and gets in once the first was kille
   child.kill('SIGKILL');
   await once(child, 'exit');
   lockDirectory(root).release();
+  rmSync(root, { recursive: true });
+});
+
+test('a directory that is taken away is noticed, one in its place is left alone, and the same one again is taken for it', () => {
+  const root = temporary();
+  const away = `${root}.away`;
+  const lock = lockDirectory(root);
+  lock.needInPlace();
+  renameSync(root, away);
+  const gone = { code: 'unavailable', message: /removed, moved or replaced/ };
+  assert.throws(() => lock.needInPlace(), gone);
+  mkdirSync(root);
+  const other = lockDirectory(root);
+  assert.throws(() => lock.needInPlace(), gone);
+  other.needInPlace();
+  lock.release();
+  assert.ok(existsSync(join(root, 'kms.pid')), "the other's");
+  other.release();
+  rmSync(root, { recursive: true });
+
+  renameSync(away, root);
+  const again = lockDirectory(root);
+  renameSync(root, away);
+  renameSync(away, root);
+  again.needInPlace();
+  again.release();
   rmSync(root, { recursive: true });
 });
