@@ -2,6 +2,7 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { KeyOptions } from '../server/backup/unseal.ts';
 import type { Cli } from './cli.ts';
+import { givenPassphrase } from './passphrase.ts';
 import { readSecret } from './secret-input.ts';
 import { dataDirectory } from './target.ts';
 
@@ -16,7 +17,8 @@ export function copyKeys(cli: Cli): KeyOptions {
     keys: {
       ...(keyFile === undefined ? {} : { keyFile }),
       env: (name) => env[name],
-      passphrase: async () => env.KMS_PASSPHRASE ?? (isTerminal ? await readSecret(cli, 'passphrase') : undefined),
+      passphrase: async () =>
+        (await givenPassphrase(cli)) ?? (isTerminal ? await readSecret(cli, 'passphrase') : undefined),
     },
     share: async (given, needed) =>
       isTerminal ? (await readSecret(cli, `share ${given + 1} of ${needed}`)) || undefined : lines.next(),

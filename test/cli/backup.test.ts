@@ -1,8 +1,9 @@
 // Copies of an appliance as typed: made, proven, restored, and the warning of one that was set back.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { type Desk, desk } from './kms.ts';
+import { type Desk, desk, type RunOptions } from './kms.ts';
 
 async function made(): Promise<Desk> {
   const place = await desk();
@@ -91,6 +92,46 @@ test('without the master key the digests alone are compared, and that is said; w
     assert.match(wrong.stderr, /needs [0-9a-f]{16}, got [0-9a-f]{16}/);
   }
   assert.equal((await place.kms('restore b --data new --key-file away')).code, 0);
+});
+
+test('any custodian of the seal restores it; what does not fit is named before anything is made', async () => {
+  await using place = await made();
+  const passphrase = 'correct horse battery staple';
+  const command = place.path('give');
+  const secret = 'a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90';
+  await writeFile(place.path('right'), `${passphrase}\n`, { mode: 0o600 });
+  await writeFile(place.path('wrong'), 'incorrect horse battery staple\n', { mode: 0o600 });
+  await writeFile(command, `#!/bin/sh\necho ${secret}\n`, { mode: 0o700 });
+  await place.json('master add-custodian passphrase --passphrase-file right --json');
+  const { shares } = await place.json<{ shares: string[] }>(
+    'master add-custodian shares --shares 3 --threshold 2 --json',
+  );
+  await place.json(['master', 'add-custodian', 'exec', '--exec', command, '--json']);
+  assert.equal((await place.kms('recovery-kit -o kit.txt')).code, 0);
+  assert.equal((await place.kms('backup create b')).code, 0);
+  await rename(place.path('kms-data.master.key'), place.path('away'));
+  await rm(command);
+  await place.kms('init --data other --recovery-kit other-kit.txt');
+
+  const ways: readonly [args: string, options: RunOptions, code: number, stderr: RegExp][] = [
+    ['--passphrase-file right', {}, 0, /what was done since is gone/],
+    ['--passphrase-file wrong', {}, 1, /^kms: wrong passphrase\b/],
+    ['', { env: { KMS_PASSPHRASE: passphrase } }, 0, /what was done since is gone/],
+    ['', { stdin: `${shares[2]}\n${shares[0]}\n` }, 0, /what was done since is gone/],
+    ['', { stdin: `${shares[2]}\n` }, 4, /1 of 2 shares were given; give all of them at once\n$/],
+    ['', { env: { KMS_MASTER_KEY: secret } }, 0, /what was done since is gone/],
+    ['', { env: { KMS_MASTER_KEY: secret.replace('a', 'b') } }, 1, /in KMS_MASTER_KEY: needs [0-9a-f]{16} or .*, got /],
+    ['--key-file kit.txt', {}, 0, /what was done since is gone/],
+    ['--key-file other-kit.txt', {}, 1, /needs [0-9a-f]{16} or .*, got [0-9a-f]{16}/],
+    ['', {}, 4, /^kms: the seal in \S+b: the master key file is missing: .*; give a key file or a recovery kit with /],
+  ];
+  for (const [args, options, code, stderr] of ways) {
+    const ran = await place.kms(`restore b --data new ${args}`.trim().split(' '), options);
+    assert.equal(ran.code, code, `${args}: ${ran.stderr}`);
+    assert.match(ran.stderr, stderr);
+    assert.equal(existsSync(place.path('new')), code === 0, args);
+    await rm(place.path('new'), { recursive: true, force: true });
+  }
 });
 
 test('an appliance that was set back is noticed, one that was restored is not', async () => {

@@ -17,18 +17,28 @@ export interface KeyOptions {
 export async function unseal(bytes: Uint8Array, name: string, { data, keys, share }: KeyOptions): Promise<OpenedSeal> {
   const sources = { ...keys, commands: false };
   const unsealer = new Unsealer({ data, sources, read: async () => ({ bytes, name }) });
-  try {
-    const opened = await unsealer.take({});
-    if (opened) return opened;
-  } catch (error) {
-    if (!(error instanceof KmsError) || error.code !== 'sealed' || !share || !unsealer.progress) throw error;
-  }
+  const found = await unsealer.take({}).catch((error: unknown) => {
+    if (error instanceof KmsError && error.code === 'sealed') return error;
+    throw error;
+  });
+  if (found && !(found instanceof KmsError)) return found;
   for (let { progress } = unsealer; progress && share; { progress } = unsealer) {
     const text = await share(progress.progress, progress.threshold);
     if (text === undefined) break;
     const opened = await unsealer.take({ share: text });
     if (opened) return opened;
   }
+  const { progress: given = 0, threshold } = unsealer.progress ?? {};
   unsealer.forget();
-  throw new KmsError('sealed', `${name}: not enough shares were given`, { hint: 'give the others, or another key' });
+  if (given > 0) throw sealed(`${name}: ${given} of ${threshold} shares were given`, 'give all of them at once');
+  // A key that does not fit says more than that there are others.
+  if (found?.cause instanceof KmsError) throw found.cause;
+  throw sealed(`${name}: ${found?.message.replace(/^the appliance is sealed: /, '')}`, ways);
+}
+
+const ways =
+  'give a key file or a recovery kit with --key-file, the key in KMS_MASTER_KEY, the passphrase with --passphrase-file, or shares on stdin, one a line';
+
+function sealed(message: string, hint: string): KmsError {
+  return new KmsError('sealed', message, { hint });
 }

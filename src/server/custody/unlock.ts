@@ -48,6 +48,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
   if (trouble instanceof KmsError && slots.some(({ kind }) => byHand.has(kind))) {
     throw new KmsError('sealed', `the appliance is sealed: ${trouble.message}`, {
       hint: 'unseal it with `kms unseal`',
+      cause: trouble,
     });
   }
   throw trouble;
