@@ -36,7 +36,7 @@ export function lockDirectory(root: string, { onlyLooks = false } = {}): Directo
     database.exec('BEGIN EXCLUSIVE');
   } catch (cause) {
     database.close();
-    throw isBusy(cause) ? inUse(root, pidPath) : cause;
+    throw isBusy(cause) ? inUse(root, pidPath) : noLock(path, cause);
   }
   try {
     if (!onlyLooks) writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
@@ -79,6 +79,14 @@ function outOfPlace(): KmsError {
 /** SQLITE_BUSY, also as the low byte of an extended code. */
 function isBusy(cause: unknown): boolean {
   return cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 5;
+}
+
+function noLock(path: string, cause: unknown): KmsError {
+  const what = cause instanceof Error ? cause.message : String(cause);
+  return new KmsError('corrupt', `${path}: cannot be locked: ${what}`, {
+    hint: 'where no kms runs, remove this file: nothing is kept in it',
+    cause,
+  });
 }
 
 function inUse(root: string, pidPath: string): KmsError {

@@ -1,0 +1,337 @@
+// Damage to every kind of file that an appliance with everything switched on leaves: bits flipped in each region, ends cut off, bytes
+// added. Each is refused with a line that names the file, or does no harm, and then here is why. The files are found by listing what a
+// served appliance has made, so that a new kind has to be put into the table. KMS_FLIPS sets how many flips each file gets.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { KmsError } from '../../src/errors.ts';
+import { openAppliance } from '../../src/server/appliance.ts';
+import { backupBeforeMigration } from '../../src/server/backup/before-migration.ts';
+import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
+import { openBackupFile, verifyBackup } from '../../src/server/backup/verify.ts';
+import { examine } from '../../src/server/doctor/doctor.ts';
+import type { Host } from '../../src/server/doctor/host.ts';
+import { initAppliance } from '../../src/server/init.ts';
+import { openSealFile } from '../../src/server/seal-file.ts';
+import { SealKeeper } from '../../src/server/seal-keeper.ts';
+import { serve } from '../../src/server/serve.ts';
+import { tenantDir } from '../../src/server/tenants.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { tenantMigrations } from '../../src/store/migrations.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { activityInput } from '../store/contract.ts';
+import { prng } from '../support/prng.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-file-kinds-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+const place = join(base, 'place');
+const data = join(place, 'data');
+const key = `${data}.master.key`;
+const kit = join(place, 'kit.txt');
+const flips = Number(process.env.KMS_FLIPS ?? 24);
+const env = (): undefined => undefined;
+const quiet: Host = {
+  read: async () => undefined,
+  space: async () => ({ free: 6e10, total: 1e11, freeFiles: 1e6 }),
+};
+
+/** Throws what is found wrong. */
+type Check = (file: string) => Promise<unknown>;
+
+/** `kms doctor`, which reads every byte of the stores and changes nothing. */
+const doctor: Check = async () => {
+  const { findings } = await examine({ data, keyFile: key, host: quiet, sources: { env } });
+  const error = findings.find(({ severity }) => severity === 'error');
+  if (error) throw new KmsError('corrupt', `${error.subject}: ${error.message}`, { hint: error.advice });
+};
+
+const start: Check = async () => {
+  const copy = join(base, 'started');
+  rmSync(copy, { recursive: true, force: true });
+  cpSync(data, copy, { recursive: true, filter: (name) => !name.endsWith('kms.sock') });
+  const appliance = await openAppliance({ data: copy, keyFile: key, sources: { env } });
+  await appliance.close();
+};
+
+const opensWith =
+  (keyFile: string): Check =>
+  async () => {
+    const { seal } = await openSealFile(data, { keyFile, env });
+    seal.wipe();
+  };
+
+const restored: Check = async () => {
+  const into = join(base, 'restored');
+  rmSync(into, { recursive: true, force: true });
+  rmSync(`${into}.master.key`, { force: true });
+  await restoreAppliance({ from: join(place, 'shipped'), data: into, keys: { keyFile: key, env } });
+};
+
+interface Kind {
+  readonly name: string;
+  /** Of the path below the place. */
+  readonly pattern: RegExp;
+  readonly check: Check;
+  /** So many bytes at the end do not count. */
+  readonly loose?: number;
+  /** Why a flipped bit may do no harm. */
+  readonly flipIsHarmless?: string;
+  readonly cutIsHarmless?: string;
+  readonly growthIsHarmless?: string;
+  /** Only there while a server runs. */
+  readonly passing?: boolean;
+}
+
+const nobody = 'nothing is ever read from it';
+const anew = 'it is made anew at each start';
+const whoever = 'a write that was cut off, which nobody was answered, looks the same: it is cut off, and said';
+const lastPoint = 'the last line may be torn: what came before it is restored';
+const store = '(?:system|tenants/[0-9a-f]{16})';
+
+const kinds: readonly Kind[] = [
+  { name: 'seal', pattern: /^data\/kms\.seal$/, check: doctor },
+  { name: 'snapshot', pattern: new RegExp(`^data/${store}/snapshot-[0-9]{10}\\.kms$`), check: doctor },
+  {
+    name: 'log',
+    pattern: new RegExp(`^data/${store}/log-[0-9]{10}\\.kms$`),
+    check: doctor,
+    cutIsHarmless: whoever,
+    growthIsHarmless: whoever,
+  },
+  { name: 'activity segment', pattern: new RegExp(`^data/${store}/activity-[0-9]{12}\\.kms$`), check: doctor },
+  { name: 'backup', pattern: /^(?:backups\/|data\/before-migration-).*\.kms-backup$/, check: openBackupFile },
+  {
+    name: 'key file',
+    pattern: /^data\.master\.key$/,
+    check: opensWith(key),
+    loose: 1,
+    growthIsHarmless: 'white space',
+  },
+  {
+    name: 'recovery kit',
+    pattern: /^kit\.txt$/,
+    check: opensWith(kit),
+    flipIsHarmless: 'only the code counts, and it has a checksum',
+    cutIsHarmless: 'only the code counts, and it has a checksum',
+    growthIsHarmless: 'only the code counts, and it has a checksum',
+  },
+  { name: 'shipped seal', pattern: /^shipped\/[^/]+\/kms\.seal$/, check: restored },
+  {
+    name: 'journal of shipping',
+    pattern: /^shipped\/[^/]+\/points\.kms$/,
+    check: restored,
+    flipIsHarmless: lastPoint,
+    cutIsHarmless: lastPoint,
+    growthIsHarmless: lastPoint,
+  },
+  {
+    name: 'shipped snapshot',
+    pattern: new RegExp(`^shipped/[^/]+/${store}/snapshot-[0-9]{10}\\.kms$`),
+    check: restored,
+    flipIsHarmless: 'a later snapshot stands for it',
+    cutIsHarmless: 'a later snapshot stands for it',
+    growthIsHarmless: 'a later snapshot stands for it',
+  },
+  {
+    name: 'shipped log',
+    pattern: new RegExp(`^shipped/[^/]+/${store}/log-[0-9]{10}\\.kms$`),
+    check: restored,
+    flipIsHarmless: 'a later snapshot stands for it',
+    cutIsHarmless: 'a later snapshot stands for it',
+    growthIsHarmless: 'only the bytes that a point counts are read',
+  },
+  {
+    name: 'shipped activity segment',
+    pattern: new RegExp(`^shipped/[^/]+/${store}/activity-[0-9]{12}\\.kms\\.[0-9]+$`),
+    check: restored,
+  },
+  {
+    name: 'reserve',
+    pattern: /^data\/kms\.reserve$/,
+    check: start,
+    flipIsHarmless: nobody,
+    cutIsHarmless: anew,
+    growthIsHarmless: anew,
+  },
+  {
+    name: 'lock',
+    pattern: /^data\/kms\.lock$/,
+    check: start,
+    flipIsHarmless: nobody,
+    cutIsHarmless: nobody,
+    growthIsHarmless: nobody,
+  },
+  {
+    name: 'process number',
+    pattern: /^data\/kms\.pid$/,
+    check: start,
+    flipIsHarmless: anew,
+    cutIsHarmless: anew,
+    growthIsHarmless: anew,
+    passing: true,
+  },
+];
+
+/** Of the files while the server runs, and after it was closed. */
+let listed: string[] = [];
+
+function list(): string[] {
+  return readdirSync(place, { recursive: true })
+    .map(String)
+    .filter((name) => statSync(join(place, name)).isFile())
+    .sort();
+}
+
+before(async () => {
+  mkdirSync(place, { mode: 0o700 });
+  const made = await initAppliance({ data, recoveryKit: true, env });
+  writeFileSync(kit, made.recoveryKit ?? '', { mode: 0o600 });
+  const opened = await openSealFile(data, { keyFile: key, env });
+  const files = nodeFiles(data);
+  const seal = new SealKeeper(opened.seal, files);
+  await backupBeforeMigration({ files, root: data, seal, now: Date.now }, undefined)();
+  await segments(seal);
+  const serving = await serve({
+    data,
+    listen: '127.0.0.1:0',
+    logLevel: 'silent',
+    sources: { env },
+    space: { every: 20, reserve: 4096, floor: 4096 },
+    copies: {
+      scheduled: { to: join(place, 'backups'), schedule: '0 3 * * *', keep: 3 },
+      shipping: { to: join(place, 'shipped'), every: 20, window: 1e9 },
+    },
+  });
+  const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  for (const name of ['one', 'two', 'three']) {
+    const body = JSON.stringify({ name });
+    assert.equal((await fetch(`${serving.url}/ks/keyrings`, { method: 'POST', headers, body })).status, 200);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  await serving.appliance.copies.backUpNow();
+  listed = list();
+  await serving.close();
+  listed = [...new Set([...listed, ...list()])].sort();
+});
+
+/** Small ones, which a served appliance makes of thousands of records. */
+async function segments(seal: SealKeeper): Promise<void> {
+  const [dir = ''] = seal.current.stores.filter((name) => name !== 'system');
+  const tenant = await openEmbedded({
+    files: nodeFiles(data),
+    dir: tenantDir(dir),
+    keys: seal.keysFor(dir),
+    wasm: sqlWasm,
+    migrations: tenantMigrations,
+    tables: tenantTables,
+    limits: { segmentRecords: 4 },
+  });
+  for (let n = 0; n < 9; n++) await tenant.transaction(async (tx) => tx.record(activityInput(`act_${n}`)));
+  await tenant.checkpoint();
+  await tenant.close();
+}
+
+test('every file is of a kind in the table, and every kind is there', () => {
+  for (const name of listed) {
+    if (name.endsWith('/kms.sock')) continue;
+    assert.equal(kinds.filter(({ pattern }) => pattern.test(name)).length, 1, name);
+  }
+  for (const { name, pattern } of kinds)
+    assert.ok(
+      listed.some((file) => pattern.test(file)),
+      name,
+    );
+});
+
+test('undamaged, all of it is sound', async () => {
+  for (const check of new Set(kinds.map((kind) => kind.check))) {
+    if (check !== openBackupFile) await check('');
+  }
+});
+
+interface Count {
+  damages: number;
+  harmless: number;
+}
+
+/** Of a header each byte or so, of the rest some, and the end. */
+function regions(length: number, random: ReturnType<typeof prng>): number[] {
+  const near = [0, 4, 8, 9, 10, 12, 13, 16, 24, 31, length - 64, length - 17, length - 16, length - 1];
+  const spread = Array.from({ length: flips }, () => random.int(length));
+  return [...new Set([...near.slice(0, flips), ...spread])].filter((at) => at >= 0 && at < length).slice(0, flips);
+}
+
+async function damaged(kind: Kind, name: string, bytes: Uint8Array, harmless: string | undefined, count: Count) {
+  const file = join(place, name);
+  const sound = readFileSync(file);
+  writeFileSync(file, bytes);
+  count.damages++;
+  try {
+    await kind.check(file);
+    assert.ok(harmless, `${name}: the damage was not found`);
+    count.harmless++;
+  } catch (error) {
+    assert.ok(error instanceof KmsError, `${name}: ${error}`);
+    const wanted = basename(name).replace(/\.kms\.[0-9]+$/, '.kms');
+    assert.ok(
+      error.message.includes(wanted) || /seal|shipped holds no state/.test(error.message),
+      `${error.message} does not name ${name}`,
+    );
+    assert.ok(error.hint, `${error.message}: without a hint`);
+  } finally {
+    writeFileSync(file, sound);
+  }
+}
+
+for (const kind of kinds) {
+  test(`damage to each ${kind.name}`, async (context) => {
+    const count: Count = { damages: 0, harmless: 0 };
+    for (const name of listed.filter((each) => kind.pattern.test(each))) {
+      if (kind.passing) writeFileSync(join(place, name), '12345\n', { mode: 0o600 });
+      const sound = readFileSync(join(place, name));
+      const random = prng(sound.length);
+      const length = sound.length - (kind.loose ?? 0);
+      for (const at of regions(length, random)) {
+        const bytes = Buffer.from(sound);
+        bytes.writeUInt8(bytes.readUInt8(at) ^ (1 << random.int(8)), at);
+        await damaged(kind, name, bytes, kind.flipIsHarmless, count);
+      }
+      const cuts = [0, 9, Math.floor(length / 2), length - 1].filter((size) => size >= 0 && size < length);
+      for (const size of new Set(cuts)) {
+        await damaged(kind, name, sound.subarray(0, size), kind.cutIsHarmless, count);
+      }
+      for (const added of ['\n', '\0'.repeat(64), 'x'.repeat(600)]) {
+        await damaged(kind, name, Buffer.concat([sound, Buffer.from(added)]), kind.growthIsHarmless, count);
+      }
+      if (kind.passing) rmSync(join(place, name));
+    }
+    context.diagnostic(`${count.damages} damages, ${count.harmless} of them harmless by design`);
+    assert.ok(count.damages > 0);
+  });
+}
+
+test('what doctor finds stops a start too, and a backup that is damaged does not verify', async () => {
+  for (const kind of ['seal', 'snapshot', 'log']) {
+    const pattern = kinds.find(({ name }) => name === kind)?.pattern;
+    for (const name of listed.filter((each) => pattern?.test(each))) {
+      const file = join(place, name);
+      const sound = readFileSync(file);
+      const bytes = Buffer.from(sound);
+      bytes.writeUInt8(bytes.readUInt8(20) ^ 1, 20);
+      writeFileSync(file, bytes);
+      await assert.rejects(start(file), (error: Error) => error.message.includes(basename(name)), name);
+      writeFileSync(file, sound);
+    }
+  }
+  const backup = listed.find((name) => name.startsWith('backups/')) ?? '';
+  const sound = readFileSync(join(place, backup));
+  await verifyBackup(join(place, backup), { data, keys: { keyFile: key, env } });
+  const bytes = Buffer.from(sound);
+  bytes.writeUInt8(bytes.readUInt8(5000) ^ 1, 5000);
+  writeFileSync(join(place, backup), bytes);
+  await assert.rejects(verifyBackup(join(place, backup), { data, keys: { keyFile: key, env } }), { code: 'corrupt' });
+});
