@@ -41,10 +41,12 @@ async function serveUnseal(deps: AppDeps, sealing: Sealing, c: AppContext): Prom
 
 const longestBody = 64 * 1024;
 
-/** A key, share or passphrase that does not fit is input that breaks a rule. */
+/** A key, share or passphrase that does not fit, or is no such thing, is input that breaks a rule. */
 function wireError(error: unknown): unknown {
-  if (!(error instanceof KmsError) || (error.code !== 'refused' && error.code !== 'corrupt')) return error;
-  return new KmsError('invalid', error.message, error.hint === undefined ? {} : { hint: error.hint });
+  if (!(error instanceof KmsError) || !['refused', 'corrupt', 'invalid'].includes(error.code)) return error;
+  // Whoever types it in from elsewhere sees the message alone.
+  const { message, hint } = error;
+  return new KmsError('invalid', hint === undefined ? message : `${message}; ${hint}`);
 }
 
 function sealRoute(sealing: Sealing): PlainRoute {
