@@ -44,7 +44,7 @@ export interface ActivityLogOptions {
   readonly head: ChainHead;
   /** Records in a segment. */
   readonly segmentRecords?: number;
-  /** A segment is full, too, when its lines have this many characters. */
+  /** A segment is full, too, when its lines have this many bytes. */
   readonly segmentText?: number;
   /** What may be kept in memory of segments that were read. */
   readonly cacheBytes?: number;
@@ -200,13 +200,14 @@ export class ActivityLog {
   /** Writes every full run of the tail as a segment and answers all segments. For a checkpoint alone, on a log of its own. */
   async roll(): Promise<readonly SegmentSummary[]> {
     if (this.stagedCount > 0) throw new KmsError('internal', 'a checkpoint of staged activity');
-    // Most checkpoints fill no segment, and then the tail is hashed by whoever searches it first.
-    if (!this.#fullRun()) return this.#segments;
-    await this.#indexed();
+    // Most checkpoints fill no segment, and then the tail is hashed by whoever asks for the chain first.
+    if (this.#fullRun() === undefined) return this.#segments;
+    await this.hashed();
     const { files, dir, keys, uid } = this.#options;
-    for (let run = this.#fullRun(); run; run = this.#fullRun()) {
+    for (let count = this.#fullRun(); count !== undefined; count = this.#fullRun()) {
+      const lines = this.#tail.lines(count);
       const hashOf = (seq: number): Uint8Array => this.#tail.hashOf(seq);
-      const { summary, bytes } = makeSegment({ firstSeq: this.#tail.firstSeq, lines: run, hashOf }, keys, uid);
+      const { summary, bytes } = makeSegment({ firstSeq: this.#tail.firstSeq, lines, hashOf }, keys, uid);
       await files.replace(segmentPath(dir, summary.file), bytes);
       this.adopt([...this.#segments, summary]);
     }
@@ -218,15 +219,9 @@ export class ActivityLog {
     return this.#tail.lines();
   }
 
-  /** The oldest lines of the tail that fill a segment. */
-  #fullRun(): string[] | undefined {
-    const lines = this.#tail.lines();
-    let text = 0;
-    for (let at = 0; at < lines.length; at++) {
-      text += lines[at]?.length ?? 0;
-      if (at + 1 >= this.#segmentRecords || text >= this.#segmentText) return lines.slice(0, at + 1);
-    }
-    return undefined;
+  /** How many of the oldest lines of the tail fill a segment. */
+  #fullRun(): number | undefined {
+    return this.#tail.runOf(this.#segmentRecords, this.#segmentText);
   }
 
   #inTail(seq: number): ChainedRecord {
@@ -238,11 +233,10 @@ export class ActivityLog {
 
   /** Waits until the hashes are known, so that what needs them next need not stop everything for it. */
   async hashed(): Promise<void> {
-    await this.#indexed();
     while (this.#tail.hashSome(indexStep)) await setImmediate();
   }
 
-  /** Waits until the records that came with the snapshot are hashed and indexed. */
+  /** Waits until what came from the disk can be searched. */
   async #indexed(): Promise<void> {
     while (this.#tail.indexSome(indexStep)) await setImmediate();
   }

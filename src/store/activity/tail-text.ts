@@ -35,6 +35,14 @@ export class TailText {
     return Array.from({ length: count }, (_, at) => this.at(at) ?? '');
   }
 
+  /** How many lines it takes, from the first on, to reach `bytes`; infinitely many where all are shorter. */
+  countWithin(bytes: number): number {
+    if (this.#startOf(this.#count) < bytes) return Number.POSITIVE_INFINITY;
+    let count = 0;
+    while (this.#startOf(count) < bytes) count++;
+    return count;
+  }
+
   /** Keeps the first `count` lines. */
   cut(count: number): void {
     this.#count = Math.min(this.#count, count);

@@ -23,17 +23,22 @@ export class ActivityTail {
   #lines = new TailText();
   #columns: TailColumns;
   #committed: number;
-  /** Records from here to `#pendingEnd` came with the snapshot and are neither hashed nor in the columns yet. */
+  // What came from the disk is put into the columns when somebody searches, and every record is hashed when somebody asks for the chain: a
+  // checkpoint, on its own thread, hashes each of them anyway.
+  /** Records from here to `#pendingEnd` are not in the columns yet. */
   #pending = 0;
   #pendingEnd: number;
-  /** Records from here on are hashed when somebody asks for it: a checkpoint, on its own thread, hashes each of them anyway. */
+  /** The records before `#anchor` came with the snapshot, and with the hash of the last of them; up to `#verified` they are hashed. */
+  #verified = 0;
+  #anchor: number;
+  /** The records from `#anchor` to here are hashed. */
   #hashedEnd: number;
 
   /** `before` is the place of the last record that segments cover; `head` that of the last of `lines`. */
   constructor(before: ChainPlace, lines: readonly string[], head: ChainPlace) {
     this.#before = before;
     for (const line of lines) this.#lines.push(line);
-    this.#committed = this.#pendingEnd = this.#hashedEnd = lines.length;
+    this.#committed = this.#pendingEnd = this.#anchor = this.#hashedEnd = lines.length;
     this.#columns = new TailColumns(Math.max(256, lines.length));
     if (lines.length > 0) this.#columns.setHash(lines.length - 1, head.hash);
   }
@@ -66,9 +71,15 @@ export class ActivityTail {
     return this.#lines.at(seq - this.firstSeq);
   }
 
-  /** The lines of the log that are here, oldest first. */
-  lines(): string[] {
-    return this.#lines.first(this.#committed);
+  /** How many of the oldest lines make a run of `records` or of `bytes`; undefined while there are too few. */
+  runOf(records: number, bytes: number): number | undefined {
+    const count = Math.min(this.#lines.countWithin(bytes), records);
+    return count <= this.#committed ? count : undefined;
+  }
+
+  /** The lines of the log that are here, oldest first; the first `count` of them where that is given. */
+  lines(count = this.#committed): string[] {
+    return this.#lines.first(count);
   }
 
   stage(input: ActivityInput): string {
@@ -86,42 +97,44 @@ export class ActivityTail {
     this.#hashedEnd = Math.min(this.#hashedEnd, this.#lines.count);
   }
 
-  /** Appends a line of the log; answers whether it is a record that follows the head. */
+  /** Appends a line of the log, before anything is staged; answers whether it is the record that follows the head. */
   replay(line: string): boolean {
-    const record = parseActivityLine(line);
-    if (record?.seq !== this.firstSeq + this.#committed) return false;
-    this.#append(line, record);
-    this.#committed++;
+    if (!line.includes(`"seq":${this.firstSeq + this.#committed},`)) return false;
+    this.#lines.push(line);
+    this.#columns.reserve(this.#lines.count);
+    this.#pendingEnd = this.#committed = this.#lines.count;
     return true;
   }
 
-  /** Hashes and indexes up to `count` of the records that came with the snapshot; false when none is left. */
+  /** Puts up to `count` records that came from the disk into the columns; false when none is left. */
   indexSome(count: number): boolean {
     const end = Math.min(this.#pending + count, this.#pendingEnd);
     for (; this.#pending < end; this.#pending++) {
-      const at = this.#pending;
-      const record = parseActivityLine(this.#lines.at(at) ?? '');
-      const hash = chainHash(this.#hashAt(at - 1), this.#lines.bytesAt(at));
-      const expected = at === this.#pendingEnd - 1 ? this.#hashAt(at) : hash;
-      if (record?.seq !== this.firstSeq + at || !equalBytes(hash, expected)) {
-        throw new KmsError(
-          'corrupt',
-          `activity record ${this.firstSeq + at} of the snapshot does not fit the hash chain`,
-          {
-            hint: restoreHint,
-          },
-        );
-      }
-      this.#columns.set(at, record);
-      this.#columns.setHash(at, hash);
+      const record = parseActivityLine(this.#lines.at(this.#pending) ?? '');
+      if (record?.seq !== this.firstSeq + this.#pending) throw this.#misfit(this.#pending);
+      this.#columns.set(this.#pending, record);
     }
     return this.#pending < this.#pendingEnd;
   }
 
-  /** Hashes up to `count` records that are not yet; false when none is left. Everything must be indexed. */
+  /** Hashes up to `count` records that are not yet; false when none is left. Throws `corrupt` where the snapshot's do not fit its head. */
   hashSome(count: number): boolean {
+    const end = Math.min(this.#verified + count, this.#anchor);
+    for (; this.#verified < end; this.#verified++) {
+      const at = this.#verified;
+      const hash = chainHash(this.#hashAt(at - 1), this.#lines.bytesAt(at));
+      if (at === this.#anchor - 1 && !equalBytes(hash, this.#hashAt(at))) throw this.#misfit(at);
+      this.#columns.setHash(at, hash);
+    }
+    if (this.#verified < this.#anchor) return true;
     this.#hashAt(Math.min(this.#hashedEnd + count, this.#lines.count) - 1);
     return this.#hashedEnd < this.#lines.count;
+  }
+
+  #misfit(at: number): KmsError {
+    return new KmsError('corrupt', `activity record ${this.firstSeq + at} does not fit the hash chain`, {
+      hint: restoreHint,
+    });
   }
 
   /** Lets go of the records up to `place`, which segments cover now. */
@@ -130,7 +143,7 @@ export class ActivityTail {
     if (count === 0) return;
     const known = count > 0 && count <= this.#committed;
     // A record that is still to be hashed is not compared; who wrote the segment has hashed it.
-    const comparable = count <= this.#pending || (count >= this.#pendingEnd && count <= this.#hashedEnd);
+    const comparable = count <= this.#verified || (count >= this.#anchor && count <= this.#hashedEnd);
     if (!known || (comparable && !equalBytes(this.#hashAt(count - 1), place.hash))) {
       throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not fit the records in memory`, {
         hint: restoreHint,
@@ -141,6 +154,8 @@ export class ActivityTail {
     this.#committed -= count;
     this.#pending = Math.max(0, this.#pending - count);
     this.#pendingEnd = Math.max(0, this.#pendingEnd - count);
+    this.#verified = Math.max(0, this.#verified - count);
+    this.#anchor = Math.max(0, this.#anchor - count);
     this.#hashedEnd = Math.max(0, this.#hashedEnd - count);
     this.#before = place;
   }
