@@ -8,7 +8,7 @@ import { keysAsData } from './keys-as-data.ts';
 import { startWorker } from './runtime.ts';
 import type { CheckpointOrder, Work, WorkAnswer } from './worker-jobs.ts';
 
-const staysMilliseconds = 10_000;
+const staysMilliseconds = 60_000;
 
 export class CheckpointThread {
   readonly #root: string;
