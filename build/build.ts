@@ -3,13 +3,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
@@ -83,11 +86,25 @@ function makeExecutable(bundles: Bundles, executable: string): void {
   });
   const bytes = readFileSync(output);
   freeCodeCache(bytes);
-  writeFileSync(output, bytes);
+  writeInPieces(output, bytes);
   chmodSync(output, 0o755);
   const answer = spawnSync(output, ['--version'], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`the new executable does not start: ${answer.stderr || answer.signal}`);
   renameSync(output, paths.executable);
+}
+
+/**
+ * What is written at once, the kernel caches in large units, and whoever runs the file has them in its memory whole: 40 MB more than it
+ * uses.
+ */
+function writeInPieces(path: string, bytes: Uint8Array): void {
+  const piece = 64 * 1024;
+  const file = openSync(path, 'w');
+  try {
+    for (let at = 0; at < bytes.length; at += piece) writeSync(file, bytes, at, Math.min(piece, bytes.length - at));
+  } finally {
+    closeSync(file);
+  }
 }
 
 await main();
