@@ -308,6 +308,51 @@ test('a tenant gets new keys while it is backed up and shipped', async () => {
   }
 });
 
+test('shipping that was cut off around a new seal: the one that the last point names counts', async () => {
+  const { dir, made, open, keyFile } = await place();
+  const to = join(dir, 'shipped');
+  const shipping = { to, every: 20, window: 1e9 };
+  let appliance = await open({ copies: { shipping } });
+  await makeRing(appliance, made, 'one');
+  await appliance.close();
+  const [name = ''] = await readdir(to);
+  const seal = join(to, name, 'kms.seal');
+  const older = await readFile(seal);
+  const journal = await readFile(join(to, name, 'points.kms'));
+  const restored = async (data: string): Promise<string[]> => {
+    await restoreAppliance({ from: to, ...keys(join(dir, data), keyFile) });
+    const back = await openAppliance({ data: join(dir, data) });
+    const found = await rings(back, made);
+    await back.close();
+    return found;
+  };
+
+  appliance = await open({ copies: { shipping } });
+  const path = 'http://kms.local/local/tenants/default/rekey';
+  const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  assert.equal((await appliance.fetchLocal(new Request(path, json))).status, 200);
+  await makeRing(appliance, made, 'two');
+  await appliance.close();
+  const newer = await readFile(seal);
+
+  // The point is there, its seal not in its place yet.
+  await writeFile(seal, older);
+  await writeFile(`${seal}.next`, newer);
+  assert.deepEqual(await restored('named'), ['one', 'two']);
+  // The seal is there, its point not yet.
+  const whole = await readFile(join(to, name, 'points.kms'));
+  await writeFile(join(to, name, 'points.kms'), journal);
+  assert.deepEqual(await restored('unnamed'), ['one']);
+
+  // Either way shipping goes on.
+  await writeFile(join(to, name, 'points.kms'), whole);
+  appliance = await open({ copies: { shipping } });
+  await makeRing(appliance, made, 'three');
+  await appliance.close();
+  assert.ok(!(await readdir(join(to, name))).includes('kms.seal.next'));
+  assert.deepEqual(await restored('later'), ['one', 'two', 'three']);
+});
+
 test('a data directory that was set back does not overwrite what it shipped', async () => {
   const { dir, data, made, notices, open } = await place();
   const shipping = { to: join(dir, 'shipped'), every: 50_000, window: 60_000 };
