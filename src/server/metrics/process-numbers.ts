@@ -3,6 +3,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
+import { getHeapStatistics } from 'node:v8';
 import type { Exposition } from './exposition.ts';
 
 export async function processNumbers(out: Exposition): Promise<void> {
@@ -11,10 +12,10 @@ export async function processNumbers(out: Exposition): Promise<void> {
   counter(out, 'process_cpu_system_seconds_total', 'CPU time of the process in the kernel, in seconds.', system / 1e6);
   counter(out, 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', (user + system) / 1e6);
   gauge(out, 'process_start_time_seconds', 'When the process started, in Unix time.', performance.timeOrigin / 1000);
-  const { rss, heapTotal, heapUsed, external } = process.memoryUsage();
-  gauge(out, 'process_resident_memory_bytes', 'Memory of the process, in bytes.', rss);
-  gauge(out, 'nodejs_heap_size_total_bytes', 'Size of the JavaScript heap, in bytes.', heapTotal);
-  gauge(out, 'nodejs_heap_size_used_bytes', 'Of it in use, in bytes.', heapUsed);
+  resident(out);
+  const { total_heap_size: heap, used_heap_size: used, external_memory: external } = getHeapStatistics();
+  gauge(out, 'nodejs_heap_size_total_bytes', 'Size of the JavaScript heap, in bytes.', heap);
+  gauge(out, 'nodejs_heap_size_used_bytes', 'Of it in use, in bytes.', used);
   gauge(
     out,
     'nodejs_external_memory_bytes',
@@ -40,6 +41,15 @@ export async function processNumbers(out: Exposition): Promise<void> {
   const lag = (performance.now() - started) / 1000;
   gauge(out, 'nodejs_eventloop_lag_seconds', 'How long one turn of the event loop took just now, in seconds.', lag);
   out.gauge('nodejs_version_info', 'The runtime.', ['version'], [{ labels: { version: process.version }, value: 1 }]);
+}
+
+/** Nothing where the system has no /proc. */
+function resident(out: Exposition): void {
+  try {
+    gauge(out, 'process_resident_memory_bytes', 'Memory of the process, in bytes.', process.memoryUsage.rss());
+  } catch {
+    // The number is missing then.
+  }
 }
 
 /** Nothing where the system has no /proc. */
