@@ -1,6 +1,7 @@
 // The typed client: a method for each endpoint, named as in the API description, taking one object and answering the body of
 // status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
 import { KmsError } from '../errors.ts';
+import { checkedBase, headersOf } from './client-settings.ts';
 import { errorOfAnswer, errorOfFailure, notJson, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { type PlainRequest, requestOf } from './request.ts';
@@ -44,10 +45,9 @@ export function createClient(options: ClientOptions): Client {
   const { timeout = defaultTimeout, retries = defaultRetries, timing = systemTiming } = options;
   if (!(timeout > 0)) throw new KmsError('invalid', 'timeout: expected milliseconds above 0, or Infinity');
   if (!Number.isInteger(retries) || retries < 0) throw new KmsError('invalid', 'retries: expected 0 or more');
-  const base = options.baseUrl.replace(/\/+$/, '');
+  const base = checkedBase(options.baseUrl);
   const send = options.fetch ?? ((request: Request) => fetch(request));
-  const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
-  if (options.apiKey !== undefined) headers.authorization = `Bearer ${options.apiKey}`;
+  const headers = headersOf(options.apiKey, options.headers);
   const never = new AbortController().signal;
 
   function call(id: ClientEndpointId, route: Route, input: Record<string, unknown>, own?: AbortSignal) {
@@ -79,15 +79,12 @@ export function createClient(options: ClientOptions): Client {
 
   /** Throws what `fetch` throws. */
   async function exchange({ method, path, body }: PlainRequest, signal: AbortSignal): Promise<Outcome> {
-    const init: RequestInit = { method, headers, redirect: 'manual', signal };
-    if (body !== undefined) {
-      init.body = JSON.stringify(body);
-      init.headers = { ...headers, 'content-type': 'application/json' };
-    }
-    const response = await send(new Request(base + path, init));
+    const request = new Request(base + path, { method, headers, redirect: 'manual', signal, body: body ?? null });
+    if (body !== undefined) request.headers.set('content-type', 'application/json');
+    const response = await send(request);
     await options.watch?.(response);
     const answer = parse(await response.text());
-    const isObject = typeof answer === 'object' && answer !== null;
+    const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
     if (response.status === 200) return isObject ? { answer } : { error: notJson(base), again: 'never' };
     const error = errorOfAnswer(response, answer, base);
     const told = isObject && 'message' in answer;

@@ -10,8 +10,10 @@ export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   404: 'not-found',
   405: 'method-not-allowed',
   413: 'too-large',
+  414: 'too-large',
   422: 'asset-invalid',
   429: 'rate-limited',
+  431: 'too-large',
   503: 'unavailable',
 };
 

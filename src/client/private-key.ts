@@ -18,7 +18,8 @@ export type PrivateKey = string | Uint8Array;
 
 /** The 32 raw bytes of a private key. `source` names it in the error. Throws `invalid` for anything else. */
 export function readPrivateKey(key: PrivateKey, source: string): Uint8Array {
-  const raw = parsePrivateKey(typeof key === 'string' ? key : textOf(key));
+  // A program without types may give what it found nothing under.
+  const raw = parsePrivateKey(typeof key === 'string' ? key : textOf(key ?? new Uint8Array()));
   if (raw) return raw;
   throw new KmsError('invalid', `${source} holds no X25519 private key`, {
     hint: 'expected PEM (PKCS#8), base64 of PKCS#8 DER, or base64 of the 32 bytes',

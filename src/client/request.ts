@@ -6,10 +6,11 @@ export interface PlainRequest {
   readonly method: string;
   /** With the query. */
   readonly path: string;
-  readonly body: object | undefined;
+  /** JSON. */
+  readonly body: string | undefined;
 }
 
-/** Throws `invalid` for a value that cannot stand in a path. */
+/** Throws `invalid` for a value that cannot stand in a path, and for a body that is no JSON. */
 export function requestOf([method, path, ...query]: Route, input: Readonly<Record<string, unknown>>): PlainRequest {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
   const take = (name: string): string | undefined => {
@@ -27,8 +28,16 @@ export function requestOf([method, path, ...query]: Route, input: Readonly<Recor
   return {
     method,
     path: search.size > 0 ? `${filled}?${search}` : filled,
-    body: hasBody ? Object.fromEntries(rest) : undefined,
+    body: hasBody ? json(Object.fromEntries(rest)) : undefined,
   };
+}
+
+function json(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw new KmsError('invalid', 'the input has something in it that JSON has no form for', { cause });
+  }
 }
 
 /** A value as one segment of a path. Empty and dot segments cannot be: the URL would be another one. */

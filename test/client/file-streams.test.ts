@@ -301,6 +301,8 @@ test('the private key in each form, and found by the ring', async () => {
     assert.throws(() => decryptWith({ privateKey: wrong }), { code: 'invalid' });
     await assert.rejects(decryptBytes(bytes, { client, privateKey: () => wrong }), { code: 'invalid' });
   }
+  const none = undefined as unknown as string; // as from an environment without it
+  await assert.rejects(decryptBytes(bytes, { client, privateKey: () => none }), { code: 'invalid' });
   const other = generateRingKey().privateKey;
   await assert.rejects(encryptBytes(message, { client, ring: 'r', privateKey: other }), /does not open key_1/);
   await assert.rejects(decryptBytes(bytes, { client, privateKey: other }), /does not open key_1/);
