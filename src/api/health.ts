@@ -49,6 +49,8 @@ export const readyAnswer = z.object({
   ...details,
 });
 
+export type Readiness = z.infer<typeof readyAnswer>;
+
 export const notReady = z.object({
   message: z.string().meta({ description: 'why not', examples: ['the appliance is sealed'] }),
   ...details,

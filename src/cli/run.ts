@@ -14,7 +14,7 @@ export async function runCli(io: Io): Promise<number> {
   try {
     return await runCommand(session);
   } catch (error) {
-    return await report(io, error).catch(() => exitCodes.failed);
+    return await report(io, error);
   }
 }
 
@@ -33,7 +33,7 @@ async function runCommand(session: Session): Promise<number> {
 
 /** What to do, where the error does not say: an answer over the network carries no hint. */
 const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
-  unauthenticated: 'check the API key in --api-key-file or KMS_API_KEY',
+  unauthenticated: 'check the API key in --api-key-file, KMS_API_KEY or the profile',
   forbidden: 'use an API key that has it',
   quota: 'ask the operator for more room',
   'not-found': 'check the name or id',
@@ -44,7 +44,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
 
 async function report(io: Io, error: unknown): Promise<number> {
   if (isInterruption(io, error)) {
-    await write(io.stderr, `kms: ${error instanceof Interrupted ? error.message : 'interrupted'}\n`);
+    await complain(io, `kms: ${error instanceof Interrupted ? error.message : 'interrupted'}\n`);
     return interruptedBy(io.signal.reason);
   }
   // Who reads our output has had enough of it (`| head`): no reason to complain.
@@ -52,14 +52,19 @@ async function report(io: Io, error: unknown): Promise<number> {
   if (error instanceof KmsError) {
     const advice = error.hint ?? usualAdvice[error.code];
     const hint = advice === undefined ? '' : `; ${advice}`;
-    await write(io.stderr, `kms: ${visible(error.message + hint)}\n`);
+    await complain(io, `kms: ${visible(error.message + hint)}\n`);
     return exitCodeOf(error.code);
   }
   const what = error instanceof Error ? error.message : String(error);
   const trace = io.env.KMS_DEBUG && error instanceof Error ? `${error.stack}\n` : '';
   const hint = isSystemError(error) ? '' : '; this is a defect of kms: KMS_DEBUG=1 shows where';
-  await write(io.stderr, `kms: ${visible(what)}${hint}\n${trace}`);
+  await complain(io, `kms: ${visible(what)}${hint}\n${trace}`);
   return exitCodes.failed;
+}
+
+/** The exit code says it too, and holds where stderr cannot be written. */
+async function complain(io: Io, text: string): Promise<void> {
+  await write(io.stderr, text).catch(() => {});
 }
 
 function isSystemError(error: unknown): error is Error & { code: string } {

@@ -101,7 +101,7 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   assert.deepEqual((await validate(secret))[0], 1);
   const refused = await d.kms(['asset', 'show', 'x', ...d.network(secret).args], { env: { KMS_API_KEY: secret } });
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(refused.stderr, /^kms: .*; check the API key in --api-key-file or KMS_API_KEY\n$/);
+  assert.match(refused.stderr, /^kms: .*; check the API key in --api-key-file, KMS_API_KEY or the profile\n$/);
   assert.equal((await update('--active true')).active, true);
   assert.deepEqual((await validate(secret))[0], 0);
 });
@@ -142,7 +142,7 @@ test('an API key comes from a file or the environment, never from the command li
   assert.equal((await d.kms(['keyring', 'list'], { env: { ...env, KMS_SERVER: d.url } })).code, 0);
   const none = await d.kms(['keyring', 'list', ...args]);
   assert.deepEqual([none.code, none.stdout], [1, '']);
-  assert.match(none.stderr, /check the API key in --api-key-file or KMS_API_KEY\n$/);
+  assert.match(none.stderr, /check the API key in --api-key-file, KMS_API_KEY or the profile\n$/);
   for (const key of ['two words', 'kms_\u00e9']) {
     const odd = await d.kms(['keyring', 'list', ...args], { env: { KMS_API_KEY: key } });
     assert.deepEqual(

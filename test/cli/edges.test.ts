@@ -84,6 +84,17 @@ test('a user without a home directory needs none', async () => {
   assert.match(said, /^kms: this user has no home directory; [^\n]*--private-key[^\n]*\n$/);
 });
 
+test('the exit code is that of the failure, whether stderr can be written or not', async () => {
+  await using d = await desk();
+  for (const [line, code] of [
+    ['nothing', 2],
+    ['keyring delete r', 2],
+    ['keyring list --data nowhere', 3],
+  ] as const) {
+    assert.equal((await ended(typed(d, `${line} </dev/null 2>/dev/full`)))[0], code, line);
+  }
+});
+
 test('what cannot be written to stdout is said on stderr', async () => {
   await using d = await desk();
   await d.json('init --json');

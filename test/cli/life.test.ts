@@ -178,7 +178,8 @@ test('serve initialises, shows the key once, answers over network and socket, an
     `server +${second.url}`,
     'sealed +no',
     'status +ready',
-    'disk +\\{"freePercent":\\d+,"writable":true\\}',
+    'last verified backup +none',
+    'disk +\\d+ % free',
   ]) {
     assert.match(shown, new RegExp(`^${line}$`, 'm'));
   }

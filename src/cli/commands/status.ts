@@ -1,5 +1,6 @@
 // `kms status`: how the appliance is. Over the network only what its health check tells; on its own machine everything.
 
+import type { Readiness } from '../../api/health.ts';
 import type { SealStatus } from '../../api/seal.ts';
 import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
 import { KmsError } from '../../errors.ts';
@@ -47,11 +48,19 @@ async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | un
 }
 
 async function showHealth(cli: Cli, connection: Connection): Promise<void> {
-  const ready = await read<Record<string, unknown>>(connection, '/readyz');
-  const details = Object.entries(ready).map(
-    ([name, value]): Pair => [name, typeof value === 'string' ? value : JSON.stringify(value)],
-  );
-  await printThing(cli, { sealed: false, ...ready }, [['server', connection.baseUrl], ['sealed', 'no'], ...details]);
+  const ready = await read<Readiness>(connection, '/readyz');
+  const { lastVerifiedBackup: backup, shipping, disk } = ready;
+  const behind = shipping && (shipping.ageSeconds === null ? 'nothing yet' : `${ageOf(shipping.ageSeconds)} old`);
+  await printThing(cli, { sealed: false, ...ready }, [
+    ['server', connection.baseUrl],
+    ['sealed', 'no'],
+    ['status', ready.status],
+    ['appliance', ready.appliance],
+    ['epoch', ready.epoch],
+    ['last verified backup', backup === null ? 'none' : backup && `${ageOf(backup.ageSeconds)} old`],
+    ['shipped', shipping && (shipping.ok ? behind : `${behind}; it does not work now`)],
+    ['disk', disk && `${disk.freePercent} % free${disk.writable ? '' : '; writes are refused'}`],
+  ]);
 }
 
 async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): Promise<void> {
