@@ -7,6 +7,7 @@ import { Interrupted, interruptedBy, isInterruption } from './interrupted.ts';
 import { type Io, isBrokenPipe, write } from './io.ts';
 import { program } from './program.ts';
 import { visible } from './visible.ts';
+import { withoutSecrets } from './without-secrets.ts';
 
 /** Runs one command line and says with which code to exit. Never throws. */
 export async function runCli(io: Io): Promise<number> {
@@ -64,7 +65,7 @@ async function report(io: Io, error: unknown): Promise<number> {
 
 /** The exit code says it too, and holds where stderr cannot be written. */
 async function complain(io: Io, text: string): Promise<void> {
-  await write(io.stderr, text).catch(() => {});
+  await write(io.stderr, withoutSecrets(text)).catch(() => {});
 }
 
 function isSystemError(error: unknown): error is Error & { code: string } {

@@ -84,6 +84,27 @@ test('a user without a home directory needs none', async () => {
   assert.match(said, /^kms: this user has no home directory; [^\n]*--private-key[^\n]*\n$/);
 });
 
+test('a secret in the place of a file name or a command is not repeated', async () => {
+  await using d = await desk();
+  const words = 'a'.repeat(43);
+  const pem = `-----BEGIN PRIVATE KEY-----\n${words}\n-----END PRIVATE KEY-----`;
+  const lines: readonly (readonly string[])[] = [
+    [`kms_${words}123456`],
+    [`--kms_${words}123456`],
+    ['keyring', 'list', '--server', 'http://127.0.0.1:1', '--api-key-file', `kms_${words}123456`],
+    ['decrypt', `kmsat_${words}`],
+    ['encrypt', '--ring', 'r', '--private-key', pem],
+    ['decrypt', pem],
+    ['decrypt', `MC4CAQAwBQYDK2VuBCIEI${words}`],
+  ];
+  for (const line of lines) {
+    const { code, stderr } = await d.kms(line, { stdin: '' });
+    assert.notEqual(code, 0, line.join(' '));
+    assert.match(stderr, /^kms: .*…/, line.join(' '));
+    assert.doesNotMatch(stderr, /aaa/, line.join(' '));
+  }
+});
+
 test('the exit code is that of the failure, whether stderr can be written or not', async () => {
   await using d = await desk();
   for (const [line, code] of [

@@ -21,8 +21,9 @@ export async function run(cli: Cli): Promise<void> {
       throw error;
     });
     const trouble = file && (await keep(file, key));
-    const shown: [string, string][] = file && trouble === undefined ? [] : [['key', key.key]];
-    await printThing(cli, key, [...shown, ...apiKeyPairs(key)]);
+    const { key: secret, ...safe } = key;
+    if (file && trouble === undefined) await printThing(cli, safe, apiKeyPairs(key));
+    else await printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
     if (path === undefined) {
       await say(cli.io, 'the key is shown this once: put it into a file that only its user can read');
     } else if (trouble !== undefined) {
