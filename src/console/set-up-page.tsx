@@ -82,7 +82,8 @@ function Refused({ why }: { readonly why: 'missing' | 'expired' | 'invalid' }) {
       <Notice title="Open the link that the service showed">
         <p>
           This page needs the whole link that was shown when the service was started for the first time. Loading the
-          page again is not enough: open the link itself once more.
+          page again is not enough: open the link itself once more. If it is lost, <code>kms user set-up-link</code>{' '}
+          makes another on the machine of the service.
         </p>
       </Notice>
     );
@@ -91,21 +92,24 @@ function Refused({ why }: { readonly why: 'missing' | 'expired' | 'invalid' }) {
     return (
       <Notice title="The set-up link has expired" tone="bad">
         <p>
-          <a href={hrefTo('home')}>Use the root API key</a>, which was shown with the link, to log in and invite
-          yourself.
+          Make a new one with <code>kms user set-up-link</code>, on the machine of the service. Or{' '}
+          <a href={hrefTo('home')}>log in with the root API key</a>, which was shown with the link, and invite yourself.
         </p>
       </Notice>
     );
   }
   return (
     <Notice title="This set-up link does not work" tone="bad">
-      <p>It works as long as there is no user, and only whole.</p>
+      <p>It works once, until there is a user, and only whole.</p>
       <ul>
         <li>
           If your user is there already, <a href={hrefTo('home')}>log in</a>.
         </li>
         <li>If somebody else was here before you, let them invite you.</li>
-        <li>Otherwise open the link once more, as it was shown.</li>
+        <li>
+          Otherwise open the link once more, as it was shown, or make another with <code>kms user set-up-link</code> on
+          the machine of the service.
+        </li>
       </ul>
     </Notice>
   );

@@ -1,6 +1,7 @@
-// The way in for the first administrator: a link that makes one user who may do everything, for as long as there is no user at all. Nothing is
-// stored for it: its token says when it was made, under a key of the tenant.
-import { concatBytes, equalBytes } from '../crypto/bytes.ts';
+// The way in for the first administrator: a link that makes one user who may do everything, until any user is made. Nothing is stored for
+// it: its token says when it was made and stands, under a key of the tenant, for the number of users there had ever been. So it works once,
+// and not again when all users are deleted.
+import { equalBytes } from '../crypto/bytes.ts';
 import { fromBase64Url, toBase64Url, utf8 } from '../crypto/encoding.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
@@ -9,6 +10,7 @@ import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts'
 import type { PublicContext, Tenant } from './context.ts';
 import { localCaller } from './credential.ts';
 import { openSession } from './sessions.ts';
+import { timestamp } from './time.ts';
 import { type User, userOf } from './user-wire.ts';
 import { addUser, type NewUserFields } from './users.ts';
 
@@ -17,20 +19,20 @@ const form = /^([0-9]{1,15})_([A-Za-z0-9_-]{43})$/;
 
 export interface SetUpLink {
   readonly url: string;
-  readonly expiresAt: number;
+  readonly expiresAt: string;
 }
 
-/** Throws `refused` where there is a user already, who can invite others. */
+/** Throws `conflict` where there is a user already, who can invite others. */
 export async function setUpLink(
   { tx, world, tenant }: PublicContext,
   { links }: { readonly links: LinkSettings },
 ): Promise<SetUpLink> {
   if ((await tx.users.count()) > 0) {
-    throw new KmsError('refused', 'there is a user already', { hint: 'let them invite others, or use an API key' });
+    throw new KmsError('conflict', 'there is a user already: let them invite others, or use an API key');
   }
   const now = world.now();
-  const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now))}`;
-  return { url: linkTo('set-up', token, links), expiresAt: now + links.lifetimes.invite };
+  const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now, await tx.users.everMade()))}`;
+  return { url: linkTo('set-up', token, links), expiresAt: timestamp(now + links.lifetimes.invite) };
 }
 
 export interface SetUpToken {
@@ -45,8 +47,8 @@ export async function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToke
   const [, text = '', mac = ''] = (token.startsWith(prefix) && form.exec(token.slice(prefix.length))) || [];
   const bytes = fromBase64Url(mac);
   const madeAt = Number(text);
-  if (!bytes || String(madeAt) !== text || !equalBytes(bytes, macOf(tenant, madeAt))) throw refusedSetUp('invalid');
-  if ((await tables.users.count()) > 0) throw refusedSetUp('invalid');
+  const expected = macOf(tenant, madeAt, await tables.users.everMade());
+  if (!bytes || String(madeAt) !== text || !equalBytes(bytes, expected)) throw refusedSetUp('invalid');
   if (now >= madeAt + lifetimes.invite) throw refusedSetUp('expired');
 }
 
@@ -78,8 +80,8 @@ export async function completeSetUp(
   return { user: userOf(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
 }
 
-function macOf({ id, keys }: Tenant, madeAt: number): Uint8Array {
-  return hmacSha256(keys.key('set-up'))(concatBytes(utf8('kms/set-up/v1'), utf8(` ${id} ${madeAt}`)));
+function macOf({ id, keys }: Tenant, madeAt: number, usersEverMade: number): Uint8Array {
+  return hmacSha256(keys.key('set-up'))(utf8(`kms/set-up/v1 ${id} ${madeAt} ${usersEverMade}`));
 }
 
 function refusedSetUp(state: 'invalid' | 'expired'): KmsError {

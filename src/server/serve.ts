@@ -55,7 +55,7 @@ export interface Serving {
   readonly url: string;
   /** Throws `sealed` while it is. */
   readonly appliance: Appliance;
-  /** Where the first administrator makes their user, when the directory was initialised. */
+  /** Where the first administrator makes their user; undefined where there is a user already, and where it is not clear in which tenant. */
   readonly setUpUrl: string | undefined;
   /** Why it is sealed at the start; undefined when it is not. */
   readonly sealed: KmsError | undefined;
@@ -81,7 +81,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   let sealable: SealableAppliance | undefined;
   let lock: DirectoryLock | undefined;
-  let isNew = false;
   const close = async (): Promise<void> => {
     // Closing takes the socket's name away, which may be another server's by now.
     if (isInPlace(lock)) await Promise.all([endServer(network), endServer(socket)]);
@@ -98,7 +97,6 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         hosts: options.hosts,
         ...(options.sources?.env && { env: options.sources.env }),
       });
-      isNew = true;
       await options.onInitialised?.(made);
     }
     await needPrivateDirectory(data);
@@ -125,7 +123,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     gate.open(started);
     return {
       url,
-      setUpUrl: isNew && !sealed ? await setUpUrl(started) : undefined,
+      setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         const { appliance } = started;
         if (!appliance) throw sealedError;

@@ -138,3 +138,27 @@ test('serve takes lifetimes and a mail server', async () => {
   await server.stop();
   await smtp.close();
 });
+
+test('after init there is a way to the first user, until there is one', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  const first = await serving(d);
+  const { url } = await d.json<{ url: string }>('user set-up-link --json');
+  assert.ok(url.startsWith(`${first.url}/console/set-up?token=kmssu_`));
+  const token = new URL(url).searchParams.get('token');
+  const person = { username: 'ada', email: 'ada@x.example', firstName: 'Ada', lastName: 'Lovelace' };
+  const made = await fetch(`${first.url}/auth/user/set-up-complete`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ...person, token, password: 'Corr3ct horse' }),
+  });
+  assert.equal(made.status, 200);
+  const late = await d.kms('user set-up-link');
+  assert.deepEqual([late.code, late.stdout], [1, '']);
+  assert.match(late.stderr, /^kms: there is a user already/);
+  const hint = /there is no user yet: `kms user set-up-link`/;
+  const shown = (await first.stop()).stderr;
+  assert.match(shown, hint);
+  assert.doesNotMatch(shown, /kmssu_/);
+  assert.doesNotMatch((await (await serving(d)).stop()).stderr, hint);
+});

@@ -25,17 +25,31 @@ test('it makes one user who may do everything, is recorded, and works no longer'
   assert.deepEqual([user.username, user.flags], ['ada', { '*': true }]);
   assert.match(accesstoken, /^kmsat_/);
   await assert.rejects(complete(tenant, token, 'eve'), refused('invalid'));
-  await assert.rejects(link(tenant), { code: 'refused' });
+  await assert.rejects(link(tenant), { code: 'conflict' });
 });
 
-test('it works no longer once there is a user of any kind, nor past its time', async () => {
+test('it works no longer once there was a user of any kind; when they are gone, another link does', async () => {
   const tenant = await testTenant();
   const token = await link(tenant);
   const user = await addedUser(tenant, 'bob');
   await assert.rejects(complete(tenant, token), refused('invalid'));
   await tenant.call(deleteUser, { user: { text: user.id, is: 'id' } });
+  await assert.rejects(complete(tenant, token), refused('invalid'));
+  assert.equal((await complete(tenant, await link(tenant))).user.username, 'ada');
+});
+
+test('it works no longer past its time', async () => {
+  const tenant = await testTenant();
+  const token = await link(tenant);
   tenant.advance(lifetimes.invite);
   await assert.rejects(complete(tenant, token), refused('expired'));
+});
+
+test('of several at once one wins', async () => {
+  const tenant = await testTenant();
+  const token = await link(tenant);
+  const all = await Promise.allSettled(['ada', 'eve', 'mallory'].map((name) => complete(tenant, token, name)));
+  assert.deepEqual(all.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected']);
 });
 
 test('no other text is such a link, nor is the one of another tenant', async () => {

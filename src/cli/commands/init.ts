@@ -49,5 +49,6 @@ async function wantsKit(cli: Cli): Promise<boolean> {
 }
 
 async function sayNext(cli: Cli): Promise<void> {
-  if (!cli.json) await say(cli.io, 'next: `kms serve`, then `kms keyring create NAME`');
+  if (!cli.json)
+    await say(cli.io, 'next: `kms serve`, then `kms user set-up-link` for the console, and `kms keyring create NAME`');
 }

@@ -41,12 +41,7 @@ export async function run(cli: Cli): Promise<void> {
     if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void serving.reloadTls());
     await say(cli.io, `listening on ${serving.url}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
-    if (serving.setUpUrl !== undefined) {
-      await say(
-        cli.io,
-        `to make your user, open this link in a browser; it works until there is one:\n${serving.setUpUrl}`,
-      );
-    }
+    await sayHowToSetUp(cli, serving.setUpUrl, isNew);
     if (isNew)
       await say(
         cli.io,
@@ -56,6 +51,15 @@ export async function run(cli: Cli): Promise<void> {
   } finally {
     await serving.close();
   }
+}
+
+/** The link goes where the root API key went; into the log of each later start goes only how to get one. */
+async function sayHowToSetUp(cli: Cli, url: string | undefined, isNew: boolean): Promise<void> {
+  if (url === undefined) return;
+  const text = isNew
+    ? `to make your user, open this link in a browser; it works until there is one:\n${url}`
+    : 'there is no user yet: `kms user set-up-link` makes the link for the first one';
+  await say(cli.io, text);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -117,6 +117,12 @@ export function users(kms: GrammarCommand): void {
       () => import('../commands/user/reset-link.ts'),
     ),
   );
+  user.leaf(
+    'set-up-link',
+    'make the link with which the first user is made in the console, while there is none',
+    ['kms user set-up-link'],
+    () => import('../commands/user/set-up-link.ts'),
+  );
 }
 
 function newUser(command: GrammarCommand): GrammarCommand {

@@ -146,6 +146,12 @@ export function userTable(sql: Sql) {
       return row?.n ?? 0;
     },
 
+    /** How many were ever made, those that were deleted since too. */
+    async everMade(): Promise<number> {
+      const row = await sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'users'");
+      return row?.seq ?? 0;
+    },
+
     /** The oldest first. */
     async list(page: PageRequest): Promise<Page<User>> {
       const rows = await sql.all<UserRow>(

@@ -64,7 +64,7 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
   },
   completeSetUp: {
     description: [
-      'Makes the first User with the token of the set-up link that `kms serve` shows when it makes an appliance, and logs them in. The link works as long as there is no User, and no longer than an invite.',
+      'Makes the first User with the token of the set-up link that `kms serve` shows when it makes an appliance, and logs them in. Where there is no User, `kms user set-up-link` makes another. The link works until any User is made, once at most, and no longer than an invite.',
       'A password that breaks a rule gets 400 with `state` `malformed-password` and the counts; the token stays good.',
     ],
     errorExamples: { 401: { state: 'expired' } },
