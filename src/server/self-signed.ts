@@ -42,6 +42,8 @@ export async function selfSigned(hosts: readonly string[], days: number, now: Da
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.SubjectAlternativeNameExtension(names),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      // By which a client that trusts the certificate before this one, too, tells which of the two signed it.
+      await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
   const digest = new Uint8Array(await cert.getThumbprint('SHA-256'));

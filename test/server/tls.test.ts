@@ -116,6 +116,26 @@ test('TLS 1.2 and 1.3, nothing older; browsers are told to stay with it; the cer
   }
 });
 
+test('a client that trusts this certificate and the next notices no change, whatever it has under way', async () => {
+  const first = await put();
+  const serving = await serve({ data: join(base, 'changing'), listen: '127.0.0.1:0', logLevel: 'silent', ...files });
+  try {
+    for (let change = 0, last = first; change < 3; change++) {
+      const next = await put();
+      for (const ca of [last.cert + next.cert, next.cert + last.cert]) {
+        const before = Array.from({ length: 8 }, () => get(`${serving.url}/healthz`, ca));
+        assert.equal(await serving.reloadTls(), true);
+        const after = Array.from({ length: 8 }, () => get(`${serving.url}/healthz`, ca));
+        for (const { status } of await Promise.all([...before, ...after])) assert.equal(status, 200);
+        assert.equal(await hello(serving.url, ca), next.fingerprint);
+      }
+      last = next;
+    }
+  } finally {
+    await serving.close();
+  }
+});
+
 test('without TLS there is nothing to read again', async () => {
   const serving = await serve({ data: join(base, 'plain'), listen: '127.0.0.1:0', logLevel: 'silent' });
   try {
