@@ -1,19 +1,18 @@
 // An appliance on the network and on the local socket. The port is taken first, so that a port in use is found before anything is made;
 // requests that come early wait until the appliance is open.
-import { chmod, rm } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
-import { KmsError } from '../errors.ts';
+import type { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import type { RequestEnv } from '../http/deps.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import type { Appliance } from './assemble.ts';
 import type { CopySettings } from './backup/service.ts';
 import type { KeySources } from './custody/key-sources.ts';
-import { dataDirState, inDir, socketFile } from './data-dir.ts';
+import { dataDirState } from './data-dir.ts';
 import { needPrivateDirectory } from './exposure.ts';
+import { Gate } from './gate.ts';
 import { hardenProcess } from './hardening.ts';
-import { type AppFetch, endServer, type HttpLimits, httpServer, listen, replaceCertificate } from './http-server.ts';
+import { type AppFetch, endServer, type HttpLimits, httpServer, replaceCertificate } from './http-server.ts';
 import { type Initialised, initAppliance } from './init.ts';
 import { type Listening, type ListenOptions, listening, readTls } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
@@ -21,10 +20,11 @@ import type { MetricsSettings } from './metrics/metrics.ts';
 import type { Notice } from './notices.ts';
 import type { OpenOptions } from './open-options.ts';
 import type { PeopleSettings } from './people.ts';
+import { openSocket, portOf, takePort } from './ports.ts';
 import { clientAddress, takeForwardedHost } from './proxy.ts';
 import { SealableAppliance } from './sealable.ts';
 import type { SpaceSettings } from './space/space-guard.ts';
-import { fileTrouble, systemCode } from './trouble.ts';
+import { fileTrouble } from './trouble.ts';
 
 export interface ServeOptions extends ListenOptions {
   /** The data directory; initialised first when it is missing, empty or unfinished. */
@@ -156,33 +156,6 @@ async function setUpUrl({ appliance }: SealableAppliance): Promise<string | unde
   return answer?.url;
 }
 
-/** Holds requests back until there is something to answer them. */
-class Gate {
-  readonly #opened = Promise.withResolvers<SealableAppliance | undefined>();
-  #appliance: SealableAppliance | undefined;
-
-  readonly fetch: AppFetch = (request, env) => {
-    const appliance = this.#appliance;
-    return appliance ? appliance.fetch(request, env) : this.#later(request, env);
-  };
-
-  open(appliance: SealableAppliance): void {
-    this.#appliance = appliance;
-    this.#opened.resolve(appliance);
-  }
-
-  refuse(): void {
-    this.#opened.resolve(undefined);
-  }
-
-  async #later(request: Request, env: RequestEnv): Promise<Response> {
-    const appliance = await this.#opened.promise;
-    return (
-      appliance?.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
-    );
-  }
-}
-
 function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening, limits: ServeOptions['limits']): Server {
   return httpServer(fetch, {
     tls,
@@ -206,59 +179,6 @@ async function reloadTls(server: Server, options: ListenOptions, logger: Logger)
     logger.error({ err }, 'the certificate could not be read again; the one in use stays');
   }
   return true;
-}
-
-async function takePort(server: Server, { host, port }: Listening): Promise<void> {
-  try {
-    await listen(server, { host, port });
-  } catch (error) {
-    throw listenTrouble(error, `${host}:${port}`);
-  }
-}
-
-function listenTrouble(error: unknown, address: string): unknown {
-  switch (systemCode(error)) {
-    case 'EADDRINUSE':
-      return new KmsError('in-use', `${address} is in use by another program`, {
-        hint: 'stop that one, or choose another address with --listen (port 0 picks a free one)',
-        cause: error,
-      });
-    case 'EACCES':
-      return new KmsError('refused', `${address}: this user may not listen on that port`, {
-        hint: 'choose a port from 1024 on with --listen',
-        cause: error,
-      });
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return new KmsError('refused', `${address} is no address of this machine`, {
-        hint: 'choose one that is, with --listen',
-        cause: error,
-      });
-    default:
-      return error;
-  }
-}
-
-/** Only its owner may open it. With the lock held, a file that is there already is what a killed server left. */
-async function openSocket(server: Server, data: string, logger: Logger): Promise<void> {
-  const path = inDir(data, socketFile);
-  // sun_path holds 108 bytes.
-  if (Buffer.byteLength(path) > 107) {
-    logger.warn(
-      { path },
-      'the path is too long for a local socket: commands on this machine need --server while this runs',
-    );
-    return;
-  }
-  await rm(path, { force: true });
-  await listen(server, { path });
-  await chmod(path, 0o600);
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 function note(logger: Logger, { level, message, cause }: Notice): void {
