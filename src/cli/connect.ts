@@ -166,9 +166,12 @@ function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Conne
   };
 }
 
-/** Ctrl-C ends a request that is under way. */
+/** Ctrl-C ends a request that is under way. No request goes to another address than the one that was named. */
 function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
-  return (request) => send(new Request(request, { signal: AbortSignal.any([request.signal, cli.io.signal]) }));
+  return (request) => {
+    const signal = AbortSignal.any([request.signal, cli.io.signal]);
+    return send(new Request(request, { signal, redirect: 'manual' }));
+  };
 }
 
 /** Each answer says how far the appliance is. */

@@ -1,6 +1,6 @@
 // Requests of the operator, who is at the machine: to the running server's socket or to the data directory opened here, never over
 // the network.
-import { errorOfAnswer, errorOfFailure, notJson } from '../client/failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './cli.ts';
 import { type Connection, localHeaders, openHere, withClient } from './connect.ts';
@@ -36,7 +36,7 @@ export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>):
     return use({
       async ask<T>(method: string, path: string, body?: object) {
         const answer = await json(await send(method, path, body));
-        if (typeof answer !== 'object' || answer === null) throw notJson(baseUrl);
+        if (typeof answer !== 'object' || answer === null) throw notOurs(baseUrl);
         // Server and command are of one version.
         return answer as T;
       },

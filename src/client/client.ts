@@ -2,7 +2,7 @@
 // status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
 import { KmsError } from '../errors.ts';
 import { checkedBase, headersOf } from './client-settings.ts';
-import { errorOfAnswer, errorOfFailure, notJson, timedOut } from './failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { type PlainRequest, requestOf } from './request.ts';
 import { againAfter, isUnchanging, type Outcome, withRetries } from './retry.ts';
@@ -85,7 +85,7 @@ export function createClient(options: ClientOptions): Client {
     await options.watch?.(response);
     const answer = parse(await response.text());
     const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
-    if (response.status === 200) return isObject ? { answer } : { error: notJson(base), again: 'never' };
+    if (response.status === 200) return isObject ? { answer } : { error: notOurs(base), again: 'never' };
     const error = errorOfAnswer(response, answer, base);
     const told = isObject && 'message' in answer;
     return { error, again: againAfter(response.status, told), retryAfter: error.retryAfter };

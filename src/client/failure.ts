@@ -31,7 +31,7 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   }
   if (!isRecord(answer)) {
     if (status >= 500) return new KmsError('unavailable', `${base} answered with status ${status} and no message`);
-    return notJson(base);
+    return notOurs(base);
   }
   const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
   const sealed = status === 503 && /\bsealed\b/i.test(message);
@@ -45,8 +45,9 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   return new KmsError(code, message, details);
 }
 
-export function notJson(base: string): KmsError {
-  return new KmsError('unavailable', `expected JSON from ${base}, got something else`, {
+/** The error for an answer that no appliance gives. */
+export function notOurs(base: string, expected = 'JSON'): KmsError {
+  return new KmsError('unavailable', `expected ${expected} from ${base}, got something else`, {
     hint: 'is it the address of a kms appliance?',
   });
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
+import http from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { PassThrough, Writable } from 'node:stream';
@@ -102,6 +103,32 @@ test('a secret in the place of a file name or a command is not repeated', async 
     assert.notEqual(code, 0, line.join(' '));
     assert.match(stderr, /^kms: .*…/, line.join(' '));
     assert.doesNotMatch(stderr, /aaa/, line.join(' '));
+  }
+});
+
+test("an answer that is no appliance's is not taken for one, and no redirect is followed", async () => {
+  await using d = await desk();
+  const paths: string[] = [];
+  const server = http.createServer((request, response) => {
+    const path = request.url ?? '';
+    paths.push(path);
+    if (path.startsWith('/moved')) response.writeHead(302, { location: '/elsewhere' }).end();
+    else if (path.startsWith('/page')) response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>');
+    else response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    for (const place of ['moved', 'page', 'object']) {
+      for (const command of ['status', 'metrics']) {
+        const ran = await d.kms([command, '--server', `${url}/${place}`], { env: { KMS_API_KEY: 'kms_x' } });
+        assert.deepEqual([ran.code, ran.stdout], [3, ''], `${place} ${command}`);
+      }
+    }
+    assert.ok(!paths.includes('/elsewhere'));
+  } finally {
+    server.close();
+    server.closeAllConnections();
   }
 });
 

@@ -1,5 +1,5 @@
 // `kms metrics`: what Prometheus reads at `/metrics`, for a look without it.
-import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs } from '../../client/failure.ts';
 import type { Cli } from '../cli.ts';
 import { tenantHeader, withClient } from '../connect.ts';
 import { write } from '../io.ts';
@@ -18,6 +18,7 @@ export async function run(cli: Cli): Promise<void> {
       throw errorOfFailure(cause, baseUrl, cli.io.signal);
     }
     if (response.status !== 200) throw errorOfAnswer(response, body(text), baseUrl);
+    if (!response.headers.get('content-type')?.startsWith('text/plain')) throw notOurs(baseUrl, 'metrics');
     if (cli.json) return printJson(cli, { metrics: text });
     await write(cli.io.stdout, text);
   });

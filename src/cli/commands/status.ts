@@ -2,7 +2,7 @@
 
 import type { Readiness } from '../../api/health.ts';
 import type { SealStatus } from '../../api/seal.ts';
-import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs } from '../../client/failure.ts';
 import { KmsError } from '../../errors.ts';
 import type { ApplianceStatus } from '../../server/status.ts';
 import type { Cli } from '../cli.ts';
@@ -49,6 +49,7 @@ async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | un
 
 async function showHealth(cli: Cli, connection: Connection): Promise<void> {
   const ready = await read<Readiness>(connection, '/readyz');
+  if (ready.status !== 'ready') throw notOurs(connection.baseUrl, 'the state of an appliance');
   const { lastVerifiedBackup: backup, shipping, disk } = ready;
   const behind = shipping && (shipping.ageSeconds === null ? 'nothing yet' : `${ageOf(shipping.ageSeconds)} old`);
   await printThing(cli, { sealed: false, ...ready }, [
