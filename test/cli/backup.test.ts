@@ -52,7 +52,7 @@ test('create, verify, restore', async () => {
     ['payroll'],
   );
   const status = await place.kms('status --data new');
-  assert.match(status.stdout, /epoch +[0-9]{10}, restored at 20/);
+  assert.match(status.stdout, /epoch +[0-9]{13}, restored at 20/);
   assert.match(status.stdout, /last verified backup +none/);
 });
 

@@ -17,14 +17,14 @@ export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise
   return text === undefined ? first : (JSON.parse(text) as Epoch);
 }
 
-/** Seconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
+/** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
 export async function nextEpoch(
   settings: SettingTable,
   now: number,
   origin: { readonly madeAt: string },
 ): Promise<Epoch> {
   const before = await currentEpoch(settings);
-  const number = Math.max(before.number + 1, Math.floor(now / 1000));
+  const number = Math.max(before.number + 1, Math.floor(now));
   const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), madeAt: origin.madeAt };
   await settings.set('epoch', JSON.stringify(epoch));
   return epoch;
