@@ -8,6 +8,8 @@ export interface Column<T> {
   readonly whole?: true;
   /** Left out where there is no room for it. */
   readonly spare?: true;
+  /** What commands take: worth more room than a spare column. */
+  readonly name?: true;
 }
 
 export interface TableStyle {
@@ -17,8 +19,9 @@ export interface TableStyle {
 }
 
 const gap = 2;
-/** A column is cut to this width before a spare one is left out, and after that to the other. */
+/** A column, and one of names, is cut to this width before a spare one is left out, and after that to the other. */
 const fairWidth = 12;
+const fairNameWidth = 40;
 const leastWidth = 4;
 
 /** A column as it turned out with its rows. */
@@ -27,6 +30,7 @@ interface Cells {
   readonly cells: readonly string[];
   readonly natural: number;
   readonly least: number;
+  readonly fair: number;
   readonly spare: boolean;
 }
 
@@ -51,7 +55,7 @@ export function tableWriter<T>(
     before = all;
     const room = style.columns;
     const shown = room === undefined ? all : withoutSpare(all, room);
-    const widths = room === undefined ? shown.map(({ natural }) => natural) : cut(shown, room, leastWidth);
+    const widths = room === undefined ? shown.map(({ natural }) => natural) : cut(shown, room, () => leastWidth);
     const titles = lineOf(
       shown.map(({ title }) => title),
       widths,
@@ -66,12 +70,14 @@ export function tableWriter<T>(
   };
 }
 
-function cellsOf<T>({ title, value, whole, spare }: Column<T>, rows: readonly T[], before: number): Cells {
+function cellsOf<T>({ title, value, whole, spare, name }: Column<T>, rows: readonly T[], before: number): Cells {
   const values = rows.map(value);
   const cells = values.map((each) => visible(String(each)));
   const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
   const isWhole = whole === true || values.some((each) => typeof each === 'number');
-  return { title: title.toUpperCase(), cells, natural, least: isWhole ? natural : 0, spare: spare === true };
+  const least = isWhole ? natural : 0;
+  const fair = name ? fairNameWidth : fairWidth;
+  return { title: title.toUpperCase(), cells, natural, least, fair, spare: spare === true };
 }
 
 function lineOf(cells: readonly string[], widths: readonly number[]): string {
@@ -85,16 +91,17 @@ function lineOf(cells: readonly string[], widths: readonly number[]): string {
 
 /** Leaves out spare columns, the last one first, until the others have room. */
 function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[] {
-  if (total(cut(columns, room, fairWidth)) <= room) return columns;
+  if (total(cut(columns, room, ({ fair }) => fair)) <= room) return columns;
   const last = columns.findLastIndex(({ spare }) => spare);
   return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
 }
 
 /** Takes cells from the widest column until the line fits or nothing is left to take. */
-function cut(columns: readonly Cells[], room: number, least: number): number[] {
+function cut(columns: readonly Cells[], room: number, leastOf: (column: Cells) => number): number[] {
   const widths = columns.map(({ natural }) => natural);
+  const least = columns.map((column) => Math.max(leastOf(column), column.least));
   for (let over = total(widths) - room; over > 0; over--) {
-    const spendable = widths.map((each, n) => (each > Math.max(least, columns[n]?.least ?? 0) ? each : 0));
+    const spendable = widths.map((each, n) => (each > (least[n] ?? 0) ? each : 0));
     const widest = Math.max(...spendable);
     if (widest === 0) break;
     widths[spendable.indexOf(widest)] = widest - 1;

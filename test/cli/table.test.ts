@@ -71,6 +71,15 @@ for (const [columns, lines] of [
   });
 }
 
+test('a name that commands take is cut only where leaving out what is spare is not enough', () => {
+  const named = [{ title: 'name', value: () => 'payroll-of-the-whole-group', name: true }, ...wideColumns] as const;
+  const lines = (columns: number): string[] =>
+    table([{ note: 'x'.repeat(12), count: 1 }], named.toSpliced(2, 1), { columns, colour: false });
+  assert.equal(lines(100)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}  2026-01-02T03:04:05.678Z`);
+  assert.equal(lines(80)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}`);
+  assert.equal(lines(60)[1], `payroll-of-t…  ${'x'.repeat(12)}  ${id}`);
+});
+
 test('a table that grows has its titles once and never gets narrower', () => {
   const add = tableWriter(columns, { columns: undefined, colour: false });
   assert.deepEqual(add([]), ['NAME  LENGTH']);

@@ -15,8 +15,8 @@ export function accountPairs(account: Account): readonly Pair[] {
 }
 
 export const accountColumns: readonly Column<Account>[] = [
-  { title: 'uid', value: (account) => account.uid },
+  { title: 'uid', value: (account) => account.uid, name: true },
   { title: 'id', value: (account) => account.id, whole: true },
-  { title: 'notes', value: (account) => account.notes },
+  { title: 'notes', value: (account) => account.notes, spare: true },
   { title: 'created', value: (account) => account.createdAt, whole: true, spare: true },
 ];

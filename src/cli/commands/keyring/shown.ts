@@ -17,9 +17,9 @@ export function ringPairs(ring: KeyRing): readonly Pair[] {
 }
 
 export const ringColumns: readonly Column<KeyRing>[] = [
-  { title: 'name', value: (ring) => ring.displayName },
+  { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
-  { title: 'active key', value: (ring) => ring.activeKey, whole: true },
+  { title: 'active key', value: (ring) => ring.activeKey, whole: true, spare: true },
   { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
 ];
 

@@ -30,7 +30,7 @@ export function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
 }
 
 export const tenantColumns: readonly Column<TenantAnswer>[] = [
-  { title: 'name', value: ({ name }) => name },
+  { title: 'name', value: ({ name }) => name, name: true },
   { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
   { title: 'limits', value: limitsOf },
   { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },

@@ -20,11 +20,11 @@ export function userPairs(user: User): readonly Pair[] {
 }
 
 export const userColumns: readonly Column<User>[] = [
-  { title: 'username', value: (user) => user.username },
+  { title: 'username', value: (user) => user.username, name: true },
   { title: 'name', value: (user) => user.displayName },
   { title: 'email', value: (user) => user.email },
   { title: 'flags', value: grantedTo },
-  { title: 'id', value: (user) => user.id, whole: true },
+  { title: 'id', value: (user) => user.id, whole: true, spare: true },
 ];
 
 function grantedTo({ flags }: Pick<User, 'flags'>): string {
