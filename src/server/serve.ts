@@ -150,6 +150,8 @@ function isInPlace(lock: DirectoryLock | undefined): boolean {
 }
 
 async function setUpUrl({ appliance }: SealableAppliance): Promise<string | undefined> {
+  const [only, another] = (await appliance?.status())?.tenants ?? [];
+  if (!only || another || only.counts.users > 0) return undefined;
   const headers = { 'content-type': 'application/json' };
   const request = new Request('http://kms.local/local/set-up-link', { method: 'POST', headers, body: '{}' });
   const answer: { readonly url?: string } | undefined = await (await appliance?.fetchLocal(request))?.json();

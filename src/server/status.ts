@@ -40,6 +40,7 @@ export interface TenantStatus {
   readonly hosts: readonly string[];
   readonly counts: {
     readonly keyrings: number;
+    readonly users: number;
     readonly accounts: number;
     readonly apikeys: number;
     readonly assets: number;
@@ -70,8 +71,9 @@ export async function applianceStatus(
 }
 
 async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise<TenantStatus> {
-  const counts = await handle.store.peek(async ({ rings, accounts, apiKeys, assets }) => ({
+  const counts = await handle.store.peek(async ({ rings, users, accounts, apiKeys, assets }) => ({
     keyrings: await rings.count(),
+    users: await users.count(),
     accounts: await accounts.count(),
     apikeys: await apiKeys.count(),
     assets: await assets.count(),

@@ -160,5 +160,5 @@ test('after init there is a way to the first user, until there is one', async ()
   const shown = (await first.stop()).stderr;
   assert.match(shown, hint);
   assert.doesNotMatch(shown, /kmssu_/);
-  assert.doesNotMatch((await (await serving(d)).stop()).stderr, hint);
+  assert.equal((await (await serving(d, ['--log-level', 'info'])).stop()).stderr.includes('set-up'), false);
 });

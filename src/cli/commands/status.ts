@@ -82,6 +82,7 @@ async function showAll(cli: Cli, status: ApplianceStatus, { way }: Connection): 
     { title: 'tenant', value: ({ name }) => name },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
     { title: 'keyrings', value: ({ counts }) => counts.keyrings },
+    { title: 'users', value: ({ counts }) => counts.users },
     { title: 'accounts', value: ({ counts }) => counts.accounts },
     { title: 'API keys', value: ({ counts }) => counts.apikeys },
     { title: 'assets', value: ({ counts }) => counts.assets },
