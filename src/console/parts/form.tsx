@@ -46,6 +46,7 @@ export interface FormProps {
 export function Form(props: PropsWithChildren<FormProps>) {
   const { action, busy = 'Please wait…', needs, kind, onSubmit, beside, children } = props;
   const form = useRef<HTMLFormElement>(null);
+  const underWay = useRef(false);
   const [isBusy, setBusy] = useState(false);
   const [problems, setProblems] = useState<Problems>({});
   const [general, setGeneral] = useState('');
@@ -53,11 +54,12 @@ export function Form(props: PropsWithChildren<FormProps>) {
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     const element = form.current;
-    if (isBusy || !element) return;
+    if (underWay.current || !element) return;
     const missing = missingFields(element);
     setProblems(missing);
     setGeneral('');
     if (Object.keys(missing).length > 0) return focusFirst(element, missing);
+    underWay.current = true;
     setBusy(true);
     announce(busy);
     try {
@@ -69,6 +71,7 @@ export function Form(props: PropsWithChildren<FormProps>) {
       if (!ofThisForm) setGeneral(error instanceof FieldProblems ? error.message : troubleText(error));
       focusFirst(element, fields);
     }
+    underWay.current = false;
     setBusy(false);
   };
 
