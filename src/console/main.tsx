@@ -9,6 +9,9 @@ import { takeToken } from './link-token.ts';
 import { ResetPage } from './reset-page.tsx';
 import { SetUpPage } from './set-up-page.tsx';
 
+// Its address is relative to where the page was loaded; the browser looks again at each page that follows.
+const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
+icon?.setAttribute('href', icon.href);
 const token = takeToken();
 
 const pages: Partial<Record<ConsolePageName, () => Child>> = {

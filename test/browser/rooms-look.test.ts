@@ -15,10 +15,15 @@ const { call } = appliance;
 const props = { team: 'finance', tags: ['pay', 'secret'], owner: { name: 'Ada', since: 2021 } };
 for (const name of ['payroll', 'Ledger-2026', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name, props });
 for (let i = 0; i < 3; i++) await call('POST', '/ks/rotate', { ringname: 'payroll' });
-const notes = 'Contract until the end of the year';
+const notes = 'Contract until the end of the year. '.repeat(40);
 const { body: account } = await call('POST', '/auth/accounts', { uid: 'customer-7', notes, props });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
-await call('POST', '/auth/apikey', { accountId: account.id, flags });
+const { body: key } = await call('POST', '/auth/apikey', { accountId: account.id, flags });
+await call('POST', '/auth/validate', {
+  key: key.key,
+  activity: { action: 'own.action.'.repeat(20), ringname: 'a'.repeat(128) },
+});
+const { body: nameless } = await call('POST', '/ks/encrypt', { ringname: 'payroll', asset: { data: { pages: 2 } } });
 const made = await call('POST', '/ks/keyrings', { name: 'old' });
 await call('DELETE', '/ks/keyrings/old');
 await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': true, 'user.read': false }, props });
@@ -87,6 +92,8 @@ const states: readonly State[] = [
     text: 'Give it to',
   },
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
+  { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
+  { name: 'activity-long', path: '/console/activity', text: 'own.action' },
   { name: 'new-account', path: '/console/new/account', text: 'Make the account' },
   { name: 'account', path: `/console/accounts/${account.id}`, text: '1 entry' },
   { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },
@@ -103,6 +110,10 @@ const states: readonly State[] = [
 ];
 
 const grace = await visitAs(appliance, 'grace', '/console/accounts');
+const missing: string[] = [];
+grace.page.on('response', (response) => {
+  if (response.url().includes('/static/') && !response.ok()) missing.push(response.url());
+});
 
 for (const { name, path, go, text } of states) {
   test(`the state ${name} looks right`, async () => {
@@ -117,6 +128,7 @@ for (const { name, path, go, text } of states) {
     await looksRight(page, name);
     await page.keyboard.press('Escape');
     assert.deepEqual(troubles, []);
+    assert.deepEqual(missing, [], 'the files of the page are found from each address');
   });
 }
 

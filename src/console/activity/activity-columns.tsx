@@ -15,7 +15,7 @@ export const activityColumns: readonly Column<ActivityRecord>[] = [
       </a>
     ),
   },
-  { title: 'Action', cell: ({ action }) => <code data-whole>{action}</code> },
+  { title: 'Action', cell: ({ action }) => <code data-any>{action}</code> },
   { title: 'Ring', cell: ({ ringname }) => (ringname === '' ? <span data-quiet>none</span> : <bdi>{ringname}</bdi>) },
   { title: 'Verdict', cell: ({ validAction }) => <Verdict granted={validAction} /> },
   { title: 'Status', kind: 'number', cell: ({ status }) => String(status) },

@@ -60,16 +60,21 @@ interface NodeProps {
 }
 
 function Node({ placed: { node, x, y }, isCurrent, navigate }: NodeProps) {
+  const end = shortId(node.id);
+  const name = labelOf(node);
+  const below = !node.asset ? 'deleted or not readable' : name === end ? undefined : end;
   const box = (
     <g data-node={isCurrent ? 'current' : node.asset ? 'asset' : 'gone'} transform={`translate(${x} ${y})`}>
       <title>{spoken(node, isCurrent)}</title>
       <rect width={nodeWidth} height={nodeHeight} rx="8" />
-      <text x={nodeWidth / 2} y="22" text-anchor="middle" data-name>
-        {labelOf(node)}
+      <text x={nodeWidth / 2} y={below === undefined ? 32 : 22} text-anchor="middle" data-name>
+        {name}
       </text>
-      <text x={nodeWidth / 2} y="41" text-anchor="middle">
-        {node.asset ? shortId(node.id) : 'deleted or not readable'}
-      </text>
+      {below !== undefined && (
+        <text x={nodeWidth / 2} y="41" text-anchor="middle">
+          {below}
+        </text>
+      )}
     </g>
   );
   if (!node.asset) return box;

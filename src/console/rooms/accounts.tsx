@@ -9,7 +9,7 @@ import type { RoomProps } from '../room.ts';
 
 const columns: readonly Column<Account>[] = [
   { title: 'UID', kind: 'name', cell: ({ id, uid }) => <a href={hrefTo('account', { id })}>{uid}</a> },
-  { title: 'Notes', cell: ({ notes }) => notes },
+  { title: 'Notes', cell: ({ notes }) => <bdi data-beginning>{notes}</bdi> },
   { title: 'Id', cell: ({ id }) => <code>{id}</code> },
   { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
