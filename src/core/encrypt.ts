@@ -3,12 +3,11 @@
 import { encodeHeader } from '../crypto/header.ts';
 import { sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
-import type { ActiveKey } from '../store/tables/rings.ts';
 import { signAsset } from './asset-signing.ts';
 import { type AssetInput, writeAsset } from './asset-writing.ts';
 import { type AssetAnswer, assetAnswer } from './assets.ts';
 import type { Context } from './context.ts';
-import { type Key, ksKey, type WrappedKey } from './keyring-wire.ts';
+import { type Key, ksKey } from './keyring-wire.ts';
 import { findRing, unknownRing } from './ring-lookup.ts';
 import { rotateRing } from './ring-making.ts';
 
@@ -30,7 +29,11 @@ export async function encrypt(ctx: Context, input: EncryptInput): Promise<Encryp
   const active = await tx.rings.activeKeyOf('ks', input.ringname.toLowerCase());
   if (!active) throw unknownRing();
   const { ringId } = active;
-  const key = await keyWithCountsLeft(ctx, active);
+  const stored = await tx.ringKeys.byId(ringId, active.keyId);
+  if (!stored) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
+  // A key that has served all the encrypts that it may gives way to a new one.
+  const isSpent = tx.ringKeys.encryptCount(stored) >= active.maxEncryptCount;
+  const key = isSpent ? await rotateRing(ctx, await findRing(tx, 'ks', { id: ringId })) : stored;
   await tx.ringKeys.countEncrypt(key.id);
   const hash = sealKeyHash(tenant.keys, ringId, key.id, world.random);
   const answer = { key: ksKey(key), ringId, hash };
@@ -41,12 +44,4 @@ export async function encrypt(ctx: Context, input: EncryptInput): Promise<Encryp
   const signature = signAsset(tenant.keys, { ...asset, hash });
   const header = encodeHeader(tenant.keys, { hash, asset: { id, version, signature } });
   return { ...answer, header, asset: assetAnswer(asset) };
-}
-
-/** The active key, or a new one when it has served all the encrypts that it may. */
-async function keyWithCountsLeft(ctx: Context, { ringId, keyId, maxEncryptCount }: ActiveKey): Promise<WrappedKey> {
-  const key = await ctx.tx.ringKeys.byId(ringId, keyId);
-  if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
-  if (ctx.tx.ringKeys.encryptCount(key) < maxEncryptCount) return key;
-  return rotateRing(ctx, await findRing(ctx.tx, 'ks', { id: ringId }));
 }

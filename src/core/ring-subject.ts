@@ -19,7 +19,11 @@ export interface SubjectContext {
 }
 
 /** `action` tells the service: `asym.` or another. */
-export async function ringSubject(ctx: SubjectContext, action: string, source: RingSource): Promise<RingSubject> {
+export function ringSubject(
+  ctx: SubjectContext,
+  action: string,
+  source: RingSource,
+): RingSubject | Promise<RingSubject> {
   if ('name' in source) {
     return isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : { kind: 'none' };
   }

@@ -7,16 +7,9 @@ for (let n = 0; n < 256; n++) {
   table[n] = c;
 }
 
-/** The checksum of the bytes, as an unsigned 32-bit number. */
-export function crc32(bytes: Uint8Array): number {
+/** The checksum of the first `length` bytes, of all by default, as an unsigned 32-bit number. */
+export function crc32(bytes: Uint8Array, length = bytes.length): number {
   let c = 0xffffffff;
-  for (let i = 0; i < bytes.length; i++) c = (table[(c ^ (bytes[i] ?? 0)) & 0xff] ?? 0) ^ (c >>> 8);
-  return ~c >>> 0;
-}
-
-/** The checksum of the first `length` characters of an ASCII text, without making bytes of it first. */
-export function crc32Ascii(text: string, length: number): number {
-  let c = 0xffffffff;
-  for (let i = 0; i < length; i++) c = (table[(c ^ text.charCodeAt(i)) & 0xff] ?? 0) ^ (c >>> 8);
+  for (let i = 0; i < length; i++) c = (table[(c ^ (bytes[i] ?? 0)) & 0xff] ?? 0) ^ (c >>> 8);
   return ~c >>> 0;
 }

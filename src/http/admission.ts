@@ -38,12 +38,12 @@ export function credentialOf(c: AppContext): Credential | undefined {
 }
 
 /** The one who holds the credential; undefined when nobody does. A known one may be of no use any more. */
-export async function identify(
+export function identify(
   tables: Tables,
   credential: Credential,
   now: number,
 ): Promise<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
-  if (credential === 'local') return { caller: localCaller, usable: true };
+  if (credential === 'local') return Promise.resolve({ caller: localCaller, usable: true });
   return authenticate(tables, credential.token, now);
 }
 
@@ -65,7 +65,8 @@ export async function admit(
   if (access.kind === 'flag') {
     const source = access.ring ?? access.about;
     if (source) {
-      const named = await ringSubject({ tx: tables, tenant }, serviceAction(endpoint.path), ringValue(source, raw));
+      const told = ringSubject({ tx: tables, tenant }, serviceAction(endpoint.path), ringValue(source, raw));
+      const named = told instanceof Promise ? await told : told;
       ringname = recordedName(named);
       if (access.ring) subject = named;
     }

@@ -18,11 +18,15 @@ export async function readJsonBody(c: AppContext, limit: number): Promise<BodyRe
   }
   let bytes: ArrayBuffer | Uint8Array | undefined;
   try {
-    bytes = await readBytes(c, limit);
+    const declared = headerOf(c, 'content-length');
+    // The HTTP parser holds the body to its declared length.
+    if (declared === undefined) bytes = await readStream(c.req.raw.body, limit);
+    else if (Number(declared) <= limit) bytes = await c.req.raw.arrayBuffer();
   } catch {
     return { problem: new KmsError('invalid', 'the body could not be read to its end') };
   }
-  if (!bytes) return { problem: new KmsError('too-large', `the body is over the limit of ${limit} bytes`) };
+  if (!bytes || bytes.byteLength > limit)
+    return { problem: new KmsError('too-large', `the body is over the limit of ${limit} bytes`) };
   try {
     return { value: parseExactly(utf8.decode(bytes)) };
   } catch {
@@ -39,17 +43,6 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 /** Undefined when there are more than `limit`. */
-async function readBytes(c: AppContext, limit: number): Promise<ArrayBuffer | Uint8Array | undefined> {
-  const declared = headerOf(c, 'content-length');
-  if (declared !== undefined) {
-    // The HTTP parser holds the body to its declared length.
-    if (Number(declared) > limit) return undefined;
-    const bytes = await c.req.raw.arrayBuffer();
-    return bytes.byteLength > limit ? undefined : bytes;
-  }
-  return readStream(c.req.raw.body, limit);
-}
-
 async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];

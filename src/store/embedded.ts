@@ -12,16 +12,21 @@ import { repairLog } from './repair.ts';
 import { Resealer } from './reseal.ts';
 import { StateLost } from './session.ts';
 import type { Page, PageRequest } from './sql.ts';
-import { type Job, Turns } from './turns.ts';
+import { Turns } from './turns.ts';
 
 export class EmbeddedStore<T extends object> implements Store<T> {
   readonly #world: EmbeddedWorld<T>;
   readonly #checkpoints: Checkpointer<T>;
   readonly #resealer: Resealer<T>;
-  readonly #turns = new Turns<Live<T>>(
-    () => this.#live ?? this.#serving(),
-    (job, live) => this.#runOn(live, job),
-  );
+  readonly #turns = new Turns<Live<T>>(() => this.#live ?? this.#serving(), {
+    begins: (live) => {
+      live.inUse = true;
+    },
+    ended: (live) => {
+      live.inUse = false;
+      if (live.dead) live.state.close();
+    },
+  });
   #live: Live<T> | undefined;
   #status: StoreStatus | undefined;
   #reason = 'the store is being opened';
@@ -185,13 +190,6 @@ export class EmbeddedStore<T extends object> implements Store<T> {
     await live?.log.close();
     live?.state.close();
     await this.#world.onClosed();
-  }
-
-  async #runOn(live: Live<T>, job: Job<Live<T>>): Promise<void> {
-    live.inUse = true;
-    await job.run(live);
-    live.inUse = false;
-    if (live.dead) live.state.close();
   }
 
   /** What is in service, after the recovery under way if there is one. */

@@ -2,22 +2,28 @@
 import { KmsError } from '../errors.ts';
 
 export interface Job<W> {
+  /** Never rejects. */
   run(world: W): Promise<void>;
   refuse(error: unknown): void;
+}
+
+export interface TurnEvents<W> {
+  begins(world: W): void;
+  ended(world: W): void;
 }
 
 export class Turns<W> {
   readonly #queue: Job<W>[] = [];
   readonly #world: () => W | Promise<W>;
-  readonly #run: (job: Job<W>, world: W) => Promise<void>;
+  readonly #events: TurnEvents<W>;
   #busy = false;
   #working: Promise<void> | undefined;
   #closed = false;
 
   /** `world` answers what a job runs on, and throws where there is none; the job is refused then. */
-  constructor(world: () => W | Promise<W>, run: (job: Job<W>, world: W) => Promise<void>) {
+  constructor(world: () => W | Promise<W>, events: TurnEvents<W>) {
     this.#world = world;
-    this.#run = run;
+    this.#events = events;
   }
 
   add(job: Job<W>): void {
@@ -47,7 +53,9 @@ export class Turns<W> {
         job.refuse(error);
         continue;
       }
-      await this.#run(job, world);
+      this.#events.begins(world);
+      await job.run(world);
+      this.#events.ended(world);
     }
     this.#busy = false;
   }
