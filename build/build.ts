@@ -73,8 +73,8 @@ function makeExecutable(bundles: Bundles, executable: string): void {
     output,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // No signal starts a debugger.
-    execArgv: ['--no-warnings', '--disable-sigusr1'],
+    // No signal starts a debugger. Little survives a collection of young memory: more room and no helpers make fewer and cheaper ones.
+    execArgv: ['--no-warnings', '--disable-sigusr1', '--max-semi-space-size=32', '--no-parallel-scavenge'],
     // Nothing in the environment changes how the runtime behaves.
     execArgvExtension: 'none',
     assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker, ...bundles.assets },

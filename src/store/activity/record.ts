@@ -5,8 +5,11 @@ import type { ActivityInput, ActivityRecord } from '../port.ts';
 
 /** A JSON string; a lone surrogate, which RFC 8785 refuses, becomes U+FFFD. */
 function quoted(text: string): string {
-  return JSON.stringify(text.toWellFormed());
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text.toWellFormed());
 }
+
+/** What ids and names are made of, and JSON shows as it is. */
+const plain = /^[\w.*-]*$/;
 
 function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   for (const key in props) if (Object.hasOwn(props, key)) return true;
