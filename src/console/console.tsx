@@ -1,10 +1,11 @@
 // The console for those who log in: the login page, and with a session the shell around the rooms. Loading the page again ends what is in
 // memory, the session included; each tab has a session of its own.
-import { useState } from 'hono/jsx/dom';
+
 import type { User } from '../api/user.ts';
 import { announce } from './announce.ts';
 import { Brand } from './brand.tsx';
 import { LoginPage } from './login-page.tsx';
+import { useState } from './parts/state.ts';
 import { type Session, sessionOf } from './session.ts';
 import { type SessionClient, sessionClient } from './session-client.ts';
 import { Shell } from './shell.tsx';

@@ -1,8 +1,9 @@
 // Asking for a reset link. The answer is the same for every address.
-import { useRef, useState } from 'hono/jsx/dom';
+import { useRef } from 'hono/jsx/dom';
 import { announce } from './announce.ts';
 import { appliance, patience } from './appliance.ts';
 import { Notice } from './notice.tsx';
+import { useState } from './parts/state.ts';
 import { troubleText } from './trouble.ts';
 
 export function ForgotPage() {

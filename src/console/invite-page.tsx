@@ -1,10 +1,11 @@
 // Completing an invite: whose it is, and the password that they choose.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import type { AnswerTo } from '../client/client.ts';
 import { hrefTo } from './address.ts';
 import { announce } from './announce.ts';
 import { appliance, patience } from './appliance.ts';
 import { Notice } from './notice.tsx';
+import { useState } from './parts/state.ts';
 import { PasswordForm } from './password-form.tsx';
 import { stateOf, troubleText } from './trouble.ts';
 import { Unreachable } from './unreachable.tsx';

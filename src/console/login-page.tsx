@@ -1,11 +1,12 @@
 // Logging in: with a password, or with an API key for operators who have no user yet. What is typed stays in the fields.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import { KmsError } from '../errors.ts';
 import { hrefTo } from './address.ts';
 import { appliance, patience } from './appliance.ts';
 import type { Credential } from './console.tsx';
 import { Notice } from './notice.tsx';
 import { Field, FieldProblems, Form, type FormValues } from './parts/form.tsx';
+import { useState } from './parts/state.ts';
 
 export interface LoginProps {
   /** Why somebody is here who was logged in. */

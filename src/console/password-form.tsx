@@ -1,8 +1,9 @@
 // The form by which somebody chooses a password: it tells the rules while they type and lets them see what they typed. The password is in
 // the field alone, never in the state of the page.
-import { useEffect, useRef, useState } from 'hono/jsx/dom';
+import { useEffect, useRef } from 'hono/jsx/dom';
 import { passwordRules } from '../client/password-rules.ts';
 import { announce } from './announce.ts';
+import { useState } from './parts/state.ts';
 import { checkSummary, PasswordChecklist } from './password-checklist.tsx';
 
 export interface PasswordFormProps {

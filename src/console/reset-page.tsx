@@ -1,8 +1,9 @@
 // A new password by a reset link. Whether the link is good is known only when a password comes with it.
-import { useState } from 'hono/jsx/dom';
+
 import { hrefTo } from './address.ts';
 import { appliance, patience } from './appliance.ts';
 import { Notice } from './notice.tsx';
+import { useState } from './parts/state.ts';
 import { PasswordForm } from './password-form.tsx';
 import { isRefused, troubleText } from './trouble.ts';
 

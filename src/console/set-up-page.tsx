@@ -1,5 +1,5 @@
 // The first administrator makes their user, by the link that the appliance showed when it was made, and is logged in.
-import { useState } from 'hono/jsx/dom';
+
 import { passwordRules } from '../client/password-rules.ts';
 import { hrefTo } from './address.ts';
 import { appliance, patience } from './appliance.ts';
@@ -7,6 +7,7 @@ import { Brand } from './brand.tsx';
 import { Console, type Credential } from './console.tsx';
 import { Notice } from './notice.tsx';
 import { Field, FieldProblems, Form, type FormValues } from './parts/form.tsx';
+import { useState } from './parts/state.ts';
 import { checkSummary, PasswordChecklist } from './password-checklist.tsx';
 import { PersonFields } from './people/person-fields.tsx';
 import { stateOf } from './trouble.ts';

@@ -1,12 +1,13 @@
 // The frame around the rooms: where one is and can go, who is logged in, and what has to be known everywhere. It follows the links between
 // pages without loading anew.
-import { type Child, useEffect, useLayoutEffect, useState } from 'hono/jsx/dom';
+import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
 import type { Client } from '../client/client.ts';
 import { hrefTo, placeAt } from './address.ts';
 import { Brand } from './brand.tsx';
 import { isHeld } from './hold.ts';
 import { PageHeader } from './parts/page-header.tsx';
+import { useState } from './parts/state.ts';
 import { Toasts, toast } from './parts/toast.tsx';
 import type { Place } from './place.ts';
 import type { Room, RoomProps } from './room.ts';

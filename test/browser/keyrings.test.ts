@@ -130,6 +130,28 @@ test('a keyring that an API key uses says so, and is not deleted', async () => {
   assert.deepEqual(troubles, []);
 });
 
+test('what is answered after somebody went elsewhere changes nothing there', async () => {
+  await appliance.call('POST', '/ks/keyrings', { name: 'slow' });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/slow');
+  await page.getByRole('heading', { name: 'Used by' }).waitFor();
+  const answer = Promise.withResolvers<void>();
+  await page.route('**/ks/rotate', async (route) => {
+    await answer.promise;
+    await route.continue();
+  });
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('link', { name: 'Users', exact: true }).click();
+  await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  // The page of the ring hears of it, and asks once more.
+  const again = page.waitForResponse((response) => response.url().endsWith('/ks/keyrings/slow'));
+  answer.resolve();
+  await (await again).finished();
+  // Long enough for what should not come.
+  await page.waitForTimeout(700);
+  assert.equal(await page.getByRole('heading', { name: 'Used by' }).count(), 0);
+  assert.deepEqual(troubles, []);
+});
+
 test('a public key made elsewhere is enough, and one that is none is told at its field', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/new/keyring');
   await page.getByLabel('Name').fill('ledger');

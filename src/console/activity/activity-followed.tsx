@@ -1,8 +1,9 @@
 // The activity log as it grows: the newest records on top, a bounded number of them.
-import { useState } from 'hono/jsx/dom';
+
 import type { Client } from '../../client/client.ts';
 import { Failed, Loading } from '../parts/answer.tsx';
 import { Rows } from '../parts/data-table.tsx';
+import { useState } from '../parts/state.ts';
 import { activityColumns } from './activity-columns.tsx';
 import type { ActivityFilters } from './newest.ts';
 import { type Following, mostRows, useTail } from './use-tail.ts';

@@ -1,6 +1,7 @@
 // Follows the activity log: asks every few seconds for what is new, while somebody can see it.
-import { useLayoutEffect, useState } from 'hono/jsx/dom';
+import { useLayoutEffect } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
+import { useState } from '../parts/state.ts';
 import type { ActivityFilters } from './newest.ts';
 import { emptyTail, type Tail, tailStart, withPage } from './tail.ts';
 

@@ -1,5 +1,5 @@
 // Changes an API key in one of the three ways there are, and shows what it will come to before anything is sent.
-import { useEffect, useRef, useState } from 'hono/jsx/dom';
+import { useEffect, useRef } from 'hono/jsx/dom';
 import type { SafeApiKey } from '../../api/apikey.ts';
 import type { Client } from '../../client/client.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
@@ -7,6 +7,7 @@ import { FlagEditor } from '../flags/flag-editor.tsx';
 import { Choice } from '../parts/choice.tsx';
 import { Field, FieldProblems, Form, type FormValues } from '../parts/form.tsx';
 import { JsonField, objectIn } from '../parts/json.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import { ConfirmChange, type PlannedChange } from './confirm-change.tsx';
 import { differences, flagsAfter, type Operation, operations, propsAfter } from './key-change.ts';

@@ -1,8 +1,9 @@
 // Asks whether an API key is valid. The key is in its field alone, and the field is emptied once the answer is there.
-import { useState } from 'hono/jsx/dom';
+
 import type { Client } from '../../client/client.ts';
 import { announce } from '../announce.ts';
 import { Field, Form } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
 
 type Verdict = 'unasked' | 'valid' | 'invalid';
 

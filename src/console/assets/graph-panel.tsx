@@ -1,10 +1,11 @@
 // The graph around an asset: begins with it and its parents, and grows by asking for the parents or children of any asset in it.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { announce } from '../announce.ts';
 import { shortId } from '../id-text.ts';
 import { Select } from '../parts/select.tsx';
+import { useState } from '../parts/state.ts';
 import { troubleText } from '../trouble.ts';
 import {
   type Asset,

@@ -1,8 +1,9 @@
 // Work on a file, from choosing where its result goes to the end: how far it is, stopping it, and what came of it.
-import { useEffect, useRef, useState } from 'hono/jsx/dom';
+import { useEffect, useRef } from 'hono/jsx/dom';
 import { announce } from '../announce.ts';
 import { bytesText } from '../overview/amounts.ts';
 import { FieldProblems } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
 import { fileTroubleText, isStopped } from './file-trouble.ts';
 import { destinationFor, mostInMemory, writesToDisk } from './saving.ts';
 import { transfer } from './transfer.ts';

@@ -1,5 +1,5 @@
 // A keyring's configuration: after how many encrypts it rotates by itself, and the properties of the ring and of its keys to come.
-import { useState } from 'hono/jsx/dom';
+
 import type { KeyRingConfig } from '../../api/keyring.ts';
 import type { Client } from '../../client/client.ts';
 import { Loaded, useAnswer } from '../parts/answer.tsx';
@@ -7,6 +7,7 @@ import { Button } from '../parts/button.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Field, FieldProblems, Form } from '../parts/form.tsx';
 import { Json, JsonField, objectIn } from '../parts/json.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 
 export interface KeyringSettingsProps {

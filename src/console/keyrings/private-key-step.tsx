@@ -1,9 +1,10 @@
 // The step after a keyring is made: its private key has to be saved before one goes on, since it is nowhere else.
-import { useState } from 'hono/jsx/dom';
+
 import { useHold } from '../hold.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Check, FieldProblems, Form } from '../parts/form.tsx';
 import { Secret } from '../parts/secret.tsx';
+import { useState } from '../parts/state.ts';
 
 export interface PrivateKeyStepProps {
   readonly ring: { readonly name: string; readonly displayName: string };

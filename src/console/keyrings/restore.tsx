@@ -1,10 +1,11 @@
 // The way back for a deleted keyring. The API lists none of them, so that it is by the id: offered at once after a deletion, and by hand.
-import { useState } from 'hono/jsx/dom';
+
 import { KmsError } from '../../errors.ts';
 import { hrefTo } from '../address.ts';
 import { Button } from '../parts/button.tsx';
 import { Copyable } from '../parts/copy.tsx';
 import { Field, FieldProblems, Form } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';
 import { troubleText } from '../trouble.ts';

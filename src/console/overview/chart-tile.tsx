@@ -1,7 +1,8 @@
 // Encrypts, decrypts and denials over the last hour, day or week.
-import { useId, useState } from 'hono/jsx/dom';
+import { useId } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import { useAnswer } from '../parts/answer.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import { countText } from './amounts.ts';
 import { Chart } from './chart.tsx';

@@ -1,5 +1,6 @@
 // Stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table for those who want them so.
-import { useEffect, useId, useRef, useState } from 'hono/jsx/dom';
+import { useEffect, useId, useRef } from 'hono/jsx/dom';
+import { useState } from '../parts/state.ts';
 import { countText } from './amounts.ts';
 import { type ChartSeries, chartShape } from './chart-shape.ts';
 import type { TimeAxis } from './time-buckets.ts';

@@ -1,6 +1,7 @@
 // One answer of the appliance, from the moment it is asked for: `useAnswer` asks, `Loaded` shows what came, or that nothing did.
-import { type Child, useEffect, useRef, useState } from 'hono/jsx/dom';
+import { type Child, useEffect, useRef } from 'hono/jsx/dom';
 import { troubleText } from '../trouble.ts';
+import { useState } from './state.ts';
 
 export type Answer<T> = (
   | { readonly is: 'loading' }

@@ -1,6 +1,7 @@
 // A list of the appliance as a table: page by page, empty, loading and failed. On a phone each row becomes a block of its own.
-import { type Child, useEffect, useRef, useState } from 'hono/jsx/dom';
+import { type Child, useEffect, useRef } from 'hono/jsx/dom';
 import { Failed, Loading } from './answer.tsx';
+import { useState } from './state.ts';
 
 interface PageAnswer<T> {
   readonly data: readonly T[];

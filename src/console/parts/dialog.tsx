@@ -1,6 +1,7 @@
 // A question over the room: the browser's own dialog, which keeps the keyboard inside, closes with Escape and gives the focus back.
-import { type PropsWithChildren, useEffect, useId, useRef, useState } from 'hono/jsx/dom';
+import { type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
 import { Field, FieldProblems, Form } from './form.tsx';
+import { useState } from './state.ts';
 
 export interface DialogProps {
   readonly title: string;

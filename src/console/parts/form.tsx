@@ -1,11 +1,12 @@
 // A form whose values are in its fields alone, and which says at each field what the appliance found wrong with it. Fields inside it are found
 // by their names, which are those of the request.
-import { type Child, createContext, type PropsWithChildren, useContext, useId, useRef, useState } from 'hono/jsx/dom';
+import { type Child, createContext, type PropsWithChildren, useContext, useId, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
 import { announce } from '../announce.ts';
 import { troubleText } from '../trouble.ts';
 import { Button } from './button.tsx';
 import { focusFirst, missingFields, sentence, valuesOf } from './form-values.ts';
+import { useState } from './state.ts';
 
 export type Problems = Readonly<Record<string, string>>;
 

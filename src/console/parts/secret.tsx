@@ -1,6 +1,7 @@
 // A secret that is shown this once: to be copied or saved before anything else is done. It is in the page's memory only as long as it is shown.
-import { useId, useRef, useState } from 'hono/jsx/dom';
+import { useId, useRef } from 'hono/jsx/dom';
 import { announce } from '../announce.ts';
+import { useState } from './state.ts';
 
 export interface SecretProps {
   readonly label: string;

@@ -1,5 +1,6 @@
 // Short messages about what was done, told to those who see and to those who hear. They go by themselves, and nothing is said in them alone.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
+import { useState } from './state.ts';
 
 interface Message {
   readonly id: number;

@@ -1,11 +1,12 @@
 // Invites a user once more who has not come yet: the old link ends, and there is a new one.
-import { useState } from 'hono/jsx/dom';
+
 import type { User } from '../../api/user.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Form } from '../parts/form.tsx';
 import { Secret } from '../parts/secret.tsx';
+import { useState } from '../parts/state.ts';
 
 export interface InviteAgainProps {
   readonly api: Client;

@@ -1,11 +1,12 @@
 // What a user may do, shown flag by flag, and changed with the editor of flags.
-import { useState } from 'hono/jsx/dom';
+
 import type { User } from '../../api/user.ts';
 import type { Client } from '../../client/client.ts';
 import { draftOf, draftProblems, flagsOf, grantOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
 import { Button } from '../parts/button.tsx';
 import { FieldProblems, Form } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import type { Session } from '../session.ts';
 

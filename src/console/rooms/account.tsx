@@ -1,5 +1,5 @@
 // One account: what is known of it and its API keys; changing and deleting it.
-import { useState } from 'hono/jsx/dom';
+
 import type { Account } from '../../api/account.ts';
 import { hrefTo } from '../address.ts';
 import { Failed, Loading, useAnswer } from '../parts/answer.tsx';
@@ -10,6 +10,7 @@ import { Facts } from '../parts/facts.tsx';
 import { Form } from '../parts/form.tsx';
 import { Json } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import { toast } from '../parts/toast.tsx';
 import { AccountFields, accountIn } from '../people/account-fields.tsx';

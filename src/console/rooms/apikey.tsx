@@ -1,5 +1,5 @@
 // One API key: what it may do, switching it off and on, changing it, deleting it.
-import { useState } from 'hono/jsx/dom';
+
 import type { SafeApiKey } from '../../api/apikey.ts';
 import { hrefTo } from '../address.ts';
 import { ChangeKey } from '../apikeys/change-key.tsx';
@@ -12,6 +12,7 @@ import { Copyable } from '../parts/copy.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Json } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';

@@ -1,5 +1,5 @@
 // One asset: its data, its parents and children as a graph, and deleting it.
-import { useState } from 'hono/jsx/dom';
+
 import { hrefTo } from '../address.ts';
 import { type Asset, labelOf } from '../assets/asset-graph.ts';
 import { GraphPanel } from '../assets/graph-panel.tsx';
@@ -10,6 +10,7 @@ import { ConfirmByName } from '../parts/dialog.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Json } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';

@@ -1,5 +1,5 @@
 // The asym service: making a ring, rotating one, reading a key. The API has no list of them, so that all is by name.
-import { useState } from 'hono/jsx/dom';
+
 import type { AsymKey } from '../../api/asym.ts';
 import { privateKeyPem } from '../../client/private-key.ts';
 import { PrivateKeyStep } from '../keyrings/private-key-step.tsx';
@@ -8,6 +8,7 @@ import { Facts } from '../parts/facts.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { Json, JsonField, objectIn } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';
 

@@ -1,5 +1,5 @@
 // Encrypts a file in the browser: the key comes from the service, the bytes stay here. The result is what `kms encrypt` makes.
-import { useId, useRef, useState } from 'hono/jsx/dom';
+import { useId, useRef } from 'hono/jsx/dom';
 import type { InputOf } from '../../client/client.ts';
 import { type EncryptAnswer, encryptStream } from '../../client/file-streams.ts';
 import { hrefTo } from '../address.ts';
@@ -13,6 +13,7 @@ import { FileField } from '../parts/file-field.tsx';
 import { Check, Field, FieldProblems, Form, type FormValues } from '../parts/form.tsx';
 import { JsonField, objectIn } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import type { RoomProps } from '../room.ts';
 
 type AssetInput = NonNullable<InputOf<'encrypt'>['asset']>;

@@ -1,5 +1,5 @@
 // One keyring: what is known of it, its settings, its keys and who uses it; rotating and deleting it.
-import { useState } from 'hono/jsx/dom';
+
 import type { KeyRing } from '../../api/keyring.ts';
 import { hrefTo } from '../address.ts';
 import { KeyringKeys } from '../keyrings/keyring-keys.tsx';
@@ -11,6 +11,7 @@ import { Copyable } from '../parts/copy.tsx';
 import { ConfirmByName } from '../parts/dialog.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';

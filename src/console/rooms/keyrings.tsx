@@ -1,5 +1,5 @@
 // All keyrings, searched by name while one types; and the way back for those that were deleted.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyring.ts';
 import { hrefTo } from '../address.ts';
 import { JustDeleted, RestoreById } from '../keyrings/restore.tsx';
@@ -7,6 +7,7 @@ import { ButtonLink } from '../parts/button.tsx';
 import { type Column, DataTable, usePages } from '../parts/data-table.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import { SearchBox } from '../parts/search-box.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import type { RoomProps } from '../room.ts';
 

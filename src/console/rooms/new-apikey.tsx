@@ -1,5 +1,5 @@
 // Makes an API key: whose it is, what it may do, and its secret, which is told once.
-import { useId, useState } from 'hono/jsx/dom';
+import { useId } from 'hono/jsx/dom';
 import { hrefTo } from '../address.ts';
 import { isAccountId, useAccountUids, useRingNames } from '../apikeys/known-names.ts';
 import { SecretStep } from '../apikeys/secret-step.tsx';
@@ -8,6 +8,7 @@ import { FlagEditor } from '../flags/flag-editor.tsx';
 import { Field, FieldProblems, Form, type FormValues } from '../parts/form.tsx';
 import { JsonField, objectIn } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import type { RoomProps } from '../room.ts';
 
 interface Made {

@@ -1,6 +1,6 @@
 // Makes a keyring. Its key pair is made here, in the browser: the public half goes to the appliance, the private half to whoever makes the
 // ring, and nowhere else.
-import { useState } from 'hono/jsx/dom';
+
 import type { KeyRing } from '../../api/keyring.ts';
 import { isPublicKey } from '../../client/private-key.ts';
 import { generateRingKey } from '../../client/ring-key-pair.ts';
@@ -10,6 +10,7 @@ import { Choice } from '../parts/choice.tsx';
 import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
 import { JsonField, objectIn } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import type { RoomProps } from '../room.ts';
 

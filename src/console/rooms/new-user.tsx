@@ -1,5 +1,5 @@
 // Adds a user: by an invitation, with which they choose their own password, or with a password that is made for them.
-import { useState } from 'hono/jsx/dom';
+
 import { hrefTo } from '../address.ts';
 import { draftProblems, emptyDraft, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
@@ -9,6 +9,7 @@ import { Field, FieldProblems, Form, type FormValues } from '../parts/form.tsx';
 import { JsonField, objectIn } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import { Secret } from '../parts/secret.tsx';
+import { useState } from '../parts/state.ts';
 import { PersonFields } from '../people/person-fields.tsx';
 import type { RoomProps } from '../room.ts';
 

@@ -1,5 +1,5 @@
 // What an operator looks at first: how the service is used, how it is doing, and what will soon need attention.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import { ChartTile } from '../overview/chart-tile.tsx';
 import { readiness } from '../overview/health.ts';
 import { LogTile } from '../overview/log-tile.tsx';
@@ -8,6 +8,7 @@ import { BackupTile, SealTile } from '../overview/state-tiles.tsx';
 import { useTurn } from '../overview/tile.tsx';
 import { useAnswer } from '../parts/answer.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { Time } from '../parts/time.tsx';
 import type { RoomProps } from '../room.ts';
 

@@ -1,5 +1,5 @@
 // One user: who they are, what they may do, their API keys; inviting them again and deleting them.
-import { useState } from 'hono/jsx/dom';
+
 import type { User } from '../../api/user.ts';
 import { hrefTo } from '../address.ts';
 import { Failed, Loading, useAnswer } from '../parts/answer.tsx';
@@ -9,6 +9,7 @@ import { ConfirmByName } from '../parts/dialog.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Json } from '../parts/json.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
+import { useState } from '../parts/state.ts';
 import { toast } from '../parts/toast.tsx';
 import { InviteAgain } from '../people/invite-again.tsx';
 import { UserFlags } from '../people/user-flags.tsx';

@@ -1,11 +1,12 @@
 // All users, searched by name and address while one types.
-import { useEffect, useState } from 'hono/jsx/dom';
+import { useEffect } from 'hono/jsx/dom';
 import type { User } from '../../api/user.ts';
 import { hrefTo } from '../address.ts';
 import { ButtonLink } from '../parts/button.tsx';
 import { type Column, DataTable, usePages } from '../parts/data-table.tsx';
 import { PageHeader } from '../parts/page-header.tsx';
 import { SearchBox } from '../parts/search-box.tsx';
+import { useState } from '../parts/state.ts';
 import { FlagSummary } from '../people/flag-summary.tsx';
 import type { RoomProps } from '../room.ts';
 
