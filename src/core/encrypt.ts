@@ -1,5 +1,5 @@
 // Encrypt: hands out the ring's active key with a hash and a header of their own, and signs an asset into the header. This is
-// the hot path: look-ups that the store remembers, three MACs, a count.
+// the hot path: look-ups that the store remembers, two MACs, a count.
 import { encodeHeader } from '../crypto/header.ts';
 import { sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
@@ -35,13 +35,14 @@ export async function encrypt(ctx: Context, input: EncryptInput): Promise<Encryp
   const isSpent = tx.ringKeys.encryptCount(stored) >= active.maxEncryptCount;
   const key = isSpent ? await rotateRing(ctx, await findRing(tx, 'ks', { id: ringId })) : stored;
   await tx.ringKeys.countEncrypt(key.id);
-  const hash = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  const { hash } = sealed;
   const answer = { key: ksKey(key), ringId, hash };
-  if (input.asset === undefined) return { ...answer, header: encodeHeader(tenant.keys, { hash }) };
+  if (input.asset === undefined) return { ...answer, header: encodeHeader(tenant.keys, sealed) };
 
   const asset = await writeAsset(ctx, ringId, input.asset);
   const { id, version } = asset;
   const signature = signAsset(tenant.keys, { ...asset, hash });
-  const header = encodeHeader(tenant.keys, { hash, asset: { id, version, signature } });
+  const header = encodeHeader(tenant.keys, { ...sealed, asset: { id, version, signature } });
   return { ...answer, header, asset: assetAnswer(asset) };
 }

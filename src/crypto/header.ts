@@ -1,16 +1,25 @@
 // The `header` of an encrypt, meant to stand in front of a ciphertext: version, flags, the hash, and the asset's id, version
 // and signature where there is an asset. Each of the two parts has a MAC, so that it can be told which was altered.
 //
-//   version 1 (1) | flags (1) | hash (75) | mac (16)   and with an asset   asset ULID (16) | version (4, big-endian) |
+//   version 1 (1) | flags (1) | hash (75) | mac (12)   and with an asset   asset ULID (16) | version (4, big-endian) |
 //   Ed25519 signature (64) | mac (16)
 //
-// The text is base64url, 124 or 258 characters. See docs/formats.md.
+// The text is base64url, 119 or 252 characters. Without an asset the first MAC is a part of the hash's own, which costs nothing more; with one it
+// is under another key, so that an asset cannot be cut off. See docs/formats.md.
 
 import { KmsError } from '../errors.ts';
 import { equalBytes } from './bytes.ts';
 import { fromBase64Url, toBase64Url, utf8 } from './encoding.ts';
 import { hmacSha256 } from './hash.ts';
-import { epochOfHash, intoKeyHashBytes, keyHashLength, keyOfEpoch, type SealingKeys } from './key-hash.ts';
+import {
+  epochOfHash,
+  headerMacFits,
+  intoKeyHashBytes,
+  keyHashLength,
+  keyOfEpoch,
+  type SealedKeyHash,
+  type SealingKeys,
+} from './key-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
 export interface HeaderAsset {
@@ -32,7 +41,7 @@ export interface DecodedHeader {
 
 const hashStart = 2;
 const macStart = hashStart + keyHashLength;
-const macLength = 16;
+const macLength = 12;
 const baseLength = macStart + macLength;
 const versionStart = baseLength + 16;
 const signatureStart = versionStart + 4;
@@ -43,17 +52,22 @@ const hasAssetFlag = 1;
 const headerLabel = utf8('kms/header/v1');
 const assetLabel = utf8('kms/header-asset/v1');
 
-/** The header of a hash that `sealKeyHash` made, under the keys of the hash's own epoch. */
-export function encodeHeader(keys: SealingKeys, { hash, asset }: { hash: string; asset?: HeaderAsset }): string {
+/** The header of what `sealKeyHash` made, under the keys of the hash's own epoch. */
+export function encodeHeader(
+  keys: SealingKeys,
+  { hash, headerMac, asset }: SealedKeyHash & { readonly asset?: HeaderAsset },
+): string {
   if (!intoKeyHashBytes(hash, madeHash)) {
     throw new KmsError('internal', 'expected a hash of this version to make a header of');
   }
   made[0] = 1;
   made[1] = asset ? hasAssetFlag : 0;
+  if (!asset) {
+    made.set(headerMac, macStart);
+    return toBase64Url(madeBase);
+  }
   const mac = keyedMac(keys.key('header', epochOfHash(madeHash)));
-  const sum = mac(madeContent);
-  for (let i = 0; i < macLength; i++) made[macStart + i] = sum[i] ?? 0;
-  if (!asset) return toBase64Url(madeBase);
+  made.set(mac(madeContent).subarray(0, macLength), macStart);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
   made.set(knownIdToBytes('asset', asset.id), baseLength);
   new DataView(made.buffer, made.byteOffset).setUint32(versionStart, asset.version);
@@ -74,12 +88,14 @@ const madeContent = labelled.subarray(0, headerLabel.length + macStart);
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
   const bytes = headerBytes(text);
   if (!bytes) return undefined;
-  const key = keyOfEpoch(keys, 'header', epochOfHash(bytes.subarray(hashStart)));
-  if (!key) return undefined;
-  const mac = keyedMac(key);
+  const hashBytes = bytes.subarray(hashStart, macStart);
+  const baseMac = bytes.subarray(macStart, baseLength);
   const { version, hash, hasAsset } = baseOf(bytes);
-  const intact = equalBytes(headerMac(mac, bytes), bytes.subarray(macStart, baseLength));
-  if (!hasAsset) return { version, hash, hasAsset, intact };
+  const key = keyOfEpoch(keys, hasAsset ? 'header' : 'hash', epochOfHash(hashBytes));
+  if (!key) return undefined;
+  if (!hasAsset) return { version, hash, hasAsset, intact: headerMacFits(key, hashBytes, baseMac) };
+  const mac = keyedMac(key);
+  const intact = equalBytes(assetHeaderMac(mac, bytes), baseMac);
   const asset = {
     id: idFromBytes('asset', bytes, baseLength),
     version: assetVersion(bytes),
@@ -108,7 +124,7 @@ export function inspectHeader(text: string): HeaderInspection | undefined {
 
 /** The bytes of a header of this version, whose flags and length fit each other. */
 function headerBytes(text: string): Uint8Array | undefined {
-  if (text.length !== 124 && text.length !== 258) return undefined;
+  if (text.length !== 119 && text.length !== 252) return undefined;
   const bytes = fromBase64Url(text);
   if (bytes?.[0] !== 1 || bytes[hashStart] !== 1) return undefined;
   return bytes[1] === (bytes.length === assetLength ? hasAssetFlag : 0) ? bytes : undefined;
@@ -124,8 +140,9 @@ function assetVersion(bytes: Uint8Array): number {
 
 type Mac = (message: Uint8Array) => Uint8Array;
 
-function headerMac(mac: Mac, bytes: Uint8Array): Uint8Array {
-  return macOf(mac, headerLabel, bytes.subarray(0, macStart));
+/** The first MAC of a header with an asset. */
+function assetHeaderMac(mac: Mac, bytes: Uint8Array): Uint8Array {
+  return macOf(mac, headerLabel, bytes.subarray(0, macStart)).subarray(0, macLength);
 }
 
 /** Over hash, asset id, version and signature: the hash binds the asset part to this header. */

@@ -45,7 +45,8 @@ function withBit(text: string, bit: number): string {
 test('a hash gives back ring and key, is new each time and URL-safe', () => {
   const seen = new Set<string>();
   for (let i = 0; i < 100; i++) {
-    const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+    const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+    const { hash } = sealed;
     assert.match(hash, /^[A-Za-z0-9_-]{100}$/);
     assert.deepEqual(openKeyHash(keys, hash), { ringId, keyId });
     seen.add(hash);
@@ -54,26 +55,28 @@ test('a hash gives back ring and key, is new each time and URL-safe', () => {
 });
 
 test('a hash is laid out as docs/formats.md has it', () => {
-  const bytes = bytesOf(sealKeyHash(keysOf([1, 0x0203]), ringId, keyId, systemRandom));
+  const bytes = bytesOf(sealKeyHash(keysOf([1, 0x0203]), ringId, keyId, systemRandom).hash);
   assert.equal(toHex(bytes.subarray(0, 3)), '010203');
   const own = keysOf([7]);
-  const raw = bytesOf(sealKeyHash(own, ringId, keyId, systemRandom));
+  const raw = bytesOf(sealKeyHash(own, ringId, keyId, systemRandom).hash);
   const hmac = (key: Uint8Array, message: Uint8Array) => createHmac('sha256', key).update(message).digest();
   const encryption = hmac(own.key('hash'), utf8('kms/hash/v1/encrypt'));
   const mac = hmac(own.key('hash'), utf8('kms/hash/v1/mac'));
-  assert.deepEqual(toHex(raw.subarray(59)), toHex(hmac(mac, raw.subarray(0, 59)).subarray(0, 16)));
-  const stream = hmac(encryption, raw.subarray(3, 27));
-  const plain = raw.subarray(27, 59).map((byte, i) => byte ^ (stream[i] ?? 0));
+  assert.deepEqual(toHex(raw.subarray(55)), toHex(hmac(mac, raw.subarray(0, 55)).subarray(0, 20)));
+  const stream = hmac(encryption, raw.subarray(3, 23));
+  const plain = raw.subarray(23, 55).map((byte, i) => byte ^ (stream[i] ?? 0));
   assert.deepEqual(plain, new Uint8Array([...(idToBytes('ring', ringId) ?? []), ...(idToBytes('key', keyId) ?? [])]));
 });
 
 test('every altered bit makes a hash unreadable', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
   for (let bit = 0; bit < 600; bit++) assert.equal(openKeyHash(keys, withBit(hash, bit)), undefined, `bit ${bit}`);
 });
 
 test('texts that are no hash are unreadable, not errors', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
   const wrong = [
     '',
     'a',
@@ -97,8 +100,8 @@ test('a hash belongs to its tenant and outlives new epochs', () => {
   const old = keysOf([1], secret);
   const rekeyed = keysOf([1, 2], secret);
   const onlyNew = keysOf([2], secret);
-  const before = sealKeyHash(old, ringId, keyId, systemRandom);
-  const after = sealKeyHash(rekeyed, ringId, keyId, systemRandom);
+  const before = sealKeyHash(old, ringId, keyId, systemRandom).hash;
+  const after = sealKeyHash(rekeyed, ringId, keyId, systemRandom).hash;
   assert.deepEqual(openKeyHash(rekeyed, before), { ringId, keyId });
   assert.deepEqual(openKeyHash(rekeyed, after), { ringId, keyId });
   assert.equal(openKeyHash(old, after), undefined);
@@ -113,23 +116,26 @@ test('what a tenant key source throws for other reasons goes on up', () => {
       throw new KmsError('sealed', 'sealed');
     },
   };
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
   assert.throws(() => openKeyHash(broken, hash), { code: 'sealed' });
-  assert.throws(() => decodeHeader(broken, encodeHeader(keys, { hash })), { code: 'sealed' });
+  assert.throws(() => decodeHeader(broken, encodeHeader(keys, sealed)), { code: 'sealed' });
 });
 
 test('a header without asset', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
-  const header = encodeHeader(keys, { hash });
-  assert.match(header, /^[A-Za-z0-9_-]{124}$/);
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
+  const header = encodeHeader(keys, sealed);
+  assert.match(header, /^[A-Za-z0-9_-]{119}$/);
   assert.deepEqual(decodeHeader(keys, header), { version: 1, hash, hasAsset: false, intact: true });
   assert.deepEqual(inspectHeader(header), { version: 1, hash, hasAsset: false });
 });
 
 test('a header with asset', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
-  const header = encodeHeader(keys, { hash, asset });
-  assert.match(header, /^[A-Za-z0-9_-]{258}$/);
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
+  const header = encodeHeader(keys, { ...sealed, asset });
+  assert.match(header, /^[A-Za-z0-9_-]{252}$/);
   const decoded = decodeHeader(keys, header);
   assert.deepEqual(decoded, { version: 1, hash, hasAsset: true, intact: true, asset: { ...asset, intact: true } });
   assert.deepEqual(inspectHeader(header), {
@@ -142,8 +148,9 @@ test('a header with asset', () => {
 });
 
 test('a header is laid out as docs/formats.md has it', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
-  const bytes = Buffer.from(bytesOf(encodeHeader(keys, { hash, asset })));
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const { hash } = sealed;
+  const bytes = Buffer.from(bytesOf(encodeHeader(keys, { ...sealed, asset })));
   const mac = (...parts: Uint8Array[]): Buffer =>
     createHmac('sha256', keys.key('header')).update(Buffer.concat(parts)).digest().subarray(0, 16);
   const hashBytes = bytesOf(hash);
@@ -152,19 +159,24 @@ test('a header is laid out as docs/formats.md has it', () => {
   const expected = Buffer.concat([
     Buffer.from([1, 1]),
     hashBytes,
-    mac(utf8('kms/header/v1'), Buffer.from([1, 1]), hashBytes),
+    mac(utf8('kms/header/v1'), Buffer.from([1, 1]), hashBytes).subarray(0, 12),
     assetId,
     version,
     asset.signature,
     mac(utf8('kms/header-asset/v1'), hashBytes, assetId, version, asset.signature),
   ]);
   assert.equal(bytes.toString('hex'), expected.toString('hex'));
+
+  const hashKey = (label: string) => createHmac('sha256', keys.key('hash')).update(label).digest();
+  const ofHash = createHmac('sha256', hashKey('kms/hash/v1/mac')).update(hashBytes.subarray(0, 55)).digest();
+  const plain = Buffer.concat([Buffer.from([1, 0]), hashBytes, ofHash.subarray(20)]);
+  assert.equal(toHex(bytesOf(encodeHeader(keys, sealed))), plain.toString('hex'));
 });
 
 test('each altered bit of a header without asset: not decodable, or decodable and not intact', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
-  const header = encodeHeader(keys, { hash });
-  for (let bit = 0; bit < 93 * 8; bit++) {
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, sealed);
+  for (let bit = 0; bit < 89 * 8; bit++) {
     const decoded = decodeHeader(keys, withBit(header, bit));
     const byte = bit >>> 3;
     // Version, flags, and the hash's version and epoch: without them nothing can be checked.
@@ -174,13 +186,13 @@ test('each altered bit of a header without asset: not decodable, or decodable an
 });
 
 test('each altered bit of the asset part leaves the rest of the header intact', () => {
-  const hash = sealKeyHash(keys, ringId, keyId, systemRandom);
-  const header = encodeHeader(keys, { hash, asset });
-  for (let bit = 0; bit < 193 * 8; bit++) {
+  const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+  const header = encodeHeader(keys, { ...sealed, asset });
+  for (let bit = 0; bit < 189 * 8; bit++) {
     const decoded = decodeHeader(keys, withBit(header, bit));
     const byte = bit >>> 3;
     if (byte < 5) assert.equal(decoded, undefined, `bit ${bit}`);
-    else if (byte < 93) assert.equal(decoded?.intact, false, `bit ${bit}`);
+    else if (byte < 89) assert.equal(decoded?.intact, false, `bit ${bit}`);
     else {
       assert.equal(decoded?.intact, true, `bit ${bit}`);
       assert.equal(decoded?.asset?.intact, false, `bit ${bit}`);
@@ -189,11 +201,11 @@ test('each altered bit of the asset part leaves the rest of the header intact', 
 });
 
 test('spare bits of the last character are not spare', () => {
-  const header = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const header = encodeHeader(keys, sealKeyHash(keys, ringId, keyId, systemRandom));
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const last = alphabet.indexOf(header.slice(-1));
-  assert.equal(last & 15, 0);
-  for (let spare = 1; spare < 16; spare++) {
+  assert.equal(last & 3, 0);
+  for (let spare = 1; spare < 4; spare++) {
     const text = header.slice(0, -1) + alphabet.charAt(last | spare);
     assert.equal(decodeHeader(keys, text), undefined);
     assert.equal(inspectHeader(text), undefined);
@@ -201,21 +213,21 @@ test('spare bits of the last character are not spare', () => {
 });
 
 test('an asset part moved to another header, or cut off, is found', () => {
-  const one = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
-  const two = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const one = encodeHeader(keys, { ...sealKeyHash(keys, ringId, keyId, systemRandom), asset });
+  const two = encodeHeader(keys, { ...sealKeyHash(keys, ringId, keyId, systemRandom), asset });
   const mixed = decodeHeader(
     keys,
-    toBase64Url(new Uint8Array([...bytesOf(one).subarray(0, 93), ...bytesOf(two).subarray(93)])),
+    toBase64Url(new Uint8Array([...bytesOf(one).subarray(0, 89), ...bytesOf(two).subarray(89)])),
   );
   assert.equal(mixed?.intact, true);
   assert.equal(mixed?.asset?.intact, false);
-  const cut = bytesOf(one).slice(0, 93);
+  const cut = bytesOf(one).slice(0, 89);
   assert.equal(decodeHeader(keys, toBase64Url(cut)), undefined);
   assert.equal(decodeHeader(keys, toBase64Url(cut.with(1, 0)))?.intact, false);
 });
 
 test('texts that are no header are not decodable, whatever their length', () => {
-  const header = encodeHeader(keys, { hash: sealKeyHash(keys, ringId, keyId, systemRandom) });
+  const header = encodeHeader(keys, sealKeyHash(keys, ringId, keyId, systemRandom));
   for (let length = 0; length < header.length; length++)
     assert.equal(decodeHeader(keys, header.slice(0, length)), undefined);
   for (const text of [
@@ -223,8 +235,8 @@ test('texts that are no header are not decodable, whatever their length', () => 
     `${header}AAAA`,
     `${header}=`,
     ` ${header}`,
-    'A'.repeat(124),
-    'A'.repeat(258),
+    'A'.repeat(119),
+    'A'.repeat(252),
     'x'.repeat(100_000),
   ]) {
     assert.equal(decodeHeader(keys, text), undefined);
@@ -234,9 +246,9 @@ test('texts that are no header are not decodable, whatever their length', () => 
 
 test('headers follow the epoch of their hash', () => {
   const secret = systemRandom(32);
-  const hash = sealKeyHash(keysOf([1], secret), ringId, keyId, systemRandom);
+  const sealed = sealKeyHash(keysOf([1], secret), ringId, keyId, systemRandom);
   const rekeyed = keysOf([1, 2], secret);
-  assert.equal(decodeHeader(rekeyed, encodeHeader(rekeyed, { hash }))?.intact, true);
-  assert.equal(decodeHeader(keysOf([2], secret), encodeHeader(rekeyed, { hash })), undefined);
-  assert.equal(decodeHeader(keysOf([1]), encodeHeader(rekeyed, { hash }))?.intact, false);
+  assert.equal(decodeHeader(rekeyed, encodeHeader(rekeyed, sealed))?.intact, true);
+  assert.equal(decodeHeader(keysOf([2], secret), encodeHeader(rekeyed, sealed)), undefined);
+  assert.equal(decodeHeader(keysOf([1]), encodeHeader(rekeyed, sealed))?.intact, false);
 });
