@@ -12,6 +12,7 @@ export class Checkpointer<T extends object> {
   /** How many want the files to stay, and up to where files have to go when nobody does any more. */
   #holders = 0;
   #superseded: number | undefined;
+  #removing: Promise<void> = Promise.resolve();
   #waiting: (() => void)[] = [];
 
   /** `live` waits for a store in service, or throws. */
@@ -74,11 +75,17 @@ export class Checkpointer<T extends object> {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  async #removeSuperseded(): Promise<void> {
-    const through = this.#superseded;
-    if (this.#holders > 0 || through === undefined) return;
-    this.#superseded = undefined;
-    await removeSuperseded(this.#world, through);
+  /** One after the other: two at once would list the same files, and each remove them. */
+  #removeSuperseded(): Promise<void> {
+    this.#removing = this.#removing
+      .catch(() => {})
+      .then(async () => {
+        const through = this.#superseded;
+        if (this.#holders > 0 || through === undefined) return;
+        this.#superseded = undefined;
+        await removeSuperseded(this.#world, through);
+      });
+    return this.#removing;
   }
 
   async #once(): Promise<void> {

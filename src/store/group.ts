@@ -1,11 +1,13 @@
 // The transactions that become durable together, as the text of one log record, and its reading at recovery.
 //
 // The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum, id], …]}`, then
-// one line for each record of the activity log. Statement texts are numbered through a log file; `from` is the number of the first
+// one line for each record of the activity log (see group-activity.ts). Statement texts are numbered through a log file; `from` is the number of the first
 // one given here. `counts` is left out where nothing was counted.
 import { fromUtf8, utf8 } from '../crypto/encoding.ts';
 import { KmsError } from '../errors.ts';
 import { corrupt } from './file-header.ts';
+import { type ActivityHead, GroupActivity, readRecord } from './group-activity.ts';
+import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
 import type { SqlValue } from './sql.ts';
 import type { State, Statement } from './state.ts';
@@ -25,7 +27,7 @@ export class Group {
   readonly #from: number;
   #texts = '';
   #transactions = '';
-  #lines = '';
+  readonly #activity = new GroupActivity();
   /** Sums by statement number and row. */
   readonly #counts = new Map<number, Map<string, number>>();
 
@@ -41,7 +43,7 @@ export class Group {
   }
 
   add(written: Written): void {
-    const { statements, params, lines, counts } = written;
+    const { statements, params, records, counts } = written;
     let text = this.count === 0 ? '[' : ',[';
     for (let i = 0; i < statements.length; i++) {
       const statement = statements[i];
@@ -51,10 +53,11 @@ export class Group {
       text += this.#place(statement);
       text += values.length === 0 ? ']' : `,${JSON.stringify(values).slice(1)}`;
     }
-    let more = '';
-    for (let i = 0; i < lines.length; i++) more += `${lines[i]}\n`;
     this.#transactions += `${text}]`;
-    this.#lines += more;
+    for (let i = 0; i < records.length; i++) {
+      const record = records[i];
+      if (record) this.#activity.add(record);
+    }
     for (const each of counts) this.#count(each);
     this.count++;
   }
@@ -82,7 +85,11 @@ export class Group {
   payload(): Uint8Array {
     const sums = [...this.#counts].flatMap(([place, ids]) => [...ids].map(([id, sum]) => [place, sum, id]));
     const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
-    return utf8(`{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}}\n${this.#lines}`);
+    const { head, lines } = this.#activity;
+    const activity = head ? `,"at":${head.at},"who":${JSON.stringify(head.who)}` : '';
+    return utf8(
+      `{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}${activity}}\n${lines}`,
+    );
   }
 }
 
@@ -91,15 +98,18 @@ interface Payload {
   readonly sql: string[];
   readonly tx: [number, ...SqlValue[]][][];
   readonly counts?: [number, number, string][];
+  readonly at?: number;
+  readonly who?: ActivityHead['who'];
 }
 
 /** Runs the groups of one log file again. */
 export class GroupReplayer {
   readonly #state: State;
-  readonly #record: (line: string) => void;
+  readonly #record: (record: ActivityInput | string) => void;
   #texts: string[] = [];
 
-  constructor(state: State, record: (line: string) => void) {
+  /** `record` takes a record of the activity log, or its canonical line. */
+  constructor(state: State, record: (record: ActivityInput | string) => void) {
     this.#state = state;
     this.#record = record;
   }
@@ -115,14 +125,15 @@ export class GroupReplayer {
     try {
       const [first = '', ...lines] = text.split('\n');
       // Cast: the record was sealed by `Group.payload`.
-      const { from, sql, tx, counts = [] } = JSON.parse(first) as Payload;
+      const { from, sql, tx, counts = [], at = 0, who = [] } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
       this.#state.control('BEGIN');
       for (const statements of tx) for (const statement of statements) this.#run(statement);
       for (const statement of counts) this.#run(statement);
       this.#state.control('COMMIT');
-      for (const line of lines) if (line !== '') this.#record(line);
+      const head = { at, who };
+      for (const line of lines) if (line !== '') this.#record(readRecord(head, line));
       return tx.length;
     } catch (cause) {
       const what = cause instanceof KmsError ? cause.message : 'no such format';

@@ -127,7 +127,7 @@ class GroupTarget {
   }
 
   replayer(): GroupReplayer {
-    return new GroupReplayer(this.#state, (line) => this.#activity.replay(line));
+    return new GroupReplayer(this.#state, (record) => this.#activity.replay(record));
   }
 }
 

@@ -22,7 +22,7 @@ export interface Written {
   readonly statements: readonly Statement[];
   /** Of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
-  readonly lines: readonly string[];
+  readonly records: readonly ActivityInput[];
   /** What was counted, once for each time: the statement that adds a number to a row, and the row. */
   readonly counts: readonly Count[];
 }
@@ -52,7 +52,7 @@ export class Session<T extends object> {
   readonly #transaction: Transaction<T>;
   readonly #statements: Statement[] = [];
   readonly #params: SqlValue[][] = [];
-  readonly #lines: string[] = [];
+  readonly #records: ActivityInput[] = [];
   readonly #counts: Count[] = [];
   readonly #memory = new Memory();
   #mode: Mode = 'idle';
@@ -64,7 +64,7 @@ export class Session<T extends object> {
   constructor(state: State, tables: (sql: Sql) => T, staging: Staging) {
     this.#state = state;
     this.#staging = staging;
-    this.written = { statements: this.#statements, params: this.#params, lines: this.#lines, counts: this.#counts };
+    this.written = { statements: this.#statements, params: this.#params, records: this.#records, counts: this.#counts };
     this.#tables = tables({
       get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
       all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
@@ -78,14 +78,15 @@ export class Session<T extends object> {
       savepoint: (fn) => this.#savepoint(fn),
       record: (activity) => {
         if (this.#mode !== 'transaction') throw outside();
-        this.#lines.push(this.#staging.stage(activity));
+        this.#staging.stage(activity);
+        this.#records.push(activity);
       },
     };
   }
 
   /** Whether the last transaction has anything to make durable. */
   get wrote(): boolean {
-    return this.#statements.length > 0 || this.#lines.length > 0 || this.#counts.length > 0;
+    return this.#statements.length > 0 || this.#records.length > 0 || this.#counts.length > 0;
   }
 
   /** Runs one transaction to its commit in memory. Never call it while another is under way. */
@@ -175,7 +176,7 @@ export class Session<T extends object> {
     if (this.#mode !== 'transaction') throw outside();
     const depth = ++this.#depth;
     const statements = this.#statements.length;
-    const lines = this.#lines.length;
+    const records = this.#records.length;
     const counts = this.#counts.length;
     const staged = this.#staging.stagedCount;
     let result: R;
@@ -187,7 +188,7 @@ export class Session<T extends object> {
       if (this.#begun > depth) this.#state.control(`ROLLBACK TO s${depth}`);
       this.#release(depth);
       this.#forgetFrom(statements, counts);
-      this.#lines.length = lines;
+      this.#records.length = records;
       this.#staging.discardStaged(staged);
       this.#depth--;
       throw error;
@@ -245,7 +246,7 @@ export class Session<T extends object> {
   #clear(): void {
     this.#statements.length = 0;
     this.#params.length = 0;
-    this.#lines.length = 0;
+    this.#records.length = 0;
     this.#counts.length = 0;
     this.#depth = 0;
   }

@@ -8,7 +8,7 @@ import type { ActivityFilter, ActivityInput, ActivityRecord } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { ByteCache } from './byte-cache.ts';
 import { prepareFilter } from './filter.ts';
-import { parseActivityLine } from './record.ts';
+import { activityLine, parseActivityLine } from './record.ts';
 import { searchSegments } from './search.ts';
 import { readSegmentChain } from './segment-chain.ts';
 import type { ActivityKeys } from './segment-format.ts';
@@ -129,9 +129,10 @@ export class ActivityLog {
     this.#tail.discard(toCount);
   }
 
-  /** Adds a line that was made durable before. Throws `corrupt` when it does not follow the head. */
-  replay(line: string): void {
+  /** Adds a record that was made durable before, or its canonical line. Throws `corrupt` for a line that does not follow the head. */
+  replay(record: ActivityInput | string): void {
     if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
+    const line = typeof record === 'string' ? record : activityLine(record, this.#tail.headSeq + 1);
     if (this.#tail.replay(line)) return;
     throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.headSeq}`, {
       hint: 'restore the data directory from a backup',
