@@ -2,6 +2,7 @@
 import { KmsError } from '../errors.ts';
 import { credentialOf, identify, sealedError } from './admission.ts';
 import type { AppContext, AppDeps } from './deps.ts';
+import { headerOf } from './header.ts';
 import type { Served } from './request-log.ts';
 import { failed, type Outcome, refused } from './respond.ts';
 import { tenantOf } from './tenants.ts';
@@ -33,7 +34,7 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
 
   return async (c) => {
     const methods = methodsOf(c.req.path, c.env?.local === true);
-    if (methods.length === 0) return { outcome: refused(unknownPath) };
+    if (methods.length === 0) return { outcome: leadsToConsole(deps, c) ? toConsole : refused(unknownPath) };
     if (deps.sealed?.()) return { outcome: refused(sealedError) };
     const allow = methods.join(', ');
     const { status, body } = refused(new KmsError('method-not-allowed', `this path takes ${allow}`));
@@ -64,6 +65,19 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
       return { outcome: error instanceof KmsError ? refused(error) : failed(error), action: 'none' };
     }
   };
+}
+
+const toConsole: Outcome = { status: 302, body: {}, content: null, headers: { Location: './console' } };
+
+/** Who opens the appliance's address in a browser wants the console. */
+function leadsToConsole({ consoleFiles }: AppDeps, c: AppContext): boolean {
+  const { method, path } = c.req;
+  return (
+    consoleFiles !== undefined &&
+    method === 'GET' &&
+    path === '/' &&
+    headerOf(c, 'accept')?.includes('text/html') === true
+  );
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

@@ -112,3 +112,11 @@ test('a host that no tenant answers has no pages', async () => {
   );
   assert.equal((await at({ accept: 'text/html' })).status, 404);
 });
+
+test('the bare address leads browsers to the console, and is no path to anybody else', async () => {
+  const answer = await ask('/', { ...asBrowser, redirect: 'manual' });
+  assert.equal(answer.status, 302);
+  assert.equal(new URL(answer.headers.get('location') ?? '', `${serving.url}/`).pathname, '/console');
+  assert.equal((await ask('/')).status, 404);
+  assert.equal((await ask('/', { ...asBrowser, method: 'POST' })).status, 404);
+});
