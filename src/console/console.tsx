@@ -57,6 +57,7 @@ export function Console({ credential }: { readonly credential?: Credential }) {
       session={session}
       api={client.api}
       text={client.text}
+      stream={client.stream}
       warning={warning}
       onActive={client.active}
       onLogout={async () => {

@@ -12,6 +12,8 @@ export interface RoomProps {
   readonly api: Client;
   /** Of what answers text and is no method of `api`, such as `/metrics`. */
   readonly text: (path: string, signal: AbortSignal) => Promise<string>;
+  /** Of what answers a POST with bytes, such as `/system/backup`. */
+  readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
   readonly session: Session;
   /** Goes to an address made with `hrefTo`. `replace`: without a step in the history. */
   readonly navigate: (href: string, how?: 'replace') => void;

@@ -20,6 +20,8 @@ export interface SessionClient {
   readonly api: Client;
   /** Of what answers text, such as `/metrics`; throws as `api` does. */
   readonly text: (path: string, signal: AbortSignal) => Promise<string>;
+  /** Of what answers a POST with bytes, such as `/system/backup`; throws as `api` does. */
+  readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
   /** To be called when somebody does something: keeps the session alive. */
   readonly active: () => void;
   /** Ends the session, here and at the appliance; never throws. */
@@ -66,6 +68,17 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
     }
   };
 
+  const answerTo = async (path: string, init: RequestInit & { readonly signal: AbortSignal }): Promise<Response> => {
+    let response: Response;
+    try {
+      response = await send(new Request(baseUrl + path, init));
+    } catch (cause) {
+      throw errorOfFailure(cause, baseUrl, init.signal);
+    }
+    if (response.ok) return response;
+    throw errorOfAnswer(response, await response.json().catch(() => undefined), baseUrl);
+  };
+
   return {
     api: createClient({
       baseUrl,
@@ -75,16 +88,8 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
         await watch.save();
       },
     }),
-    async text(path, signal) {
-      let response: Response;
-      try {
-        response = await send(new Request(baseUrl + path, { signal }));
-      } catch (cause) {
-        throw errorOfFailure(cause, baseUrl, signal);
-      }
-      if (response.ok) return response.text();
-      throw errorOfAnswer(response, await response.json().catch(() => undefined), baseUrl);
-    },
+    text: async (path, signal) => (await answerTo(path, { signal })).text(),
+    stream: async (path, signal) => (await answerTo(path, { method: 'POST', signal })).body ?? new Blob().stream(),
     active() {
       if (isKey || isOver || refreshing || Date.now() - since < refreshAfter) return;
       refreshing = refresh().finally(() => {

@@ -18,13 +18,14 @@ export interface ShellProps {
   readonly session: Session;
   readonly api: Client;
   readonly text: RoomProps['text'];
+  readonly stream: RoomProps['stream'];
   /** About the appliance, for every room. */
   readonly warning: string | undefined;
   readonly onActive: () => void;
   readonly onLogout: () => Promise<void>;
 }
 
-export function Shell({ session, api, text, warning, onActive, onLogout }: ShellProps) {
+export function Shell({ session, api, text, stream, warning, onActive, onLogout }: ShellProps) {
   const [place, setPlace] = useState(placeAt(window.location));
   const [isOpen, setOpen] = useState(false);
   const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
@@ -88,7 +89,7 @@ export function Shell({ session, api, text, warning, onActive, onLogout }: Shell
         {place && room ? (
           <RoomAt
             key={`${place.page} ${JSON.stringify(place.params)}`}
-            {...{ room, api, text, session, navigate, place }}
+            {...{ room, api, text, stream, session, navigate, place }}
           />
         ) : (
           <PageHeader key="nothing" title="Nothing is here" lead="There is no page at this address." />
@@ -104,13 +105,14 @@ interface RoomAtProps {
   readonly place: Place;
   readonly api: Client;
   readonly text: RoomProps['text'];
+  readonly stream: RoomProps['stream'];
   readonly session: Session;
   readonly navigate: (href: string, how?: 'replace') => void;
 }
 
-function RoomAt({ room, place, api, text, session, navigate }: RoomAtProps) {
+function RoomAt({ room, place, api, text, stream, session, navigate }: RoomAtProps) {
   const Component = room.component as (props: object) => Child;
-  return <Component {...{ api, text, session, navigate, params: place.params, query: place.query }} />;
+  return <Component {...{ api, text, stream, session, navigate, params: place.params, query: place.query }} />;
 }
 
 interface NavigationProps {

@@ -51,6 +51,14 @@ test('the overview tells how the service is used and how it is', async () => {
   await page.getByText('None yet', { exact: true }).waitFor();
   await page.getByText('Healthy').waitFor();
   await page.getByText('The numbers as a table').click();
+  // As in a browser that lets no page write files.
+  await page.evaluate(() => Object.defineProperty(window, 'showSaveFilePicker', { value: undefined }));
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download a backup' }).click();
+  const backup = await downloading;
+  assert.match(backup.suggestedFilename(), /^kms-\d{4}-\d\d-\d\d\.kms-backup$/);
+  assert.equal((await readFile(await backup.path())).toString('latin1', 0, 8), 'KMS-BKUP');
+  await page.getByText('nobody can open it').waitFor();
   await looksRight(page, 'overview');
   await encrypt('payroll');
   await page.getByRole('button', { name: 'Look again' }).click();

@@ -1,7 +1,9 @@
 // Whether the appliance can serve, and how old its last verified backup is.
 import type { Answer } from '../parts/answer.tsx';
 import { Time } from '../parts/time.tsx';
+import type { RoomProps } from '../room.ts';
 import { spanText } from './amounts.ts';
+import { BackupDownload } from './backup-download.tsx';
 import type { Readiness } from './readiness.ts';
 import { Tile, TileAnswer } from './tile.tsx';
 
@@ -31,10 +33,11 @@ export function SealTile({ answer }: StateTileProps) {
 /** A backup that is older than this deserves a look. */
 const oldAfter = 2 * 86_400;
 
-export function BackupTile({ answer }: StateTileProps) {
+export function BackupTile({ answer, stream }: StateTileProps & Pick<RoomProps, 'stream'>) {
   return (
     <Tile title="Last verified backup">
       <TileAnswer of={answer} what="the backups" show={(state) => <Backup {...state} />} />
+      <BackupDownload stream={stream} />
     </Tile>
   );
 }
@@ -49,8 +52,7 @@ function Backup({ backup, shipping }: Readiness) {
             None yet
           </p>
           <p>
-            Make one with <code>kms backup create</code>, or let the service make them with{' '}
-            <code>kms serve --backup-to</code>.
+            Let the service make and try them with <code>kms serve --backup-to</code>.
           </p>
         </>
       )}

@@ -17,7 +17,7 @@ const lookEvery = 60_000;
 /** Counting what rings have served takes many requests: they are looked at when somebody asks to, and seldom by themselves. */
 const ringsEvery = 15;
 
-export function OverviewRoom({ api, text }: RoomProps) {
+export function OverviewRoom({ api, text, stream }: RoomProps) {
   const [turn, setTurn] = useState(0);
   const [at, setAt] = useState(Date.now());
   const state = useAnswer(readiness);
@@ -56,7 +56,7 @@ export function OverviewRoom({ api, text }: RoomProps) {
       <div data-tiles>
         <ChartTile api={api} turn={turn} />
         <SealTile answer={state} />
-        <BackupTile answer={state} />
+        <BackupTile answer={state} stream={stream} />
         <RotationTile api={api} turn={ringTurn} />
         <LogTile text={text} turn={turn} />
       </div>
