@@ -1,17 +1,14 @@
-// SHA-256, and HMAC-SHA256 for keys that are used many times. Both are on the path of every request, so hash states and the places
-// for their results are kept: an array of the result's own for each step costs as much as the hashing.
+// SHA-256, and HMAC-SHA256 for keys that are used many times. Both are on the path of every request, so one hash state
+// is kept and used again: making one costs as much as the hashing. `digest` wipes what it held.
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 
 const fresh = nobleSha256.create();
 const state = nobleSha256.create();
-// Longer than what the runtime keeps inside of an array, so that a view of it costs no copy.
-const result = new Uint8Array(256).subarray(0, 32);
 
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  fresh._cloneInto(state).update(bytes).digestInto(result);
-  return result.slice();
+  return fresh._cloneInto(state).update(bytes).digest();
 }
 
 /** SHA-256 of bytes that come in pieces. */
@@ -36,8 +33,7 @@ export function runningSha256(): RunningSha256 {
 export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array {
   const { iHash, oHash } = hmac.create(nobleSha256, key);
   return (message) => {
-    iHash._cloneInto(state).update(message).digestInto(result);
-    oHash._cloneInto(state).update(result).digestInto(result);
-    return result.slice();
+    const inner = iHash._cloneInto(state).update(message).digest();
+    return oHash._cloneInto(state).update(inner).digest();
   };
 }

@@ -67,22 +67,19 @@ export function encodeHeader(
     return toBase64Url(madeBase);
   }
   const mac = keyedMac(keys.key('header', epochOfHash(madeHash)));
-  made.set(mac(madeContent).subarray(0, macLength), macStart);
+  made.set(assetHeaderMac(mac, made), macStart);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
   made.set(knownIdToBytes('asset', asset.id), baseLength);
-  new DataView(made.buffer, made.byteOffset).setUint32(versionStart, asset.version);
+  new DataView(made.buffer).setUint32(versionStart, asset.version);
   made.set(asset.signature, signatureStart);
   made.set(assetMac(mac, made), assetMacStart);
   return toBase64Url(made);
 }
 
-/** The header being made, with what its MAC covers in front, and views of it: kept, since an array for each would cost as much as the MAC. */
-const labelled = new Uint8Array(headerLabel.length + assetLength);
-labelled.set(headerLabel);
-const made = labelled.subarray(headerLabel.length);
+/** The header being made, and views of it: kept, since an array for each would cost as much as the MAC. */
+const made = new Uint8Array(assetLength);
 const madeBase = made.subarray(0, baseLength);
 const madeHash = made.subarray(hashStart, macStart);
-const madeContent = labelled.subarray(0, headerLabel.length + macStart);
 
 /** What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held. */
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
