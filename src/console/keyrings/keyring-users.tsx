@@ -2,6 +2,7 @@
 import type { SafeApiKey } from '../../api/apikey.ts';
 import type { Client } from '../../client/client.ts';
 import { hrefTo } from '../address.ts';
+import { keyColumn } from '../apikeys/key-column.tsx';
 import { useLack } from '../parts/button.tsx';
 import { type Column, DataTable, usePages } from '../parts/data-table.tsx';
 import { namesRing, ringFlags } from './ring-use.ts';
@@ -26,22 +27,7 @@ function List({ api, name }: KeyringUsersProps) {
     api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
   );
   const columns: readonly Column<SafeApiKey>[] = [
-    {
-      title: 'API key',
-      kind: 'name',
-      cell: ({ keyid, active }) => (
-        <>
-          <a href={hrefTo('apikey', { id: keyid })}>
-            <code>{keyid}</code>
-          </a>{' '}
-          {!active && (
-            <span data-tag data-tone="bad">
-              disabled
-            </span>
-          )}
-        </>
-      ),
-    },
+    keyColumn,
     {
       title: 'Account',
       cell: ({ references }) => (

@@ -2,7 +2,7 @@
 import type { Account } from '../../api/account.ts';
 import type { SafeApiKey } from '../../api/apikey.ts';
 import type { Client } from '../../client/client.ts';
-import { hrefTo } from '../address.ts';
+import { keyColumn } from '../apikeys/key-column.tsx';
 import { useLack } from '../parts/button.tsx';
 import { type Column, DataTable, usePages } from '../parts/data-table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -14,22 +14,7 @@ export interface AccountKeysProps {
 }
 
 const columns: readonly Column<SafeApiKey>[] = [
-  {
-    title: 'API key',
-    kind: 'name',
-    cell: ({ keyid, active }) => (
-      <>
-        <a href={hrefTo('apikey', { id: keyid })}>
-          <code>{keyid}</code>
-        </a>{' '}
-        {!active && (
-          <span data-tag data-tone="bad">
-            disabled
-          </span>
-        )}
-      </>
-    ),
-  },
+  keyColumn,
   { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
   { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
