@@ -1,5 +1,6 @@
 // The filters of a search for assets, as a form.
-import { Field, FieldProblems, Form, type FormValues, TextArea } from '../parts/form.tsx';
+import { Field, TextArea } from '../parts/form.tsx';
+import { SearchForm } from '../parts/search-form.tsx';
 import { shownTime } from '../search-fields.ts';
 import { type AssetFields, assetFields } from './asset-query.ts';
 
@@ -11,47 +12,31 @@ export interface AssetFilterFormProps {
 }
 
 export function AssetFilterForm({ fields, onSearch, clearHref }: AssetFilterFormProps) {
-  const submit = async (values: FormValues): Promise<void> => {
-    const typed = assetFields.of((name) => values.text(name));
-    const result = assetFields.filters(typed);
-    if ('problems' in result) throw new FieldProblems(result.problems);
-    onSearch(typed);
-  };
   const { keyringId, accountId, apikeyId } = fields;
   const hasMore = [keyringId, accountId, apikeyId].some((value) => value !== '');
   return (
-    <section aria-label="Filters" data-panel data-filters>
-      <Form
-        action="Search"
-        onSubmit={submit}
-        beside={
-          <a href={clearHref} data-button data-kind="quiet">
-            Clear all filters
-          </a>
-        }
-      >
-        <TextArea
-          name="data"
-          label="Data"
-          value={fields.data}
-          rows={2}
-          isCode
-          hint='A JSON object that the asset’s data have to contain, such as {"case": "A-17"}.'
-        />
+    <SearchForm search={assetFields} onSearch={onSearch} clearHref={clearHref}>
+      <TextArea
+        name="data"
+        label="Data"
+        value={fields.data}
+        rows={2}
+        isCode
+        hint='A JSON object that the asset’s data have to contain, such as {"case": "A-17"}.'
+      />
+      <div data-columns>
+        <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
+        <Field name="start" label="Made from, in UTC" type="datetime-local" value={shownTime(fields.start)} />
+        <Field name="end" label="Made until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
+      </div>
+      <details open={hasMore || undefined}>
+        <summary>More filters</summary>
         <div data-columns>
-          <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
-          <Field name="start" label="Made from, in UTC" type="datetime-local" value={shownTime(fields.start)} />
-          <Field name="end" label="Made until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
+          <Field name="keyringId" label="Keyring, by its id" value={keyringId} />
+          <Field name="accountId" label="Account, by its id" value={accountId} />
+          <Field name="apikeyId" label="API key, by its id" value={apikeyId} />
         </div>
-        <details open={hasMore || undefined}>
-          <summary>More filters</summary>
-          <div data-columns>
-            <Field name="keyringId" label="Keyring, by its id" value={keyringId} />
-            <Field name="accountId" label="Account, by its id" value={accountId} />
-            <Field name="apikeyId" label="API key, by its id" value={apikeyId} />
-          </div>
-        </details>
-      </Form>
-    </section>
+      </details>
+    </SearchForm>
   );
 }
