@@ -194,6 +194,8 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Show what will change' }).click();
   await dialog.getByRole('button', { name: 'Change the key' }).click();
   await page.getByText('The key is changed.').first().waitFor();
+  // The same was said of the change before.
+  await page.getByText('"size": 3').waitFor({ state: 'hidden' });
   assert.deepEqual(
     [(await read()).flags, (await read()).props],
     [{ 'keyring.payroll.encrypt': true }, { team: 'pay' }],
