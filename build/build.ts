@@ -1,5 +1,5 @@
-// Makes dist/kms and dist/client: bundles the sources, puts them with their assets into a copy of the Node that runs this script, and checks that
-// the result starts. Run by scripts/build.
+// Makes dist/kms and dist/client: bundles the sources, puts them with their assets into a copy of the Node that runs
+// this script, and checks that the result starts. Run by scripts/build.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -43,7 +43,10 @@ function isCurrent(digest: string): boolean {
   return outputs.every((each) => existsSync(each)) && readFileSync(paths.stamp, 'utf8') === digest;
 }
 
-/** A copy of this Node that is smaller and asks less of the system, where that can be done and the copy still runs; else this Node itself. */
+/**
+ * A copy of this Node that is smaller and asks less of the system, where that can be done and the copy still runs; else
+ * this Node itself.
+ */
 function runtime(): string {
   const copy = join(paths.work, `node-${process.version}-${process.arch}`);
   if (existsSync(copy)) return copy;
@@ -73,7 +76,8 @@ function makeExecutable(bundles: Bundles, executable: string): void {
     output,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // No signal starts a debugger. Little survives a collection of young memory: more room and no helpers make fewer and cheaper ones.
+    // No signal starts a debugger. Little survives a collection of young memory: more room and no helpers make fewer
+    // and cheaper ones.
     execArgv: ['--no-warnings', '--disable-sigusr1', '--max-semi-space-size=32', '--no-parallel-scavenge'],
     // Nothing in the environment changes how the runtime behaves.
     execArgvExtension: 'none',
@@ -94,8 +98,8 @@ function makeExecutable(bundles: Bundles, executable: string): void {
 }
 
 /**
- * What is written at once, the kernel caches in large units, and whoever runs the file has them in its memory whole: 40 MB more than it
- * uses.
+ * What is written at once, the kernel caches in large units, and whoever runs the file has them in its memory whole: 40
+ * MB more than it uses.
  */
 function writeInPieces(path: string, bytes: Uint8Array): void {
   const piece = 64 * 1024;

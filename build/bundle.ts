@@ -1,5 +1,5 @@
-// What is in the executable: the program itself and the code of its worker threads, each one file without imports but Node's own, the
-// console's files, the API description, and whose work all of it is.
+// What is in the executable: the program itself and the code of its worker threads, each one file without imports but
+// Node's own, the console's files, the API description, and whose work all of it is.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -24,7 +24,7 @@ export async function bundle(): Promise<Bundles> {
   const [console, ...inputs] = await Promise.all([
     bundleConsole(),
     bundleOne('src/main.ts', main),
-    bundleOne('src/server/worker.ts', worker),
+    bundleOne('src/appliance/threads/worker.ts', worker),
   ]);
   const attributed = await attribution([...inputs.flat(), ...console.inputs]);
   return {
@@ -41,14 +41,14 @@ export interface Attribution {
   readonly sbom: string;
 }
 
-/** For a program that runs from its sources; `src/server/runtime.ts` knows it by its shape. */
+/** For a program that runs from its sources; `src/appliance/program-files.ts` knows it by its shape. */
 export async function attributionOfSources(): Promise<Attribution> {
   mkdirSync(paths.work, { recursive: true });
   const file = join(paths.work, `attribution-${process.pid}.cjs`);
   try {
     return await attribution([
       ...(await bundleOne('src/main.ts', file)),
-      ...(await bundleOne('src/server/worker.ts', file)),
+      ...(await bundleOne('src/appliance/threads/worker.ts', file)),
       ...(await bundleConsole()).inputs,
     ]);
   } finally {
@@ -107,7 +107,8 @@ async function bundleOne(entry: string, outfile: string): Promise<readonly strin
     minifySyntax: true,
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
-    // Code that is loaded when used is in the same file; Node's own modules are required, since a compiled script cannot `import()`.
+    // Code that is loaded when used is in the same file; Node's own modules are required, since a compiled script
+    // cannot `import()`.
     supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'undefined' },
     logLevel: 'warning',

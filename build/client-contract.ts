@@ -1,20 +1,20 @@
-// The types of the client's methods written out in full, from the declarations of the endpoints: what a program that uses the package
-// reads in its editor, without the schemas behind it. They stand in the place of what the compiler makes of src/client/methods.ts.
+// The types of the client's methods written out in full, from the declarations of the endpoints: what a program that
+// uses the package reads in its editor, without the schemas behind it. They stand in the place of what the compiler
+// makes of src/client/methods.ts.
 import type { z } from 'zod';
-import { account } from '../src/api/account.ts';
+import { account } from '../src/api/accounts.ts';
 import { activity } from '../src/api/activity.ts';
-import { fullApiKey, safeApiKey } from '../src/api/apikey.ts';
+import { fullApiKey, safeApiKey } from '../src/api/apikeys.ts';
 import { asset } from '../src/api/asset.ts';
 import { asymKey, asymKeyring } from '../src/api/asym.ts';
 import type { Access, Endpoint } from '../src/api/endpoint.ts';
 import { endpoints } from '../src/api/endpoints.ts';
-import { key, keyListItem } from '../src/api/key.ts';
-import { keyring, keyringConfig } from '../src/api/keyring.ts';
+import { key, keyListItem, keyring, keyringConfig } from '../src/api/keyrings.ts';
+import { passwordValidation } from '../src/api/logins.ts';
 import { pageInfo } from '../src/api/page.ts';
-import { passwordValidation } from '../src/api/password.ts';
-import { user } from '../src/api/user.ts';
+import { clientPaths } from '../src/api/paths.ts';
+import { user } from '../src/api/users.ts';
 import { codeOfStatus } from '../src/client/failure.ts';
-import { routes } from '../src/client/routes.ts';
 
 const named: Readonly<Record<string, z.ZodObject>> = {
   Account: account,
@@ -41,7 +41,7 @@ export function clientContract(): string {
     ([name, schema]) => `export interface ${name} ${block(schema.shape, '')}`,
   );
   const declared = new Map<string, Endpoint>(endpoints.map((each) => [each.id, each]));
-  const methods = Object.keys(routes).map((id) => {
+  const methods = Object.keys(clientPaths).map((id) => {
     const endpoint = declared.get(id);
     if (!endpoint) throw new Error(`the client has a method ${id}, and no endpoint is declared under that name`);
     return method(endpoint);
@@ -77,7 +77,7 @@ function about({ summary, method, path, access, errors = {} }: Endpoint): string
 function who(access: Access): string {
   if (access.kind === 'public') return 'for everybody';
   if (access.kind === 'credential') return 'for every credential';
-  const flag = access.flag ?? (access.ring ? access.action.replace('.', '.<ringname>.') : access.action);
+  const flag = access.ring ? access.action.replace('.', '.<ringname>.') : access.action;
   return `needs the flag \`${flag}\`${access.orSelf === undefined ? '' : ', or to be that user'}`;
 }
 
@@ -109,6 +109,8 @@ function typeOf(schema: z.ZodType, indent: string): string {
   const { type, enum: values, additionalProperties } = schema.meta() ?? {};
   // Given as what it stands for; sent as text.
   if (type === 'integer') return 'number';
+  // Looked at by hand, so that a long one costs no more than its bound.
+  if (type === 'array') return 'string[]';
   if (Array.isArray(values) && values.length > 0 && values.every(isTruth)) return 'boolean';
   const def = definitionOf(schema);
   const inside = (each: z.core.$ZodType): string => typeOf(each as z.ZodType, indent);

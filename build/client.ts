@@ -1,5 +1,5 @@
-// Makes dist/client, the client library as a package: one module for Node and browsers without an import, its types, and the licences of
-// what is in it. It is complete in itself, so that it can be carried to where there is no network.
+// Makes dist/client, the client library as a package: one module for Node and browsers without an import, its types,
+// and the licences of what is in it. It is complete in itself, so that it can be carried to where there is no network.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

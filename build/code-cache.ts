@@ -1,6 +1,7 @@
-// V8's code cache in the executable halves the time to its start, and differs from build to build by the random seed of strings' hashes.
-// So it is made under a fixed seed, and then told that it was made under none: a cache names the flags that it was made with, and is not
-// used under others. Programs that use it have random seeds of their own, as with any cache; V8 hashes the strings anew.
+// V8's code cache in the executable halves the time to its start, and differs from build to build by the random seed of
+// strings' hashes. So it is made under a fixed seed, and then told that it was made under none: a cache names the flags
+// that it was made with, and is not used under others. Programs that use it have random seeds of their own, as with any
+// cache; V8 hashes the strings anew.
 import { execFileSync } from 'node:child_process';
 import { Script } from 'node:vm';
 

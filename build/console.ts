@@ -1,5 +1,5 @@
-// The console's files: its script as one module without imports, its style sheet and its icon. For the executable they become assets; a
-// server that runs from the sources makes them when they are first asked for.
+// The console's files: its script as one module without imports, its style sheet and its icon. For the executable they
+// become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';

@@ -1,9 +1,9 @@
-// The API description's files: the OpenAPI document, the page made from it, and the page's style sheet and icon. For the executable they become
-// assets; a server that runs from the sources makes them when they are first asked for.
+// The API description's files: the OpenAPI document, the page made from it, and the page's style sheet and icon. For
+// the executable they become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openApiDocument } from '../src/api/openapi/document.ts';
-import { docsPage } from '../src/http/docs/page.ts';
+import { openApiDocument } from '../src/description/document.ts';
+import { docsPage } from '../src/description/page.ts';
 import { version } from '../src/version.ts';
 import { paths } from './paths.ts';
 
@@ -20,7 +20,7 @@ export async function makeDescription(): Promise<DescriptionSources> {
   const document = openApiDocument(version);
   const [page, style, icon] = await Promise.all([
     docsPage(document),
-    readFile(join(paths.root, 'src/http/docs/style.css'), 'utf8'),
+    readFile(join(paths.root, 'src/description/page.css'), 'utf8'),
     readFile(join(paths.console, 'icon.svg'), 'utf8'),
   ]);
   return { document: `${JSON.stringify(document)}\n`, page, style, icon };

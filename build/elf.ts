@@ -1,4 +1,5 @@
-// What the build reads of an ELF file (64 bit, little-endian): its segments, its dynamic section, and where an address lies in the file.
+// What the build reads of an ELF file (64 bit, little-endian): its segments, its dynamic section, and where an address
+// lies in the file.
 
 export interface Segment {
   readonly type: number;

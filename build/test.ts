@@ -1,5 +1,6 @@
-// The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line counts what
-// passed and failed; the exit code says whether all did. Arguments name test files, and then only those run.
+// The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line
+// counts what passed and failed; the exit code says whether all did. Arguments name test files, and then only those
+// run.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -7,6 +8,11 @@ import { join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { paths } from './paths.ts';
+
+/** Variables that tests themselves go by; of others that start alike the program would make options. */
+const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+/** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
+const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
 let passed = 0;
 let failed = 0;
@@ -43,6 +49,7 @@ async function runTests(files: readonly string[]): Promise<void> {
   const events = run({
     files: [...files],
     cwd: paths.root,
+    env: environment(),
     concurrency: Math.max(2, availableParallelism()),
     timeout: 600_000,
   });
@@ -55,6 +62,12 @@ async function runTests(files: readonly string[]): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     events.compose(new spec()).on('end', resolve).on('error', reject).pipe(process.stdout, { end: false });
   });
+}
+
+/** What a test is to find does not depend on who runs it. */
+function environment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => ofTests.test(name) || !notForTests.test(name));
+  return Object.fromEntries(kept);
 }
 
 /** A file whose tests were run is reported as a test of its own. */

@@ -1,5 +1,5 @@
-// Whose work is in the executable besides the project's own: the packages that the bundles were made from, and the runtime, each with its
-// licence. What is only used while developing is not in it.
+// Whose work is in the executable besides the project's own: the packages that the bundles were made from, and the
+// runtime, each with its licence. What is only used while developing is not in it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import initSqlJs from 'sql.js';
@@ -33,7 +33,10 @@ const sqlite = `The author disclaims copyright to this source code. In place of 
    May you share freely, never taking more than you give.
 `;
 
-/** `inputs` are the names of all files of the bundles, from the project's root. Throws where a package says nothing of its licence. */
+/**
+ * `inputs` are the names of all files of the bundles, from the project's root. Throws where a package says nothing of
+ * its licence.
+ */
 export async function thirdParties(inputs: Iterable<string>): Promise<readonly ThirdParty[]> {
   const other = [
     runtime(),

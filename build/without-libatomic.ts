@@ -1,15 +1,16 @@
-// Node for Linux on x86-64 asks for libatomic.so.1, which minimal systems don't have, because of one function that its compiler did not
-// write in place: an atomic compare-and-exchange, of 8 bytes at each of its calls. This puts that function into the padding behind
-// the program's code, points its slot there, and takes the library from the lists of what the program needs.
+// Node for Linux on x86-64 asks for libatomic.so.1, which minimal systems don't have, because of one function that its
+// compiler did not write in place: an atomic compare-and-exchange, of 8 bytes at each of its calls. This puts that
+// function into the padding behind the program's code, points its slot there, and takes the library from the lists of
+// what the program needs.
 import { type Elf, executableFlag, readElf, segmentTypes, tags } from './elf.ts';
 
 const library = 'libatomic.so.1';
 const wanted = '__atomic_compare_exchange';
 
 /**
- * `bool __atomic_compare_exchange(size_t size, void *object, void *expected, void *desired, int, int)` for sizes 8, 4, 2 and 1, always
- * sequentially consistent; any other size stops the program (`ud2`). What gcc -Os makes of
- * `if (size == 8) return __atomic_compare_exchange_n((long *)object, (long *)expected, *(long *)desired, 0, 5, 5);` and so on.
+ * `bool __atomic_compare_exchange(size_t size, void *object, void *expected, void *desired, int, int)` for sizes 8, 4,
+ * 2 and 1, always sequentially consistent; any other size stops the program (`ud2`). What gcc -Os makes of `if (size ==
+ * 8) return __atomic_compare_exchange_n((long *)object, (long *)expected, *(long *)desired, 0, 5, 5);` and so on.
  */
 const code = Buffer.from(
   '4883ff087515488b02488b09f0480fb10e0f94c1744f488902eb4a4883ff0475118b028b09f00fb10e0f94c174378902eb334883ff02751566' +
@@ -47,7 +48,9 @@ function slotsOf(elf: Elf): { name: string; target: number; at: number }[] {
   });
 }
 
-/** Puts the code behind the last byte of the segment with the program's code, within its last page; answers its address. */
+/**
+ * Puts the code behind the last byte of the segment with the program's code, within its last page; answers its address.
+ */
 function addCode({ bytes, segments }: Elf): number | undefined {
   const text = segments.find(({ type, flags }) => type === segmentTypes.load && (flags & executableFlag) !== 0);
   if (!text) return undefined;

@@ -1,9 +1,9 @@
-// Makes the vectors of the file format, one fault a file, the same each time. It shares the prelude and the key schedule with
-// the product, and seals the chunks itself with node:crypto.
+// Makes the vectors of the file format, one fault a file, the same each time. It shares the prelude and the key
+// schedule with the product, and seals the chunks itself with node:crypto.
 import { createCipheriv, createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
-import type { FileFault } from '../src/client/file-faults.ts';
+import type { FileFault } from '../src/client/file-format.ts';
 import { chunkNonce, deriveChunkKeys } from '../src/crypto/chunked-encryption.ts';
 
 export interface FileVector {

@@ -11,6 +11,7 @@ export const errorCodes = {
   'not-found': 'no such thing, or none that the caller may know of',
   'method-not-allowed': 'the path exists, the method does not',
   'too-large': 'the body is over the limit',
+  'unsupported-media': 'the body is written in a way that is not read here',
   'asset-invalid': 'an asset does not verify',
   'rate-limited': 'too many failed tries; wait',
   sealed: 'the master key is not available',
@@ -37,7 +38,9 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error that people or programs are meant to read: a stable code and one lower-case sentence without a secret in it. */
+/**
+ * An error that people or programs are meant to read: a stable code and one lower-case sentence without a secret in it.
+ */
 export class KmsError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
@@ -59,4 +62,45 @@ export class KmsError extends Error {
 /** Input that breaks a rule of one field: the message names the field, `fields` repeats it by name. */
 export function invalidField(field: string, problem: string): KmsError {
   return new KmsError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });
+}
+
+/**
+ * What the operating system refuses to do with a file or an address, by its code: in words, and what to do about it.
+ */
+const systemRefusals: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  ENOENT: ['there is no such file or directory', 'check the path'],
+  EACCES: ['permission denied', 'run as the user that owns it, or change its owner and mode'],
+  EPERM: ['permission denied', 'run as the user that owns it, or change its owner and mode'],
+  EISDIR: ['it is a directory', 'choose another file'],
+  ENOTDIR: ['part of its path is no directory', 'choose another place'],
+  ENOSPC: ['the disk is full', 'free some space and try again'],
+  EDQUOT: ['the quota is used up', 'free some space and try again'],
+  EROFS: ['the file system is read-only', 'mount it writable or choose another place'],
+  EIO: ['the device failed', 'check the disk'],
+  ENAMETOOLONG: ['its name is too long', 'choose a shorter path'],
+  ELOOP: ['its path has too many symbolic links', 'check the path'],
+  EMFILE: ['too many files are open', 'raise the limit of open files (ulimit -n)'],
+  ENFILE: ['too many files are open', 'raise the limit of open files (ulimit -n)'],
+  EPIPE: ['whoever reads it has gone away', 'try again'],
+};
+
+/** The error code of the system, such as `ENOENT`; undefined for anything else. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** Why something failed, in words: the system's code where there is one, else what the error says. */
+export function reasonOf(error: unknown): string {
+  const refusal = systemRefusals[systemCode(error) ?? ''];
+  return refusal?.[0] ?? (error instanceof Error ? error.message : String(error));
+}
+
+/**
+ * `error` as a `refused` about `name`; what is a KmsError already, or no refusal of the system, comes back as it is.
+ */
+export function systemError(error: unknown, name: string): unknown {
+  const refusal = error instanceof KmsError ? undefined : systemRefusals[systemCode(error) ?? ''];
+  if (!refusal) return error;
+  const [reason, hint] = refusal;
+  return new KmsError('refused', `${name}: ${reason}`, { hint, cause: error });
 }

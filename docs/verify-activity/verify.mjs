@@ -1,52 +1,129 @@
-// Verifies an export of a kms activity log: node verify.mjs EXPORT [HEAD]. Needs Node alone; docs/activity-export.md says why it is enough.
-// HEAD is the JSON of `kms activity head --json`, kept since; its signature is checked too.
+// Verifies an export of a kms activity log: node verify.mjs EXPORT [HEAD [PUBLIC-KEY]]. Needs Node 20 alone; docs/activity-export.md says
+// why it is enough. HEAD is the JSON of `kms activity head --json`, kept since; PUBLIC-KEY the key in it, noted when it was first seen.
+// Exit codes: 0 valid; 1 not valid; 2 wrong usage; 3 nothing was verified.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 
-const [exportFile, headFile] = process.argv.slice(2);
-const head = headFile && JSON.parse(readFileSync(headFile, 'utf8'));
-let seq = 0;
-let hash = Buffer.alloc(32);
+const MOST = 64 * 1024 * 1024;
+const ZERO = Buffer.alloc(32);
 
-function bad(number, why) {
-  console.error(`NOT VALID: record ${number} ${why}`);
-  process.exit(1);
+const P = 2n ** 255n - 19n;
+const L = 2n ** 252n + 27742317777372353535851937790883648493n;
+const Y8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
+
+function number(bytes) {
+  return BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
+}
+
+// Of small order are the points whose y is one of these five: with them, or other texts for a point, verifiers differ.
+function isSound(point) {
+  const y = number(point) & (2n ** 255n - 1n);
+  return y < P && ![0n, 1n, P - 1n, Y8, P - Y8].includes(y);
+}
+
+function isSigned(spki, message, signature) {
+  if (!isSound(spki.subarray(12)) || !isSound(signature.subarray(0, 32)) || number(signature.subarray(32)) >= L)
+    return false;
+  try {
+    return verify(null, message, createPublicKey({ key: spki, format: 'der', type: 'spki' }), signature);
+  } catch {
+    return false;
+  }
+}
+
+function bytes(text, encoding, length) {
+  const decoded = Buffer.from(String(text), encoding);
+  return decoded.length === length && decoded.toString(encoding) === text ? decoded : undefined;
+}
+
+function end(code, why) {
+  console.error(why);
+  process.exit(code);
+}
+
+function bad(seq, why) {
+  end(1, `NOT VALID: record ${seq} ${why}`);
+}
+
+function readHead(file, expected) {
+  let head;
+  try {
+    const text = readFileSync(file);
+    head = text.length <= 65536 && JSON.parse(text.toString().replace(/^\ufeff/, ''));
+  } catch (error) {
+    if (error.code) end(3, `not verified: ${error.message}`);
+  }
+  const { format, tenant, seq, hash, signedAt, publicKey, signature } = head || {};
+  const spki = bytes(publicKey, 'base64', 44);
+  const isFlat = head && Object.values(head).every((each) => typeof each !== 'object' || each === null);
+  const texts = [format, tenant, hash, signedAt, publicKey, signature].every((each) => typeof each === 'string');
+  if (
+    !isFlat ||
+    !texts ||
+    format !== 'kms-activity-head-1' ||
+    !/^[!-~]{1,100}$/.test(tenant) ||
+    !Number.isSafeInteger(seq) ||
+    seq < 0 ||
+    !bytes(hash, 'base64url', 32) ||
+    (seq === 0 && hash !== ZERO.toString('base64url')) ||
+    !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(signedAt) ||
+    !spki?.toString('hex').startsWith('302a300506032b6570032100') ||
+    !bytes(signature, 'base64', 64)
+  )
+    end(1, `NOT VALID: ${file} is no head`);
+  const message = Buffer.from(`${format}\n${tenant}\n${seq}\n${hash}\n${signedAt}\n`);
+  if (!isSigned(spki, message, Buffer.from(signature, 'base64'))) bad(seq, 'has a forged head');
+  if (expected !== undefined && expected !== publicKey) bad(seq, `has a head of another key, ${publicKey}`);
+  return head;
+}
+
+function isDeep(value, left = 64) {
+  if (left < 0) return true;
+  return typeof value === 'object' && value !== null && Object.values(value).some((each) => isDeep(each, left - 1));
 }
 
 function parse(line) {
   const match = /^\{"hash":"([\w-]{43})",(".*\})$/s.exec(line.toString('latin1'));
   try {
-    return match && { hash: match[1], bytes: Buffer.from(`{${match[2]}`, 'latin1'), seq: JSON.parse(line).seq };
+    const text = Buffer.from(`{${match[2]}`, 'latin1');
+    const record = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(text));
+    return Number.isSafeInteger(record.seq) && !isDeep(record) && { hash: match[1], text, seq: record.seq };
   } catch {
-    return null;
+    return false;
   }
 }
 
+const [exportFile, headFile, publicKey] = process.argv.slice(2);
+if (!exportFile || process.argv.length > 5) end(2, 'usage: node verify.mjs EXPORT [HEAD [PUBLIC-KEY]]');
+const head = headFile === undefined ? undefined : readHead(headFile, publicKey);
+let seq = 0;
+let hash = ZERO;
+
 function check(line) {
-  const record = parse(line);
-  if (seq === 0 && head && record?.seq === head.seq + 1) [seq, hash] = [head.seq, Buffer.from(head.hash, 'base64url')];
+  const record = line.length <= MOST && parse(line);
+  if (seq === 0 && head && record.seq === head.seq + 1) [seq, hash] = [head.seq, Buffer.from(head.hash, 'base64url')];
   seq++;
-  if (record?.seq !== seq) bad(seq, 'is missing, moved or not readable');
-  hash = createHash('sha256').update(hash).update(record.bytes).digest();
+  if (record.seq !== seq) bad(seq, 'is missing, moved or not readable');
+  hash = createHash('sha256').update(hash).update(record.text).digest();
   const text = hash.toString('base64url');
   if (text !== record.hash) bad(seq, 'was changed');
   if (head && seq === head.seq && text !== head.hash) bad(seq, 'is not the one that was anchored');
 }
 
-if (head) {
-  const message = `${head.format}\n${head.tenant}\n${head.seq}\n${head.hash}\n${head.signedAt}\n`;
-  const key = createPublicKey({ key: Buffer.from(head.publicKey, 'base64'), format: 'der', type: 'spki' });
-  if (!verify(null, Buffer.from(message), key, Buffer.from(head.signature, 'base64')))
-    bad(head.seq, 'has a forged head');
-}
 let rest = Buffer.alloc(0);
-for await (const chunk of createReadStream(exportFile)) {
-  rest = Buffer.concat([rest, chunk]);
-  for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-    check(rest.subarray(0, end));
-    rest = rest.subarray(end + 1);
+try {
+  for await (const chunk of createReadStream(exportFile, { highWaterMark: 1 << 22 })) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let at = rest.indexOf(10); at >= 0; at = rest.indexOf(10)) {
+      check(rest.subarray(0, at));
+      rest = rest.subarray(at + 1);
+    }
+    if (rest.length > MOST) bad(seq + 1, 'is missing, moved or not readable');
   }
+} catch (error) {
+  end(3, `not verified: ${error.message}`);
 }
 if (rest.length > 0) check(rest);
 if (head && seq < head.seq) bad(head.seq, 'was anchored and is missing at the end');
 console.log(`valid up to record ${seq}`);
+if (head) console.log(`record ${head.seq}, anchored at ${head.signedAt}, is still there; key: ${head.publicKey}`);

@@ -1,38 +1,141 @@
 #!/usr/bin/env python3
-"""Verifies an export of a kms activity log: verify.py EXPORT [HEAD]. Needs Python 3 alone; docs/activity-export.md says why it is enough.
+"""Verifies an export of a kms activity log: verify.py EXPORT [HEAD [PUBLIC-KEY]]. docs/activity-export.md says why it is enough.
 
-HEAD is the JSON of `kms activity head --json`, kept since; its signature is checked with OpenSSL, as that page shows.
+Needs Python 3.8, and for a HEAD the package `cryptography` (Debian: python3-cryptography). HEAD is the JSON of `kms activity head --json`,
+kept since; PUBLIC-KEY the key in it, noted when it was first seen. Exit codes: 0 valid; 1 not valid; 2 wrong usage; 3 nothing was verified.
 """
 import base64, hashlib, json, re, sys
 
 LINE = re.compile(rb'\{"hash":"([A-Za-z0-9_-]{43})",(".*\})', re.DOTALL)
+MOST = 64 * 1024 * 1024
+SAFE = 2**53 - 1
+
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+Y8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7
+
+def is_sound(point):
+    """Of small order are the points whose y is one of these five: with them, or other texts for a point, verifiers differ."""
+    y = int.from_bytes(point, "little") & (2**255 - 1)
+    return y < P and y not in (0, 1, P - 1, Y8, P - Y8)
+
+def is_signed(key, message, signature):
+    try:
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        end(3, "not verified: the signature of a head needs the Python package `cryptography`, which is not installed")
+    if not is_sound(key) or not is_sound(signature[:32]) or int.from_bytes(signature[32:], "little") >= L:
+        return False
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    except UnsupportedAlgorithm:
+        end(3, "not verified: the Python package `cryptography` that is installed cannot do Ed25519")
+    return True
+
+def end(code, why):
+    print(why, file=sys.stderr)
+    sys.exit(code)
 
 def bad(seq, why):
-    sys.exit(f"NOT VALID: record {seq} {why}")
+    end(1, f"NOT VALID: record {seq} {why}")
 
-def main(export, head_file=None):
-    head = json.load(open(head_file)) if head_file else None
+def refuse(word):
+    raise ValueError(f"{word} is no JSON")
+
+def parsed(text):
+    """Every number a double, as JavaScript has it, so that there is one reading of a text."""
+    return json.loads(text, parse_int=float, parse_constant=refuse)
+
+def canonical(text, length, decode, encode):
+    """The bytes of a text; of all texts that stand for the same bytes one alone is taken."""
+    try:
+        data = decode(text)
+    except ValueError:
+        return None
+    return data if len(data) == length and encode(data).decode() == text else None
+
+def base64_bytes(text, length):
+    return canonical(text, length, base64.b64decode, base64.b64encode)
+
+def hash_bytes(text):
+    return canonical(text + "=", 32, base64.urlsafe_b64decode, base64.urlsafe_b64encode)
+
+def read_head(name, expected):
+    try:
+        with open(name, "rb") as file:
+            text = file.read(65537)
+        head = parsed(text.decode("utf-8-sig", "replace")) if len(text) <= 65536 else None
+    except OSError as error:
+        end(3, f"not verified: {error}")
+    except (ValueError, RecursionError):
+        head = None
+    head = head if isinstance(head, dict) and not any(isinstance(each, (dict, list)) for each in head.values()) else {}
+    seq = head.get("seq")
+    names = ("format", "tenant", "hash", "signedAt", "publicKey", "signature")
+    form, tenant, place, signed_at, key, signature = texts = [head.get(name) for name in names]
+    if not (all(type(each) is str for each in texts) and type(seq) is float and seq.is_integer() and 0 <= seq <= SAFE
+            and form == "kms-activity-head-1" and re.fullmatch("[!-~]{1,100}", tenant) and hash_bytes(place)
+            and (seq > 0 or hash_bytes(place) == bytes(32))
+            and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", signed_at)
+            and (base64_bytes(key, 44) or b"").startswith(bytes.fromhex("302a300506032b6570032100"))
+            and base64_bytes(signature, 64)):
+        end(1, f"NOT VALID: {name} is no head")
+    seq = int(seq)
+    message = f"{form}\n{tenant}\n{seq}\n{place}\n{signed_at}\n".encode()
+    if not is_signed(base64_bytes(key, 44)[12:], message, base64_bytes(signature, 64)):
+        bad(seq, "has a forged head")
+    if expected is not None and expected != key:
+        bad(seq, f"has a head of another key, {key}")
+    return {**head, "seq": seq}
+
+def is_deep(value, left=64):
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return left < 0 or any(is_deep(each, left - 1) for each in inside)
+
+def read_place(match):
+    """The sequence number of a line; None where it is no record."""
+    try:
+        record = parsed((b"{" + match[2]).decode("utf-8"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    seq = record.get("seq")
+    return int(seq) if type(seq) is float and seq.is_integer() and abs(seq) <= SAFE and not is_deep(record) else None
+
+def lines_of(name):
+    try:
+        with open(name, "rb") as file:
+            while line := file.readline(MOST + 2):
+                yield line[:-1] if line.endswith(b"\n") else line
+    except OSError as error:
+        end(3, f"not verified: {error}")
+
+def main(export, head_file=None, public_key=None):
+    head = None if head_file is None else read_head(head_file, public_key)
     seq, digest = 0, bytes(32)
-    with open(export, "rb") as lines:
-        for line in lines:
-            match = LINE.fullmatch(line.rstrip(b"\n"))
-            try:
-                place = match and json.loads(b"{" + match[2])["seq"]
-            except (ValueError, KeyError):
-                place = None
-            if seq == 0 and head and place == head["seq"] + 1:
-                seq, digest = head["seq"], base64.urlsafe_b64decode(head["hash"] + "=")
-            seq += 1
-            if place != seq:
-                bad(seq, "is missing, moved or not readable")
-            digest = hashlib.sha256(digest + b"{" + match[2]).digest()
-            text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-            if text.encode() != match[1]:
-                bad(seq, "was changed")
-            if head and seq == head["seq"] and text != head["hash"]:
-                bad(seq, "is not the one that was anchored")
+    for line in lines_of(export):
+        match = LINE.fullmatch(line)
+        place = read_place(match) if len(line) <= MOST else None
+        if seq == 0 and head and place == head["seq"] + 1:
+            seq, digest = head["seq"], hash_bytes(head["hash"])
+        seq += 1
+        if place != seq:
+            bad(seq, "is missing, moved or not readable")
+        digest = hashlib.sha256(digest + b"{" + match[2]).digest()
+        text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        if text.encode() != match[1]:
+            bad(seq, "was changed")
+        if head and seq == head["seq"] and text != head["hash"]:
+            bad(seq, "is not the one that was anchored")
     if head and seq < head["seq"]:
         bad(head["seq"], "was anchored and is missing at the end")
     print(f"valid up to record {seq}")
+    if head:
+        print(f"record {head['seq']}, anchored at {head['signedAt']}, is still there; key: {head['publicKey']}")
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 4:
+        end(2, "usage: python3 verify.py EXPORT [HEAD [PUBLIC-KEY]]")
+    main(*sys.argv[1:])

@@ -1,5 +1,5 @@
-// A made-up history: the same records for the same numbers. 1,000 keys of which a tenth does most, 100 rings, 1 % denied, props on
-// every tenth record, unique ones on every hundredth.
+// A made-up history: the same records for the same numbers. 1,000 keys of which a tenth does most, 100 rings, 1 %
+// denied, props on every tenth record, unique ones on every hundredth.
 import type { ActivityFilter, ActivityInput } from '../../src/store/port.ts';
 
 const start = Date.UTC(2026, 0, 1);

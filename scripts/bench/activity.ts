@@ -1,4 +1,5 @@
-// What a long activity log costs: an appliance with many records beside one with none, in alternation, and searches of the long one.
+// What a long activity log costs: an appliance with many records beside one with none, in alternation, and searches of
+// the long one.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

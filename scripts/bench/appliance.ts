@@ -1,10 +1,11 @@
-// Appliances for the bench: made by the executable, filled through the store while nobody serves them, and served on a core of their own.
+// Appliances for the bench: made by the executable, filled through the store while nobody serves them, and served on a
+// core of their own.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { sqlWasm } from '../../src/server/runtime.ts';
-import { openSealFile } from '../../src/server/seal-file.ts';
-import { openTenantStore, systemDir } from '../../src/server/stores.ts';
-import { tenantDir } from '../../src/server/tenants.ts';
+import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
+import { sqlWasm } from '../../src/appliance/program-files.ts';
+import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { openTenantStore } from '../../src/appliance/stores.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import type { Store } from '../../src/store/port.ts';
 import { type Core, residentMegabytes, type Started, start } from './process.ts';

@@ -1,10 +1,10 @@
-// What a commit costs when the database is small and when it is large: two embedded stores on real files, in alternation.
+// What a commit costs when the database is small and when it is large: two embedded stores on real files, in
+// alternation.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRandom } from '../../src/crypto/random.ts';
-import { createEmbedded } from '../../src/store/create-embedded.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import type { Store } from '../../src/store/port.ts';

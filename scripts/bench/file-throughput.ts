@@ -1,4 +1,5 @@
-// How fast `kms encrypt` and `kms decrypt` go through a large file, beside bare WebCrypto AES-256-GCM over 16 KiB buffers.
+// How fast `kms encrypt` and `kms decrypt` go through a large file, beside bare WebCrypto AES-256-GCM over 16 KiB
+// buffers.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

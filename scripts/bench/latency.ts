@@ -1,5 +1,5 @@
-// Latencies of one request made over and over, finer than the load of requests.ts has them, as a process of its own: each client sends
-// its next request when the last is answered. Argument: JSON of `Asked`; prints JSON of `Latencies`.
+// Latencies of one request made over and over, finer than the load of requests.ts has them, as a process of its own:
+// each client sends its next request when the last is answered. Argument: JSON of `Asked`; prints JSON of `Latencies`.
 import { Agent, request as send } from 'node:http';
 import { type Core, start } from './process.ts';
 

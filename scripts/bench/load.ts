@@ -1,4 +1,5 @@
-// One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints JSON of `Measured`.
+// One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints
+// JSON of `Measured`.
 import autocannon from 'autocannon';
 import { type Core, start } from './process.ts';
 

@@ -1,5 +1,5 @@
-// What 50 logins at once do to encrypt: its latency alone and beside them, in alternation, with the system free to put the
-// server and the load on either core.
+// What 50 logins at once do to encrypt: its latency alone and beside them, in alternation, with the system free to put
+// the server and the load on either core.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Processes of the bench: started on a core of their own where `taskset` exists, and known by the line they print when ready.
+// Processes of the bench: started on a core of their own where `taskset` exists, and known by the line they print when
+// ready.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 

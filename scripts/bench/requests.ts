@@ -1,4 +1,5 @@
-// Requests per second of the executable beside a bare route on the same runtime, in alternation, so that both meet the same noise.
+// Requests per second of the executable beside a bare route on the same runtime, in alternation, so that both meet the
+// same noise.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,10 @@
-// The activity log: its records and how it is searched.
+// Activity on the wire: the record of a request, and the endpoints that search and read it.
 import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { errorBody } from './error.ts';
 import { sample } from './example-values.ts';
-import { epochTime, freeForm, id, requiredText } from './values.ts';
+import { pageOf, pageQuery } from './page.ts';
+import { epochTime, freeForm, id, pathText, requiredText } from './values.ts';
 
 export const activity = z
   .object({
@@ -22,15 +25,17 @@ export const activity = z
     }),
     validAction: z.boolean().meta({ description: 'the verdict of authorization', examples: [true] }),
     status: z.int().meta({ description: 'the HTTP status that came of it', examples: [200] }),
+    reporter: id.exactOptional().meta({
+      description:
+        'id of the API key or User that stored the record with `POST /auth/validate`; the records of the service itself have none',
+      examples: [sample.apikeyId],
+    }),
   })
   .meta({ id: 'Activity', description: 'one request, as the activity log keeps it' });
 export type Activity = z.output<typeof activity>;
 
-/** With the answer to a search: the id of the search's own record, so that whoever searches again and again can leave it out. */
-export const ownRecordHeader = 'Kms-Activity';
-
 /** All given filters must hold. */
-export const searchActivityBody = z.object({
+const searchActivityBody = z.object({
   accountUid: requiredText.exactOptional().meta({
     description: "by the Account's API keys, the Account given by its UID",
     examples: ['billing'],
@@ -62,3 +67,26 @@ export const searchActivityBody = z.object({
     examples: [{}],
   }),
 });
+
+const tag = 'Activity';
+
+export const activityEndpoints = [
+  endpoint('searchActivity', {
+    changes: false,
+    tag,
+    summary: 'Search activity, newest first',
+    access: { kind: 'flag', action: 'activity.read' },
+    query: z.object(pageQuery),
+    body: searchActivityBody,
+    answer: pageOf(activity),
+    paginated: true,
+  }),
+  endpoint('getActivity', {
+    tag,
+    summary: 'Read an activity',
+    access: { kind: 'flag', action: 'activity.read' },
+    params: z.object({ id: pathText }),
+    answer: activity,
+    errors: { 404: { description: 'no such activity', schema: errorBody } },
+  }),
+] as const;

@@ -1,7 +1,7 @@
 // Assets: stored records with free-form data and parents, which headers carry signed.
 import { z } from 'zod';
 import { sample } from './example-values.ts';
-import { epochTime, freeForm, id, requiredText, timestamp } from './values.ts';
+import { epochTime, freeForm, id, requiredText, textList, timestamp } from './values.ts';
 
 const assetId = id.meta({ description: 'id of the Asset', examples: [sample.assetId] });
 const data = freeForm.meta({ examples: [{ file: 'salaries.xlsx' }] });
@@ -34,6 +34,26 @@ export const signedAsset = z
   })
   .meta({ id: 'SignedAsset', description: 'the Asset that a header carries, and whether it verifies' });
 
+/** A public key that verifies what headers signed. */
+export const signingKey = z
+  .object({
+    epoch: z.int().meta({ description: "which of the tenant's keys; a hash names it", examples: [1] }),
+    publicKey: z.string().meta({
+      description: 'Ed25519 (RFC 8032), base64 of SPKI DER (RFC 8410)',
+      examples: ['MCowBQYDK2VwAyEApuTcM+D4b7Dw695vGN7bi9ENGqVZhluaphRKr1mLhrY='],
+    }),
+    createdAt: timestamp.nullable().meta({
+      description: 'since when it signs; null where the activity log does not tell',
+      examples: [sample.time],
+    }),
+  })
+  .meta({ id: 'SigningKey', description: 'a public key that verifies the signatures of Assets' });
+export type SigningKey = z.output<typeof signingKey>;
+
+export const signingKeysAnswer = z.object({
+  keys: z.array(signingKey).meta({ description: 'those of all epochs, the oldest first' }),
+});
+
 /** All given filters must hold. */
 export const searchAssetsBody = z.object({
   apikeyId: requiredText.exactOptional().meta({
@@ -48,8 +68,7 @@ export const searchAssetsBody = z.object({
     description: 'made with the KeyRing of this id',
     examples: [sample.ringId],
   }),
-  parents: z
-    .array(requiredText)
+  parents: textList()
     .exactOptional()
     .meta({
       description: 'that have all of these parents',

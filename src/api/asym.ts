@@ -1,7 +1,10 @@
-// The asym service's rings and keys.
+// The asym service on the wire: its keyrings and keys, and the endpoints that make, fetch and rotate them.
 import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { errorBody } from './error.ts';
 import { sample } from './example-values.ts';
-import { algorithm, freeForm, id, requiredText, timestamp } from './values.ts';
+import { rotateBody } from './keyrings.ts';
+import { algorithm, freeForm, id, pathText, requiredText, timestamp, trueParam } from './values.ts';
 
 export const asymKeyring = z
   .object({
@@ -34,7 +37,7 @@ export const asymKey = z
   .meta({ id: 'AsymKey', description: "a key of an asym KeyRing, wrapped to the ring's public key" });
 export type AsymKey = z.output<typeof asymKey>;
 
-export const createAsymKeyringBody = z.object({
+const createAsymKeyringBody = z.object({
   name: requiredText.meta({
     description:
       'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
@@ -44,7 +47,7 @@ export const createAsymKeyringBody = z.object({
   props: freeForm.exactOptional().meta({ description: 'kept with the KeyRing', examples: [{}] }),
   keyProps: freeForm.exactOptional().meta({ description: 'the `props` of each of its keys', examples: [{}] }),
 });
-export const createAsymKeyringAnswer = z.object({
+const createAsymKeyringAnswer = z.object({
   ring: asymKeyring,
   key: asymKey,
   privateKey: z.string().meta({
@@ -52,4 +55,36 @@ export const createAsymKeyringAnswer = z.object({
     examples: [sample.privateKey],
   }),
 });
-export const rotateAsymAnswer = z.object({ key: asymKey });
+const rotateAsymAnswer = z.object({ key: asymKey });
+
+const tag = 'Asym';
+const unknown = { 404: { description: 'no such KeyRing or key', schema: errorBody } };
+
+export const asymEndpoints = [
+  endpoint('createAsymKeyring', {
+    tag,
+    summary: 'Make an asym KeyRing with its first key',
+    access: { kind: 'flag', action: 'asym.create', about: { from: 'body', field: 'name' } },
+    body: createAsymKeyringBody,
+    answer: createAsymKeyringAnswer,
+  }),
+  endpoint('getAsymKey', {
+    tag,
+    summary: 'Read a key of an asym KeyRing',
+    access: { kind: 'flag', action: 'asym.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText, keyId: pathText }),
+    query: z.object({
+      id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }),
+    }),
+    answer: asymKey,
+    errors: unknown,
+  }),
+  endpoint('rotateAsymKeyring', {
+    tag,
+    summary: 'Give an asym KeyRing a new active key',
+    access: { kind: 'flag', action: 'asym.rotate', ring: { from: 'body', field: 'ringname' } },
+    body: rotateBody,
+    answer: rotateAsymAnswer,
+    errors: unknown,
+  }),
+] as const;

@@ -1,7 +1,7 @@
-// The pages for people that the appliance serves beside its endpoints, and their titles. A part of a path in braces stands for a value,
-// as in the paths of endpoints.
+// The pages for people that the appliance serves beside its endpoints, and their titles. A part of a path in braces
+// stands for a value, as in the paths of endpoints.
 
-export interface ConsolePage {
+interface ConsolePage {
   readonly path: string;
   readonly title: string;
 }

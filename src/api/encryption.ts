@@ -1,9 +1,11 @@
-// Encrypt, decrypt, hash and header: what a client-side encryption asks and is told.
+// Encryption on the wire: what encrypt and decrypt take and answer, and what a hash or header stands for.
 import { z } from 'zod';
 import { asset, signedAsset } from './asset.ts';
+import { endpoint } from './endpoint.ts';
+import { errorBody } from './error.ts';
 import { sample } from './example-values.ts';
-import { key } from './key.ts';
-import { freeForm, id, requiredText } from './values.ts';
+import { key } from './keyrings.ts';
+import { freeForm, id, pathText, requiredText, textList } from './values.ts';
 
 const ringId = id.meta({ description: 'id of the KeyRing', examples: [sample.ringId] });
 const hash = {
@@ -15,12 +17,11 @@ const header = {
   examples: [sample.header],
 };
 
-export const encryptBody = z.object({
+const encryptBody = z.object({
   ringname: requiredText.meta({ description: 'the KeyRing to encrypt with', examples: ['payroll'] }),
   asset: z
     .object({
-      parents: z
-        .array(requiredText)
+      parents: textList()
         .exactOptional()
         .meta({ description: 'ids of Assets that it comes from', examples: [[sample.parentId]] }),
       assetId: requiredText.exactOptional().meta({
@@ -36,7 +37,7 @@ export const encryptBody = z.object({
     .meta({ description: 'an Asset for the header to carry; absent: none' }),
 });
 
-export const encryptAnswer = z.object({
+const encryptAnswer = z.object({
   key,
   ringId,
   hash: z.string().meta(hash),
@@ -45,26 +46,68 @@ export const encryptAnswer = z.object({
 });
 
 /** At least one of the two; when both, they must agree. */
-export const decryptBody = z.object({
+const decryptBody = z.object({
   hash: requiredText.exactOptional().meta({ description: 'the hash of an encrypt', examples: [sample.hash] }),
   header: requiredText.exactOptional().meta({ description: 'the header of an encrypt', examples: [sample.header] }),
 });
 
-export const decryptAnswer = z.object({
+const decryptAnswer = z.object({
   ringId,
   ringname: z.string().meta({ description: 'the name of the KeyRing, in lower case', examples: ['payroll'] }),
   key,
   asset: signedAsset.exactOptional(),
 });
 
-export const hashAnswer = z.object({
+const hashAnswer = z.object({
   ringId,
   keyId: id.meta({ description: 'id of the key', examples: [sample.keyId] }),
 });
 
-export const headerAnswer = z.object({
+const headerAnswer = z.object({
   valid: z.boolean().meta({ description: 'nothing of the header was altered', examples: [true] }),
   version: z.int().meta({ description: "the version of the header's format", examples: [1] }),
   hasSignedAsset: z.boolean().meta({ description: 'the header carries an Asset', examples: [true] }),
   hash: z.string().meta({ description: 'the hash in the header', examples: [sample.hash] }),
 });
+
+const tag = 'Encryption';
+const gone = { 404: { description: 'its KeyRing or key is gone', schema: errorBody } };
+
+export const encryptionEndpoints = [
+  endpoint('encrypt', {
+    tag,
+    summary: 'Get a key, a hash and a header for an encryption',
+    access: { kind: 'flag', action: 'keyring.encrypt', ring: { from: 'body', field: 'ringname' } },
+    body: encryptBody,
+    answer: encryptAnswer,
+    errors: { 404: { description: 'no such KeyRing or Asset', schema: errorBody } },
+  }),
+  endpoint('decrypt', {
+    changes: false,
+    tag,
+    summary: 'Resolve a hash or header to its key, and verify the Asset',
+    access: { kind: 'flag', action: 'keyring.decrypt', ring: { from: 'sealed-body' } },
+    body: decryptBody,
+    answer: decryptAnswer,
+    errors: {
+      ...gone,
+      422: { description: 'the Asset does not verify; `asset.valid` is false', schema: decryptAnswer },
+    },
+  }),
+  endpoint('resolveHash', {
+    tag,
+    summary: 'Resolve a hash to its KeyRing and key',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'hash', param: 'hash' } },
+    params: z.object({ hash: pathText }),
+    answer: hashAnswer,
+    errors: gone,
+  }),
+  endpoint('inspectHeader', {
+    tag,
+    summary: 'Read a header',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'header', param: 'header' } },
+    params: z.object({ header: pathText }),
+    answer: headerAnswer,
+    errors: { 404: { description: 'not a header, or its KeyRing is gone', schema: errorBody } },
+  }),
+] as const;

@@ -1,6 +1,7 @@
 // How an endpoint is declared: once, as data, for the server's validation, the types, the permission matrix and the
 // API description alike.
 import type { z } from 'zod';
+import { type DeclaredId, type Path, paths } from './paths.ts';
 
 /** Where a request says which ring it is about; the permission flag is made from that ring's name. */
 export type RingSource =
@@ -23,26 +24,43 @@ export type Access =
   | { readonly kind: 'credential'; readonly action: string }
   | {
       readonly kind: 'flag';
-      /** The flag, or with `ring` the flag before the ring's name is put in: `keyring.encrypt` becomes `keyring.<ringname>.encrypt`. */
+      /**
+       * The flag, or with `ring` the flag before the ring's name is put in: `keyring.encrypt` becomes
+       * `keyring.<ringname>.encrypt`.
+       */
       readonly action: string;
-      /** The flag, where it is not the action's name. */
-      readonly flag?: string;
+      /** The action's name in the activity log, where that is not the flag's. */
+      readonly recorded?: string;
       readonly ring?: RingSource;
       /** The ring that the request is about where the flag does not name it; goes to the activity log only. */
       readonly about?: RingSource;
       /** The path parameter that names a user: that user may do it without the flag. */
       readonly orSelf?: string;
+      /**
+       * Concerns the whole appliance, so that the flag counts in the operator tenant alone: a look at it, or an act
+       * that every tenant's log has.
+       */
+      readonly operator?: 'look' | 'act';
     };
 
-export interface Endpoint {
-  /** Stable, unique, camelCase: the operationId of the API description and the name of the client's method. */
-  readonly id: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{name}` for parameters. */
-  readonly path: string;
+/** For the administrator at the machine, on the local socket and in process; to everybody else the path is unknown. */
+export interface LocalAccess {
+  readonly kind: 'local';
+  /** What it is about: the tenant that the request names, where there are several, or the appliance. */
+  readonly of: 'appliance' | 'tenant';
+}
+
+/** What the activity log calls a request; empty for public endpoints. */
+export function actionOf(access: Access): string {
+  if (access.kind === 'public') return '';
+  return (access.kind === 'flag' ? access.recorded : undefined) ?? access.action;
+}
+
+/** What is declared of an endpoint beside its place. */
+interface Declaration<A> {
   readonly tag: string;
   readonly summary: string;
-  readonly access: Access;
+  readonly access: A;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
@@ -62,7 +80,22 @@ export interface Endpoint {
   readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
 }
 
-/** Declares an endpoint and keeps its exact type. */
-export function endpoint<const E extends Endpoint>(declaration: E): E {
-  return declaration;
+interface Placed<A> extends Declaration<A> {
+  /** Stable, unique, camelCase: the operationId of the API description and the name of the client's method. */
+  readonly id: string;
+  readonly method: Path[0];
+  /** With `{name}` for parameters. */
+  readonly path: string;
+}
+
+export type Endpoint = Placed<Access>;
+export type LocalEndpoint = Placed<LocalAccess>;
+
+/** Declares the endpoint of that id, whose place is in the table of paths, and keeps its exact type. */
+export function endpoint<const Id extends DeclaredId, const D extends Declaration<Access | LocalAccess>>(
+  id: Id,
+  declaration: D,
+): D & { readonly id: Id; readonly method: (typeof paths)[Id][0]; readonly path: (typeof paths)[Id][1] } {
+  const [method, path] = paths[id];
+  return { id, method, path, ...declaration };
 }

@@ -1,16 +1,16 @@
-// Every endpoint that the appliance answers, and the types by which the server's handlers and the client's methods follow
-// the declarations.
+// Every endpoint that the appliance answers, and the types by which the server's handlers and the client's methods
+// follow the declarations.
 import type { z } from 'zod';
-import { accountEndpoints } from './endpoints/accounts.ts';
-import { activityEndpoints } from './endpoints/activity.ts';
-import { apikeyEndpoints } from './endpoints/apikeys.ts';
+import { accountEndpoints } from './accounts.ts';
+import { activityEndpoints } from './activity.ts';
+import { apikeyEndpoints } from './apikeys.ts';
+import { asymEndpoints } from './asym.ts';
+import { encryptionEndpoints } from './encryption.ts';
 import { assetEndpoints } from './endpoints/assets.ts';
-import { asymEndpoints } from './endpoints/asym.ts';
-import { encryptionEndpoints } from './endpoints/encryption.ts';
-import { keyringEndpoints } from './endpoints/keyrings.ts';
-import { loginEndpoints } from './endpoints/login.ts';
 import { systemEndpoints } from './endpoints/system.ts';
-import { userEndpoints } from './endpoints/users.ts';
+import { keyringEndpoints } from './keyrings.ts';
+import { loginEndpoints } from './logins.ts';
+import { userEndpoints } from './users.ts';
 
 export const endpoints = [
   ...keyringEndpoints,
@@ -39,3 +39,14 @@ export type QueryOf<E> = Parsed<E, 'query'>;
 export type BodyOf<E> = Parsed<E, 'body'>;
 /** The body of status 200. */
 export type AnswerOf<E> = Parsed<E, 'answer'>;
+
+/** The body of a request, and of its answer with status 200, by the endpoint's id. */
+export type Body<Id extends EndpointId> = BodyOf<EndpointOf<Id>>;
+export type Answer<Id extends EndpointId> = AnswerOf<EndpointOf<Id>>;
+
+/** An answer as the server makes it: nothing in it is ever changed. */
+export type Sent<T> = T extends readonly (infer Item)[]
+  ? readonly Sent<Item>[]
+  : T extends object
+    ? { readonly [K in keyof T]: Sent<T[K]> }
+    : T;

@@ -1,5 +1,5 @@
-// The values that the examples of the API description are made of: one appliance's ring, key, asset, people and tokens, which fit
-// each other. No appliance knows any of them.
+// The values that the examples of the API description are made of: one appliance's ring, key, asset, people and tokens,
+// which fit each other. No appliance knows any of them.
 
 export const sample = {
   ringId: 'ring_01kdyak3se5g95x5q7yjatpbew',

@@ -1,13 +1,15 @@
 // Permission flags on the wire: a flat object of flag name to boolean.
 import { z } from 'zod';
-import { type FreeForm, isPlainObject } from './values.ts';
-
-export const maxFlagLength = 256;
+import { isLongFlag, maxFlagLength, maxFlags } from '../model/flags.ts';
+import { isJsonObject } from '../model/json.ts';
+import type { FreeForm } from './values.ts';
 
 function flagsProblem(value: unknown): string | undefined {
-  if (!isPlainObject(value)) return 'expected an object of flag names to booleans';
-  for (const [name, granted] of Object.entries(value)) {
-    if (name.length === 0 || name.length > maxFlagLength) return `a flag name has 1 to ${maxFlagLength} characters`;
+  if (!isJsonObject(value)) return 'expected an object of flag names to booleans';
+  const entries = Object.entries(value);
+  if (entries.length > maxFlags) return `expected at most ${maxFlags} names`;
+  for (const [name, granted] of entries) {
+    if (name.length === 0 || isLongFlag(name)) return `a flag name has 1 to ${maxFlagLength} characters`;
     if (!name.isWellFormed()) return 'must be well-formed Unicode';
     if (typeof granted !== 'boolean') return 'every flag must be true or false';
   }
@@ -23,15 +25,16 @@ export const flags = z
   })
   .meta({
     id: 'NewFlags',
-    description: `permission flags: names of 1 to ${maxFlagLength} characters, compared in lower case; only \`true\` grants`,
+    description: `permission flags: at most ${maxFlags} names of 1 to ${maxFlagLength} characters, compared in lower case; only \`true\` grants`,
     type: 'object',
     additionalProperties: { type: 'boolean' },
     propertyNames: { minLength: 1, maxLength: maxFlagLength },
+    maxProperties: maxFlags,
     examples: [{ 'keyring.payroll.encrypt': true }],
   });
 
 /** Flags in answers, as they were given. */
-export const shownFlags = z.custom<FreeForm>(isPlainObject, 'expected an object').meta({
+export const shownFlags = z.custom<FreeForm>(isJsonObject, 'expected an object').meta({
   id: 'Flags',
   description: 'permission flags, as they were given; only `true` grants',
   type: 'object',

@@ -1,9 +1,10 @@
-// Whether the process lives and can serve, and the description of the interface itself: what everybody may ask, without a credential.
+// Whether the process lives and can serve, and the description of the interface itself: what everybody may ask, without
+// a credential.
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { errorBody } from './error.ts';
 
-export const healthAnswer = z.object({ status: z.enum(['ok']).meta({ description: 'the process lives' }) });
+const healthAnswer = z.object({ status: z.enum(['ok']).meta({ description: 'the process lives' }) });
 
 const details = {
   appliance: z
@@ -42,16 +43,29 @@ const details = {
     })
     .exactOptional()
     .meta({ description: 'the disk that the data are on' }),
+  activity: z
+    .object({
+      faulty: z.int().meta({ description: 'how many segments are missing or changed', examples: [1] }),
+      segments: z.array(z.string()).meta({
+        description: 'the first of them, each with what is wrong',
+        examples: [['tenants/2f6c1b0a9d8e7f34/activity-000000000001.kms is missing']],
+      }),
+    })
+    .exactOptional()
+    .meta({
+      description:
+        'only while closed segments of an activity log are known to be missing or changed: what needs them answers 503, all else is served',
+    }),
 };
 
-export const readyAnswer = z.object({
+const readyAnswer = z.object({
   status: z.enum(['ready']).meta({ description: 'unsealed, and able to write' }),
   ...details,
 });
 
 export type Readiness = z.infer<typeof readyAnswer>;
 
-export const notReady = z.object({
+const notReady = z.object({
   message: z.string().meta({ description: 'why not', examples: ['the appliance is sealed'] }),
   ...details,
   sealed: z.literal(true).exactOptional().meta({ description: 'only while the appliance is sealed' }),
@@ -60,39 +74,27 @@ export const notReady = z.object({
 const tag = 'System';
 
 export const publicEndpoints = {
-  health: endpoint({
-    id: 'getHealth',
-    method: 'GET',
-    path: '/healthz',
+  health: endpoint('getHealth', {
     tag,
     summary: 'Tell that the process lives',
     access: { kind: 'public' },
     answer: healthAnswer,
   }),
-  readiness: endpoint({
-    id: 'getReadiness',
-    method: 'GET',
-    path: '/readyz',
+  readiness: endpoint('getReadiness', {
     tag,
     summary: 'Tell whether the appliance can serve',
     access: { kind: 'public' },
     answer: readyAnswer,
     errors: { 503: { description: 'it cannot serve, and why', schema: notReady } },
   }),
-  description: endpoint({
-    id: 'getOpenApi',
-    method: 'GET',
-    path: '/openapi.json',
+  description: endpoint('getOpenApi', {
     tag,
     summary: 'This description, as OpenAPI 3.1',
     access: { kind: 'public' },
     answer: z.record(z.string(), z.unknown()).meta({ description: 'an OpenAPI 3.1 document' }),
     errors: { 503: { description: 'the appliance is sealed', schema: errorBody } },
   }),
-  docs: endpoint({
-    id: 'getDocs',
-    method: 'GET',
-    path: '/docs',
+  docs: endpoint('getDocs', {
     tag,
     summary: 'This description, as a page to read',
     access: { kind: 'public' },

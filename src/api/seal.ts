@@ -31,44 +31,44 @@ export const unsealBody = z
       .exactOptional()
       .meta({ description: 'a passphrase', examples: ['five words that nobody guesses'] }),
     key: secretText.exactOptional().meta({ description: 'the content of a key file, or a recovery kit' }),
-    retry: z.literal(true).exactOptional().meta({ description: 'look again where the key comes from by itself' }),
-    reset: z.literal(true).exactOptional().meta({ description: 'forget the shares that were given' }),
+    retry: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: 'look again where the key comes from by itself; on the local socket alone' }),
+    reset: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: 'forget the shares that were given; on the local socket alone' }),
   })
   .refine((body) => Object.keys(body).length === 1, 'expected one of share, passphrase, key, retry and reset');
 export type UnsealStep = Readonly<z.output<typeof unsealBody>>;
 
 const tag = 'System';
-const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
+const refusals = {
+  403: { description: 'it is for the local socket', schema: errorBody },
+  429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody },
+};
 
 /** They work while the appliance is sealed, all but the one that seals it. They belong to no tenant. */
 export const sealEndpoints = {
-  status: endpoint({
-    id: 'sealStatus',
-    method: 'GET',
-    path: '/system/seal-status',
+  status: endpoint('sealStatus', {
     tag,
     summary: 'Tell whether the appliance is sealed, and how far unsealing is',
     access: { kind: 'public' },
     answer: sealStatus,
   }),
-  unseal: endpoint({
-    id: 'unseal',
-    method: 'POST',
-    path: '/system/unseal',
+  unseal: endpoint('unseal', {
     tag,
     summary: 'Unseal the appliance, or enter one share towards it',
     access: { kind: 'public' },
     answer: sealStatus,
-    errors: wait,
+    errors: refusals,
   }),
-  seal: endpoint({
-    id: 'seal',
-    method: 'POST',
-    path: '/system/seal',
+  seal: endpoint('seal', {
     changes: false,
     tag,
     summary: 'Seal the appliance: its keys are forgotten, and it answers nothing until it is unsealed',
-    access: { kind: 'flag', action: 'system.seal', flag: '*' },
+    access: { kind: 'flag', action: 'system.seal', operator: 'act' },
     answer: sealStatus,
   }),
 } as const;

@@ -1,12 +1,18 @@
 // The simple values of the wire: text, ids, times, free-form objects, and the query parameters that are switches.
 import { z } from 'zod';
+import { isJsonObject } from '../model/json.ts';
 import { numberProblem } from './exact-json.ts';
 import { sample } from './example-values.ts';
 
 /** Levels that a free-form object may nest, the object itself being the first; arrays count. */
 export const maxDepth = 32;
 
-export const nullOrLone = 'must be well-formed Unicode without NUL characters';
+/** Values that a free-form object may hold, at all its levels together. */
+export const maxValues = 20_000;
+
+const tooManyValues = `must have at most ${maxValues} values, at all levels together`;
+
+const nullOrLone = 'must be well-formed Unicode without NUL characters';
 
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
@@ -44,44 +50,103 @@ export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys a
 
 export type FreeForm = Record<string, unknown>;
 
-/** What is wrong with `value` as (a part of) a free-form object, `depth` levels deep; undefined when nothing is. */
-function freeFormProblem(value: unknown, depth: number): string | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : 'must be well-formed Unicode';
-  if (typeof value === 'number') return numberProblem(value);
-  if (value === null || typeof value !== 'object') return undefined;
-  if (depth > maxDepth) return `nests deeper than ${maxDepth} levels`;
-  if (Array.isArray(value)) {
-    for (const item of value) {
-      const problem = freeFormProblem(item, depth + 1);
+/** What is wrong with `value` as a free-form object; undefined when nothing is. */
+function freeFormProblem(value: FreeForm): string | undefined {
+  let count = 0;
+
+  function problemOf(part: unknown, depth: number): string | undefined {
+    if (typeof part === 'string') return part.isWellFormed() ? undefined : 'must be well-formed Unicode';
+    if (typeof part === 'number') return numberProblem(part);
+    if (part === null || typeof part !== 'object') return undefined;
+    if (depth > maxDepth) return `nests deeper than ${maxDepth} levels`;
+    return Array.isArray(part) ? problemOfArray(part, depth) : problemOfObject(part, depth);
+  }
+
+  function problemOfArray(items: readonly unknown[], depth: number): string | undefined {
+    count += items.length;
+    if (count > maxValues) return tooManyValues;
+    for (const item of items) {
+      const problem = problemOf(item, depth + 1);
       if (problem !== undefined) return problem;
     }
     return undefined;
   }
-  for (const [key, item] of Object.entries(value)) {
-    if (!key.isWellFormed()) return 'must be well-formed Unicode';
-    const problem = freeFormProblem(item, depth + 1);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
 
-export function isPlainObject(value: unknown): value is FreeForm {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  function problemOfObject(part: object, depth: number): string | undefined {
+    // An array of all entries would cost more than what is done with them.
+    for (const key in part) {
+      if (!Object.hasOwn(part, key)) continue;
+      if (++count > maxValues) return tooManyValues;
+      if (!key.isWellFormed()) return 'must be well-formed Unicode';
+      const problem = problemOf(Reflect.get(part, key), depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  return problemOf(value, 1);
 }
 
 /** An object with any properties. It passes through untouched, so that `__proto__` and the like stay ordinary keys. */
 export const freeForm = z
-  .custom<FreeForm>(isPlainObject, 'expected an object')
+  .custom<FreeForm>(isJsonObject, 'expected an object')
   .superRefine((value, context) => {
-    const problem = freeFormProblem(value, 1);
+    const problem = freeFormProblem(value);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
   })
   .meta({
     id: 'FreeForm',
     type: 'object',
     additionalProperties: true,
-    description: `any properties, at most ${maxDepth} levels deep; numbers are IEEE 754 doubles: an integer that one cannot keep exactly is refused, and -0 is 0`,
+    description: `any properties, at most ${maxDepth} levels deep and ${maxValues} values in all; numbers are IEEE 754 doubles: an integer that one cannot keep exactly is refused, and -0 is 0`,
   });
 
-/** A query parameter that switches something on when it is `true`. */
-export const trueParam = z.string().meta({ enum: ['true', 'false'] });
+/** So many entries a list in a request has at most, unless it says less. */
+export const maxEntries = 1000;
+
+/** So many problems of one list are told. */
+const mostProblems = 20;
+
+/**
+ * A list of texts in a request, none of them empty. Its length is looked at before any of it, so that one that is too
+ * long costs nothing; an array of zod looks at every element first.
+ */
+export function textList(most: number = maxEntries) {
+  return z
+    .custom<string[]>()
+    .superRefine((value: unknown, context) => {
+      const refuse = (message: string, path: PropertyKey[] = []) => context.addIssue({ code: 'custom', message, path });
+      if (!Array.isArray(value)) return refuse(`expected an array, got ${kindOf(value)}`);
+      if (value.length > most) return refuse(`must have at most ${most} entries`);
+      let problems = 0;
+      for (const [index, item] of value.entries()) {
+        const problem = listedTextProblem(item);
+        if (problem === undefined) continue;
+        refuse(problem, [index]);
+        if (++problems === mostProblems) return;
+      }
+    })
+    .meta({ type: 'array', maxItems: most, items: { type: 'string', minLength: 1 } });
+}
+
+function listedTextProblem(item: unknown): string | undefined {
+  if (typeof item !== 'string') return `expected a string, got ${kindOf(item)}`;
+  if (item === '') return 'must not be empty';
+  return isStorable(item) ? undefined : nullOrLone;
+}
+
+/** What a JSON value is, in words. */
+export function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'an array' : withArticle(typeof value);
+}
+
+export function withArticle(type: string): string {
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+/** A query parameter that switches something on or off. */
+export const trueParam = z
+  .string()
+  .refine((value) => ['true', 'false'].includes(value), "must be 'true' or 'false'")
+  .meta({ enum: ['true', 'false'] });

@@ -1,32 +1,36 @@
-// `kms activity search --watch`: asks again and again for what is new, and shows it, until somebody has seen enough. A server that goes
-// away is waited for. The records of its own questions are left out.
+// `kms activity search --watch`: asks again and again for what is new, each record once, until somebody has seen
+// enough. A server that goes away is waited for. The records of its own questions are left out.
 import { setTimeout } from 'node:timers/promises';
-import { type Activity, ownRecordHeader } from '../api/activity.ts';
+import type { Activity } from '../api/activity.ts';
 import type { InputOf } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
-import { accountIdOf } from './account-id.ts';
-import type { Cli } from './cli.ts';
-import { activityColumns } from './commands/activity/shown.ts';
-import { duration } from './duration.ts';
+import { ownRecordHeader } from '../model/names.ts';
+import type { Cli, CliOf } from './command.ts';
+import { accountIdOf } from './commands/account.ts';
+import { withServer } from './connect.ts';
+import type { activity } from './grammar/access.ts';
 import { say, write } from './io.ts';
-import { type Newcomers, newcomers } from './newcomers.ts';
 import { styleOf } from './output.ts';
-import { withServer } from './seal-connection.ts';
-import { tableWriter } from './table.ts';
-import { visible } from './visible.ts';
+import { type Column, tableWriter } from './table.ts';
+import { visible } from './text.ts';
 
 type Filters = InputOf<'searchActivity'>;
 
 const usualPause = 2000;
 const longestPause = 3_600_000;
 
-export async function watchActivity(cli: Cli, filters: Filters, account: string | undefined): Promise<void> {
-  for (const option of ['--all', '--cursor']) {
-    if (cli.isTyped(option)) throw usage(cli, `${option} and --watch exclude each other`);
+export async function watchActivity(
+  cli: CliOf<typeof activity.search>,
+  filters: Filters,
+  account: string | undefined,
+  columns: readonly Column<Activity>[],
+): Promise<void> {
+  for (const option of ['--all', '--cursor'] as const) {
+    if (cli.isTyped(option)) throw cli.wrong(`${option} and --watch exclude each other`);
   }
-  const pause = duration(cli, '--every') ?? usualPause;
-  if (pause > longestPause) throw usage(cli, '--every: expected 1s to 1h');
-  const count = cli.integer('--limit') ?? 0;
+  const pause = cli.get('--every') ?? usualPause;
+  if (pause > longestPause) throw cli.wrong('--every: expected 1s to 1h');
+  const count = cli.get('--limit') ?? 0;
   try {
     await withServer(cli, async ({ clientThatShows }) => {
       const own: string[] = [];
@@ -35,7 +39,7 @@ export async function watchActivity(cli: Cli, filters: Filters, account: string 
         if (own.length > ownRemembered) own.shift();
       });
       const accountId = account === undefined ? {} : { accountId: await accountIdOf(client, account) };
-      const print = printer(cli, own);
+      const print = printer(cli, columns, own);
       const news = await newcomers((page) => client.searchActivity({ ...filters, ...accountId, ...page }), count);
       await print(news.before);
       for (;;) {
@@ -72,16 +76,79 @@ async function patiently<T>(cli: Cli, news: Newcomers<T>, pause: number): Promis
   }
 }
 
-function printer(cli: Cli, own: readonly string[]): (records: readonly Activity[]) => Promise<void> {
+function printer(
+  cli: Cli,
+  columns: readonly Column<Activity>[],
+  own: readonly string[],
+): (records: readonly Activity[]) => Promise<void> {
   const toLines = cli.json
     ? (records: readonly Activity[]) => records.map((record) => JSON.stringify(record))
-    : tableWriter(activityColumns, styleOf(cli), usualWidths);
+    : tableWriter(columns, styleOf(cli), usualWidths);
   return async (records) => {
     const lines = toLines(records.filter(({ id }) => !own.includes(id)));
     if (lines.length > 0) await write(cli.io.stdout, `${lines.join('\n')}\n`);
   };
 }
 
-function usage(cli: Cli, message: string): KmsError {
-  return new KmsError('usage', message, { hint: cli.seeHelp });
+interface Found {
+  readonly id: string;
+}
+
+interface FoundPage<T> {
+  readonly data: readonly T[];
+  readonly pagination: { readonly nextCursor?: string };
+}
+
+interface Newcomers<T> {
+  /** What came since the last look, the oldest first. */
+  look(): Promise<readonly T[]>;
+  /** What was there at the beginning, the newest `count`, the oldest first. */
+  readonly before: readonly T[];
+}
+
+/** As many ids are remembered: the last record seen may be gone when the next look comes, as after a restore. */
+const remembered = 10_000;
+const firstPage = 100;
+const laterPages = 1000;
+
+/** What is new in a search that answers the newest first, each record once, however many came since the last look. */
+export async function newcomers<T extends Found>(
+  search: (page: { readonly limit: number; readonly cursor?: string }) => Promise<FoundPage<T>>,
+  count: number,
+): Promise<Newcomers<T>> {
+  const first = (await search({ limit: Math.max(count, firstPage) })).data;
+  // Ids of one kind are in order of time.
+  const oldest = first.at(-1)?.id ?? '';
+  const known = new Set(first.map(({ id }) => id).toReversed());
+
+  function remember(records: readonly T[]): void {
+    for (const { id } of records) known.add(id);
+    for (const id of known) {
+      if (known.size <= remembered) return;
+      known.delete(id);
+    }
+  }
+
+  async function look(): Promise<readonly T[]> {
+    const fresh: T[] = [];
+    let hasMet = known.size === 0;
+    let cursor: string | undefined;
+    do {
+      const page = await search({
+        limit: cursor === undefined ? firstPage : laterPages,
+        ...(cursor !== undefined && { cursor }),
+      });
+      const met = page.data.findIndex(({ id }) => known.has(id));
+      fresh.push(...page.data.slice(0, met < 0 ? undefined : met));
+      hasMet ||= met >= 0;
+      // Where nothing that was seen is left, the end is where everything is older.
+      if (met >= 0 || (page.data.length > 0 && page.data.every(({ id }) => id < oldest))) break;
+      cursor = page.pagination.nextCursor;
+    } while (cursor !== undefined);
+    const shown = (hasMet ? fresh : fresh.filter(({ id }) => id > oldest)).toReversed();
+    remember(shown);
+    return shown;
+  }
+
+  return { look, before: count === 0 ? [] : first.slice(0, count).toReversed() };
 }

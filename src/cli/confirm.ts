@@ -1,11 +1,12 @@
-// The question before something is destroyed.
+// The question before something is destroyed, and the answer that it takes.
 import { KmsError } from '../errors.ts';
-import { askLine } from './ask.ts';
-import type { Cli } from './cli.ts';
+import type { CliOf } from './command.ts';
+import type { destroying } from './grammar/option-sets.ts';
+import { askLine } from './secrets.ts';
 import { remoteAddress } from './target.ts';
-import { visible } from './visible.ts';
+import { visible } from './text.ts';
 
-export interface Confirmation {
+interface Confirmation {
   /** The name of what takes most with it: whoever means it types it. */
   readonly name?: string;
   /** Nothing of an appliance is destroyed, or only ever of the one of this machine. */
@@ -13,8 +14,12 @@ export interface Confirmation {
 }
 
 /** Returns once the person at the terminal agreed, or `--yes` did. `deed` completes "this …". */
-export async function confirm(cli: Cli, deed: string, { name, here }: Confirmation = {}): Promise<void> {
-  if (cli.isOn('--yes')) return;
+export async function confirm(
+  cli: CliOf<typeof destroying>,
+  deed: string,
+  { name, here }: Confirmation = {},
+): Promise<void> {
+  if (cli.get('--yes')) return;
   const { stdin, stderr, signal } = cli.io;
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });

@@ -1,21 +1,25 @@
-// The three ways to an appliance: over the network with an API key, through the socket of the server that runs on this
-// machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
+// Connection is a way to an appliance: over the network with an API key, through the socket of the server that runs on
+// this machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import type { AnswerOf } from '../api/endpoints.ts';
+import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
+import { localPaths } from '../api/paths.ts';
+import type { SealStatus } from '../api/seal.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
+import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
 import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
-import type { Cli } from './cli.ts';
+import type { Cli } from './command.ts';
+import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
-import { networkFetch } from './network-fetch.ts';
-import { keySources } from './passphrase.ts';
+import { keySources } from './secrets.ts';
 import { watchRollbacks } from './seen-states.ts';
-import { dataDirectory, isOpenToOthers, type Remote, remoteOf } from './target.ts';
-import { answers, unixFetch } from './unix-fetch.ts';
-import { visible } from './visible.ts';
+import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf } from './target.ts';
+import { visible } from './text.ts';
 
-export type Way = 'network' | 'socket' | 'in-process';
+type Way = 'network' | 'socket' | 'in-process';
 
 export interface Connection {
   readonly way: Way;
@@ -32,9 +36,11 @@ export interface Connection {
 
 /** The name under which a local request goes; the tenant comes from a header. */
 export const localUrl = 'http://kms.local';
-export const tenantHeader = 'kms-tenant';
+const tenantHeader = 'kms-tenant';
 
-/** How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds. */
+/**
+ * How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds.
+ */
 const patience = 5000;
 const pause = 50;
 
@@ -54,7 +60,7 @@ export async function withClient<T>(
     // How a local request names its tenant is a matter between this file and the server.
     if (!(error instanceof KmsError) || !error.message.includes(tenantHeader)) throw error;
     const message = error.message.replace(`in the header ${tenantHeader}`, 'with --tenant');
-    throw new KmsError('usage', message, { hint: cli.seeHelp });
+    throw cli.wrong(message);
   } finally {
     await connection.close();
   }
@@ -66,9 +72,9 @@ export async function openConnection(cli: Cli): Promise<Connection> {
 }
 
 /** The appliance of this machine, whatever else is configured. */
-export async function openHere(cli: Cli): Promise<Connection> {
-  for (const option of ['--api-key-file', '--ca-file']) {
-    if (cli.isTyped(option)) throw new KmsError('usage', `${option} goes with --server`, { hint: cli.seeHelp });
+async function openHere(cli: Cli): Promise<Connection> {
+  for (const option of ['--api-key-file', '--ca-file'] as const) {
+    if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = dataDirectory(cli);
   for (const until = Date.now() + patience; ; ) {
@@ -86,10 +92,10 @@ export async function openHere(cli: Cli): Promise<Connection> {
 }
 
 async function inProcess(cli: Cli, data: string): Promise<Connection> {
-  const { openAppliance } = await import('../server/appliance.ts');
+  const { openAppliance } = await import('../appliance/appliance.ts');
   const appliance = await openAppliance({
     data,
-    keyFile: cli.path('--key-file'),
+    keyFile: cli.globals.get('--key-file'),
     sources: keySources(cli),
     onNotice: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
@@ -116,7 +122,7 @@ async function mustBeThere(data: string): Promise<void> {
 }
 
 export function localHeaders(cli: Cli): Record<string, string> {
-  const tenant = cli.text('--tenant');
+  const tenant = cli.globals.get('--tenant');
   return tenant === undefined ? {} : { [tenantHeader]: tenant };
 }
 
@@ -136,7 +142,7 @@ function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Pr
 
 async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   const { baseUrl, apiKey, authorities, profile } = remote;
-  if (cli.isTyped('--tenant')) {
+  if (cli.globals.isTyped('--tenant')) {
     throw new KmsError('usage', '--tenant is for the local appliance; over the network the host name decides', {
       hint: `use the tenant's own address ${profile === undefined ? 'with --server' : 'in a profile'}`,
     });
@@ -181,4 +187,110 @@ function watched(watch: RollbackWatch, send: Connection['fetch']): Connection['f
     await watch.see(response);
     return response;
   };
+}
+
+interface Question {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends a request that is no part of the client; the answer has the status 200. */
+export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Question): Promise<Response> {
+  const { method, path, body, headers } = question;
+  const init: RequestInit =
+    body === undefined
+      ? { method, headers: { ...headers } }
+      : { method, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  let response: Response;
+  try {
+    response = await fetch(new Request(baseUrl + path, init));
+  } catch (cause) {
+    throw errorOfFailure(cause, baseUrl, cli.io.signal);
+  }
+  if (response.status !== 200) throw errorOfAnswer(response, await json(response), baseUrl);
+  return response;
+}
+
+/** The same for an answer in JSON. Its shape is the server's, which comes in the same executable or is only shown. */
+export async function ask<T>(cli: Cli, connection: Connection, question: Question): Promise<T> {
+  const headers = { accept: 'application/json', ...question.headers };
+  const answer = await json(await send(cli, connection, { ...question, headers }));
+  if (typeof answer !== 'object' || answer === null) throw notOurs(connection.baseUrl);
+  return answer as T;
+}
+
+function json(response: Response): Promise<unknown> {
+  return response.json().catch(() => undefined);
+}
+
+/** The operator's requests, on the machine of the appliance. */
+interface Local {
+  ask<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<AnswerOf<LocalOf<Id>>>;
+  /** For an answer that is no JSON. */
+  stream<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** To the running server's socket or to the data directory opened here, never over the network. */
+export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>): Promise<T> {
+  const named = namedRemote(cli);
+  if (named !== undefined) {
+    const option = named.server === undefined ? '--profile' : '--server';
+    throw cli.wrong(`this works on the machine of the appliance only, not with ${option}`);
+  }
+  return withClient(cli, (_client, connection) => use(localOf(cli, connection)), openHere);
+}
+
+/** The same over a connection that is open, which is none over the network. */
+export function localOf(cli: Cli, connection: Connection): Local {
+  const headers = localHeaders(cli);
+  return {
+    ask: (id, ...[input]) => ask(cli, connection, { ...localQuestion(id, input), headers }),
+    stream: async (id, ...[input]) =>
+      (await send(cli, connection, { ...localQuestion(id, input), headers })).body ?? new ReadableStream(),
+  };
+}
+
+export function localQuestion(
+  id: LocalId,
+  { params = {}, query = {}, body }: { params?: object; query?: object; body?: object } = {},
+): Question {
+  const [method, pattern] = localPaths[id];
+  const values = new Map(Object.entries(params));
+  const path = pattern.replace(/\{(\w+)\}/g, (_, name) => segment(String(values.get(name))));
+  const search = String(new URLSearchParams(Object.entries(query)));
+  return {
+    method,
+    path: search === '' ? path : `${path}?${search}`,
+    body: body ?? (method === 'POST' ? {} : undefined),
+  };
+}
+
+/** Dot segments cannot be: the URL would be another one. */
+function segment(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replace(/^\.+$/, '-');
+}
+
+/**
+ * To a server that may be sealed. Opening the data directory in this process is no way here, since the keys would be
+ * gone with it.
+ */
+export async function withServer<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
+  const data = dataDirectory(cli);
+  if ((await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
+    throw new KmsError('unavailable', `no server is running on ${data}`, {
+      hint: 'start one with `kms serve`, or name one with --server URL',
+    });
+  }
+  const connection = await openConnection(cli);
+  try {
+    return await use(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+export async function sealStatus(cli: Cli, connection: Connection): Promise<SealStatus> {
+  return ask<SealStatus>(cli, connection, { method: 'GET', path: '/system/seal-status' });
 }

@@ -1,7 +1,7 @@
 // The edge of the command line: the one file of it that reads `process`.
 import { homedir } from 'node:os';
 import { KmsError } from '../errors.ts';
-import { interruptedBy } from './interrupted.ts';
+import { interruptedBy } from './exit.ts';
 import type { Io } from './io.ts';
 
 /** The streams, arguments and environment of this process. A second signal ends it at once. */

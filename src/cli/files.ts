@@ -3,28 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type FileHandle, link, open, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type ErrorCode, KmsError } from '../errors.ts';
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file or directory',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EISDIR: 'it is a directory',
-  ENOTDIR: 'part of its path is no directory',
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota is used up',
-  EROFS: 'the file system is read-only',
-  ENAMETOOLONG: 'its name is too long',
-  ELOOP: 'its path has too many symbolic links',
-  EMFILE: 'too many files are open',
-  EPIPE: 'whoever reads it has gone away',
-};
-
-/** Why the system refused, in words. */
-export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
-}
+import { type ErrorCode, KmsError, reasonOf, systemCode } from '../errors.ts';
 
 /** The error "cannot `deed` `path`: why". */
 export function fileError(
@@ -69,7 +48,10 @@ export interface NewFile {
   readonly handle: FileHandle;
   /** Where the bytes are until then. */
   readonly temporary: string;
-  /** Makes it durable and gives it its name. Fails where meanwhile something has that name; then the temporary file stays. */
+  /**
+   * Makes it durable and gives it its name. Fails where meanwhile something has that name; then the temporary file
+   * stays.
+   */
   commit(): Promise<void>;
   /** Removes what was written. */
   discard(): Promise<void>;
@@ -77,7 +59,10 @@ export interface NewFile {
 
 const nameAnother = 'name another file or move that one away';
 
-/** Begins the file `path` in its own directory. Throws `refused` with `hint` where there is something of that name already. */
+/**
+ * Begins the file `path` in its own directory. Throws `refused` with `hint` where there is something of that name
+ * already.
+ */
 export async function newFile(path: string, mode: number, hint = nameAnother): Promise<NewFile> {
   if (await exists(path)) throw alreadyThere(path, hint);
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
@@ -108,7 +93,7 @@ async function nameIt(temporary: string, path: string, hint: string): Promise<vo
   try {
     await link(temporary, path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : '';
+    const code = systemCode(error);
     if (code === 'EEXIST') throw alreadyThere(path, hint);
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS' && code !== 'EMLINK')
       throw error;
@@ -124,7 +109,7 @@ async function exists(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    if (systemCode(error) === 'ENOENT') return false;
     throw fileError('write', path, error);
   }
 }

@@ -1,12 +1,12 @@
-// What a command of the line is given of the world: arguments, environment, the three streams, and the signal that a person
+// Io is what a command is given of the world: arguments, environment, the three streams, and the signal that a person
 // wants it to stop. `env.ts` makes the real one; tests make their own.
-import { isAbsolute, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';
 import { fileError } from './files.ts';
 
-export type InputStream = Readable & { readonly isTTY?: boolean };
-export type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
+type InputStream = Readable & { readonly isTTY?: boolean };
+type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
 export interface Io {
   /** What was typed after `kms`. */
@@ -19,13 +19,19 @@ export interface Io {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  /** Aborted, with the signal's name as reason, by Ctrl-C or a polite request to end. Whoever waits for something heeds it. */
+  /**
+   * Aborted, with the signal's name as reason, by Ctrl-C or a polite request to end. Whoever waits for something heeds
+   * it.
+   */
   readonly signal: AbortSignal;
   /** From now on a hang-up (SIGHUP) calls this and no longer ends the command. Absent where there are no signals. */
   onHangup?(run: () => void): void;
 }
 
-/** A file name as it was typed, from the directory in which it was. Throws `refused` for one that did not arrive as it was. */
+/**
+ * A file name as it was typed, from the directory in which it was. Throws `refused` for one that did not arrive as it
+ * was.
+ */
 export function pathFrom(io: Io, name: string): string {
   // The platform puts this character in place of bytes that are no UTF-8: another file would be meant.
   if (name.includes('\ufffd')) {
@@ -61,4 +67,10 @@ export function isBrokenPipe(error: unknown): boolean {
 /** A line for the person at the terminal, on stderr. */
 export function say(io: Io, line: string): Promise<void> {
   return write(io.stderr, `kms: ${line}\n`);
+}
+
+/** `$XDG_CONFIG_HOME/kms`, else `~/.config/kms`. Throws `refused` where the user has no home. */
+export function configDirectory(io: Io): string {
+  const { XDG_CONFIG_HOME } = io.env;
+  return join(XDG_CONFIG_HOME ? pathFrom(io, XDG_CONFIG_HOME) : join(io.home, '.config'), 'kms');
 }

@@ -1,7 +1,7 @@
 // The manual page kms(1), in the macros of man(7): everything that help says, on one page.
 import type { Option } from 'commander';
 import { version } from '../version.ts';
-import { describeOption, environmentName, type GrammarCommand } from './grammar-command.ts';
+import { describeOption, environmentName, type GrammarCommand } from './command.ts';
 
 export function manualPage(kms: GrammarCommand): string {
   const help = kms.createHelp();
@@ -42,10 +42,11 @@ export function manualPage(kms: GrammarCommand): string {
 }
 
 const paragraphs: readonly string[] = [
-  'A command is for the appliance that --server or --profile names, else for that of KMS_SERVER or KMS_PROFILE, else for the one whose ' +
-    'data directory is here, else for the default profile. On the machine of the appliance it goes through the socket of the running ' +
-    'server; where none runs, the command opens the data directory itself.',
-  'People get tables and sentences on stdout; --json gives one JSON document. Progress, warnings and errors go to stderr, an error in one line.',
+  'A command is for the appliance that --server or --profile names, else for that of KMS_SERVER or KMS_PROFILE, ' +
+    'else for the one whose data directory is here, else for the default profile. On the machine of the appliance ' +
+    'it goes through the socket of the running server; where none runs, the command opens the data directory itself.',
+  'People get tables and sentences on stdout; --json gives one JSON document. Progress, warnings and errors go to ' +
+    'stderr, an error in one line.',
 ];
 
 const exits: readonly (readonly [code: number, meaning: string])[] = [

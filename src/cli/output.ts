@@ -1,10 +1,10 @@
-// How answers reach people and programs: JSON as it came, or tables and sentences in which nothing from a server can play
-// tricks on the terminal.
-import { items } from '../client/pages.ts';
-import type { Cli } from './cli.ts';
+// Answers on their way to people and programs: JSON as it came, or tables and sentences in which nothing from a server
+// can play tricks on the terminal.
+import type { Cli, CliOf } from './command.ts';
+import type { paged } from './grammar/option-sets.ts';
 import { hasColour, say, write } from './io.ts';
 import { type Column, pairs, type TableStyle, table } from './table.ts';
-import { visible } from './visible.ts';
+import { visible } from './text.ts';
 
 export function printJson(cli: Cli, value: unknown): Promise<void> {
   return write(cli.io.stdout, `${JSON.stringify(value, null, 2)}\n`);
@@ -44,26 +44,25 @@ interface PageInput {
   readonly limit?: number;
 }
 
-export interface ListStyle<T> {
+interface ListStyle<T> {
   readonly columns: readonly Column<T>[];
   /** What is said on stderr where there is nothing. */
   readonly empty: string;
-  /** Items when neither --limit nor --all is given; undefined = all. */
-  readonly usual?: number;
+  /** Items when --limit is not given; undefined = all. */
+  readonly usual?: number | undefined;
 }
 
 const pageSize = 1000;
 
 /** A list: all pages as one, or with --limit or --cursor the one page that they name. */
 export async function printList<T, Input extends object>(
-  cli: Cli,
+  cli: CliOf<typeof paged>,
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
   input: Input,
   { columns, empty, usual }: ListStyle<T>,
 ): Promise<void> {
-  const cursor = cli.text('--cursor');
-  const limit =
-    cli.integer('--limit') ?? (cursor === undefined && usual !== undefined && !cli.isOn('--all') ? usual : undefined);
+  const cursor = cli.get('--cursor');
+  const limit = cli.get('--limit') ?? (cursor === undefined && usual !== undefined ? usual : undefined);
   const onePage = cursor !== undefined || limit !== undefined;
   const page = onePage
     ? await method({ ...input, ...(cursor === undefined ? {} : { cursor }), ...(limit === undefined ? {} : { limit }) })
@@ -79,6 +78,7 @@ async function allPages<T, Input extends object>(
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
   input: Input,
 ): Promise<PageAnswer<T>> {
+  const { items } = await import('../client/pages.ts');
   const data: T[] = [];
   for await (const item of items(method, { ...input, limit: pageSize })) data.push(item);
   return { data, pagination: { limit: Math.max(pageSize, data.length), count: data.length, hasMore: false } };

@@ -1,12 +1,11 @@
-// Profiles: remote appliances by name, each with its address and its credential, in files that only their user can read. Which of
-// them a command uses is decided in target.ts.
+// Profiles: remote appliances by name, each with its address and its credential, in files that only their user can
+// read. Which of them a command uses is decided in target.ts.
 import { type FileHandle, open, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { KmsError } from '../errors.ts';
-import { configDirectory } from './config-directory.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { fileError, newFile } from './files.ts';
-import type { Io } from './io.ts';
-import { nearest } from './nearest.ts';
+import { configDirectory, type Io } from './io.ts';
+import { nearest } from './text.ts';
 
 export interface Profile {
   /** Where the appliance answers, such as `https://kms.example`. */
@@ -38,7 +37,7 @@ export async function readProfile(io: Io, name: string): Promise<Profile> {
     mustBePrivate(directory, (await stat(directory)).mode, 'chmod 700');
     return parseProfile(await file.readFile('utf8'), path);
   } catch (error) {
-    if (isMissing(error)) throw await unknownProfile(io, name);
+    if (systemCode(error) === 'ENOENT') throw await unknownProfile(io, name);
     throw fileError('read the profile from', path, error);
   } finally {
     await file?.close();
@@ -48,7 +47,7 @@ export async function readProfile(io: Io, name: string): Promise<Profile> {
 /** Never overwrites one. */
 export async function writeProfile(io: Io, name: string, profile: Profile): Promise<string> {
   const path = profilePath(io, name);
-  const { makeDirs } = await import('../server/make-dirs.ts');
+  const { makeDirs } = await import('../appliance/data-dir.ts');
   await makeDirs(profileDirectory(io)).catch((error) => {
     throw fileError('make the directory', profileDirectory(io), error);
   });
@@ -69,7 +68,7 @@ export async function removeProfile(io: Io, name: string): Promise<boolean> {
   try {
     await unlink(path);
   } catch (error) {
-    if (isMissing(error)) throw await unknownProfile(io, name);
+    if (systemCode(error) === 'ENOENT') throw await unknownProfile(io, name);
     throw fileError('remove', path, error);
   }
   const wasDefault = (await defaultProfile(io)) === name;
@@ -81,7 +80,7 @@ export async function removeProfile(io: Io, name: string): Promise<boolean> {
 export async function profileNames(io: Io): Promise<readonly string[]> {
   const directory = profileDirectory(io);
   const files = await readdir(directory).catch((error) => {
-    if (isMissing(error)) return [];
+    if (systemCode(error) === 'ENOENT') return [];
     throw fileError('read', directory, error);
   });
   return files
@@ -107,7 +106,7 @@ export async function setDefaultProfile(io: Io, name: string | undefined): Promi
     await writeFile(`${path}.tmp`, `${name}\n`, { mode: 0o600 });
     await rename(`${path}.tmp`, path);
   } catch (error) {
-    if (name === undefined && isMissing(error)) return;
+    if (name === undefined && systemCode(error) === 'ENOENT') return;
     throw fileError('write', path, error);
   }
 }
@@ -150,8 +149,4 @@ async function unknownProfile(io: Io, name: string): Promise<KmsError> {
   const hint =
     near === undefined ? 'see `kms profile list`, or make it with `kms profile add`' : `did you mean ${near}?`;
   return new KmsError('not-found', `there is no profile ${name}`, { hint });
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

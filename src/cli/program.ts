@@ -1,16 +1,14 @@
-// The whole grammar of `kms`, put together from `grammar/`. What a command does is in `commands/<noun>/<verb>.ts`, loaded when
-// it is used.
+// The whole grammar of `kms`: what `grammar/` declares, each part with the file of `commands/` that does it, which is
+// loaded when it is used.
 import { version } from '../version.ts';
-import { accounts, activity, apiKeys } from './grammar/access.ts';
-import { backups } from './grammar/backup.ts';
-import { commandLine } from './grammar/command-line.ts';
-import { custody } from './grammar/custody.ts';
-import { files } from './grammar/files.ts';
-import { life } from './grammar/life.ts';
-import { machine } from './grammar/machine.ts';
-import { assets, asym, keyrings } from './grammar/rings.ts';
-import { tenants, users } from './grammar/tenants-users.ts';
-import { GrammarCommand, type Session } from './grammar-command.ts';
+import { GrammarCommand, type Session } from './command.ts';
+import { account, activity, apikey } from './grammar/access.ts';
+import { commandLine, profile } from './grammar/command-line.ts';
+import { kit, master, sealing } from './grammar/custody.ts';
+import { appliance, backup, copies, health, tls } from './grammar/life.ts';
+import { globals } from './grammar/option-sets.ts';
+import { asset, asym, files, keyring } from './grammar/rings.ts';
+import { tenant, user } from './grammar/tenants-users.ts';
 
 export function program(session: Session): GrammarCommand {
   const kms = new GrammarCommand(session, 'kms')
@@ -18,15 +16,7 @@ export function program(session: Session): GrammarCommand {
       'A key-management appliance: it issues encryption keys from keyrings, and encrypts and decrypts files with them.',
     )
     .version(version, '--version', 'show the version')
-    .option('--data <DIR>', 'the data directory (default: ./kms-data)')
-    .option('--tenant <NAME>', 'the tenant (default: the only one)')
-    .option('--server <URL>', 'use the appliance at this address instead of the one on this machine')
-    .option('--api-key-file <FILE>', 'the API key for --server; or put the key itself into KMS_API_KEY')
-    .option('--profile <NAME>', 'use the appliance that `kms profile add` gave this name')
-    .option('--ca-file <FILE>', 'the authorities that --server is trusted by, PEM (default: the well-known ones)')
-    .option('--key-file <FILE>', 'the file with the master key, or with a recovery kit')
-    .option('--passphrase-file <FILE>', 'the passphrase of the master key; or put it into KMS_PASSPHRASE')
-    .option('--json', 'print one JSON document instead of tables and sentences')
+    .declare(globals)
     .addHelpText(
       'after',
       `
@@ -39,19 +29,48 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 s
     'kms encrypt --ring payroll -o report.pdf.kms report.pdf',
     'kms decrypt -o report.pdf report.pdf.kms',
   );
-  for (const [purpose, parts] of purposes) {
-    kms.commandsGroup(`${purpose}:`);
-    for (const part of parts) part(kms);
-  }
+  addCommands(kms);
   return kms;
 }
 
-/** The commands as `kms --help` has them. */
-const purposes: readonly (readonly [purpose: string, parts: readonly ((kms: GrammarCommand) => void)[]])[] = [
-  ['Run an appliance', [life, machine]],
-  ['Encrypt and decrypt', [files, keyrings, asym, assets]],
-  ['Who may do what, and who did', [accounts, apiKeys, users, tenants, activity]],
-  ['Master key', [custody]],
-  ['Copies of the appliance', [backups]],
-  ['This command line', [commandLine]],
-];
+/** As `kms --help` has them. */
+function addCommands(kms: GrammarCommand): void {
+  kms.commandsGroup('Run an appliance:');
+  kms.add(appliance, () => import('./commands/appliance.ts'));
+  kms.add(health, () => import('./commands/health.ts'));
+  kms.group('tls', 'certificates for HTTPS').add(tls, () => import('./commands/tls.ts'));
+
+  kms.commandsGroup('Encrypt and decrypt:');
+  kms.add(files, () => import('./commands/files.ts'));
+  kms.group('keyring', 'keyrings: what keys are issued from').add(keyring, () => import('./commands/keyring.ts'));
+  kms.group('asym', 'keyrings of the asym service').add(asym, () => import('./commands/asym.ts'));
+  kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
+
+  kms.commandsGroup('Who may do what, and who did:');
+  kms.group('account', 'accounts: what API keys belong to').add(account, () => import('./commands/account.ts'));
+  kms.group('apikey', 'API keys: what programs authenticate with').add(apikey, () => import('./commands/apikey.ts'));
+  kms.group('user', 'users: people who log in').add(user, () => import('./commands/user.ts'));
+  kms
+    .group('tenant', 'tenants: each has its own address, data and keys')
+    .add(tenant, () => import('./commands/tenant.ts'));
+  kms
+    .group('activity', 'activity: who did what, granted or denied')
+    .add(activity, () => import('./commands/activity.ts'));
+
+  kms.commandsGroup('Master key:');
+  kms.add(sealing, () => import('./commands/seal.ts'));
+  kms.group('master', 'the master key, and who holds it').add(master, () => import('./commands/master.ts'));
+  kms.add(kit, () => import('./commands/master.ts'));
+
+  kms.commandsGroup('Copies of the appliance:');
+  kms
+    .group('backup', 'copies of the whole appliance, sealed: they may lie anywhere')
+    .add(backup, () => import('./commands/backup.ts'));
+  kms.add(copies, () => import('./commands/backup.ts'));
+
+  kms.commandsGroup('This command line:');
+  kms
+    .group('profile', 'profiles: remote appliances by name, with their credentials')
+    .add(profile, () => import('./commands/profile.ts'));
+  kms.add(commandLine, () => import('./commands/command-line.ts'));
+}

@@ -1,23 +1,25 @@
-// Where the private keys of rings are kept: one PEM file for each ring, mode 0600, in the user's configuration directory. They
-// are written once and never overwritten.
+// The private keys of rings as they are kept: one PEM file for each ring, mode 0600, in the user's configuration
+// directory, written once and never overwritten.
 import { dirname, join } from 'node:path';
-import { privateKeyPem, readPrivateKey } from '../client/private-key.ts';
-import { KmsError } from '../errors.ts';
-import type { Cli } from './cli.ts';
-import { configDirectory } from './config-directory.ts';
-import { fileError, type NewFile, newFile, readSmallText, reasonOf } from './files.ts';
-import { say, write } from './io.ts';
+import { privateKeyPem, readPrivateKey } from '../client/ring-keys.ts';
+import { KmsError, reasonOf } from '../errors.ts';
+import type { Cli } from './command.ts';
+import { fileError, type NewFile, newFile, readSmallText } from './files.ts';
+import { configDirectory, say, write } from './io.ts';
 
-export type RingKind = 'rings' | 'asym';
+type RingKind = 'rings' | 'asym';
 
 /** Where the private key of a ring is unless somebody says otherwise. */
-export function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
+function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
   return join(configDirectory(cli.io), kind, `${ring.toLowerCase()}.key`);
 }
 
 /** The private key that --private-key names, else the one kept for `ring`. */
-export async function loadRingKey(cli: Cli, ring: string): Promise<Uint8Array> {
-  const named = cli.path('--private-key');
+export async function loadRingKey(
+  cli: Cli<{ '--private-key': string | undefined }>,
+  ring: string,
+): Promise<Uint8Array> {
+  const named = cli.get('--private-key');
   try {
     const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
     return readPrivateKey(await readSmallText(path, 'the private key'), path);
@@ -37,12 +39,19 @@ export interface KeyPlace {
   release(): Promise<void>;
 }
 
-/** Makes sure that the private key of a ring about to be made can be kept, where --private-key-out says or in its usual place. */
-export async function reserveKeyPlace(cli: Cli, kind: RingKind, ring: string): Promise<KeyPlace> {
-  const named = cli.path('--private-key-out');
+/**
+ * Makes sure that the private key of a ring about to be made can be kept, where --private-key-out says or in its usual
+ * place.
+ */
+export async function reserveKeyPlace(
+  cli: Cli<{ '--private-key-out': string | undefined }>,
+  kind: RingKind,
+  ring: string,
+): Promise<KeyPlace> {
+  const named = cli.get('--private-key-out');
   const path = named ?? ringKeyPath(cli, kind, checkedRingName(ring));
   if (named === undefined) {
-    const { makeDirs } = await import('../server/make-dirs.ts');
+    const { makeDirs } = await import('../appliance/data-dir.ts');
     await makeDirs(dirname(path)).catch((error) => {
       throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
     });

@@ -1,13 +1,12 @@
-// From arguments to exit code: builds the grammar, runs the command, and puts whatever goes wrong on one line of stderr.
+// One run of the command line: builds the grammar, runs the command, and puts whatever goes wrong on one line of
+// stderr.
 import { CommanderError } from 'commander';
 import { type ErrorCode, KmsError } from '../errors.ts';
-import { exitCodeOf, exitCodes } from './exit-codes.ts';
-import type { Session } from './grammar-command.ts';
-import { Interrupted, interruptedBy, isInterruption } from './interrupted.ts';
+import type { Session } from './command.ts';
+import { exitCodeOf, exitCodes, Interrupted, interruptedBy, isInterruption } from './exit.ts';
 import { type Io, isBrokenPipe, write } from './io.ts';
 import { program } from './program.ts';
-import { visible } from './visible.ts';
-import { withoutSecrets } from './without-secrets.ts';
+import { visible } from './text.ts';
 
 /** Runs one command line and says with which code to exit. Never throws. */
 export async function runCli(io: Io): Promise<number> {
@@ -70,4 +69,18 @@ async function complain(io: Io, text: string): Promise<void> {
 
 function isSystemError(error: unknown): error is Error & { code: string } {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
+}
+
+/** Errors repeat what was typed, which may be a secret in the place of the name of its file; stderr ends up in logs. */
+const secrets = [
+  // API keys and tokens, see crypto/api-key.ts and crypto/token.ts.
+  /(kms(?:at|in|rs)?_)[0-9A-Za-z]{43,}/g,
+  // Private keys: PEM, and PKCS#8 in base64 with what each X25519 key begins with.
+  /(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END).)*/gs,
+  /(MC4CAQAwBQYDK2VuBCIEI)[0-9A-Za-z+/=]+/g,
+];
+
+/** The text with every secret of a known form cut to its beginning. */
+function withoutSecrets(text: string): string {
+  return secrets.reduce((rest, secret) => rest.replace(secret, '$1…'), text);
 }

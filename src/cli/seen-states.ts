@@ -1,10 +1,18 @@
-// What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says when one
-// of them comes back older than it was.
+// What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says
+// when one of them comes back older than it was.
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseState, type RollbackWatch, rollbackWatch, type SeenState, type StateMemory } from '../client/rollback.ts';
+import {
+  formatState,
+  isLater,
+  parseState,
+  type RollbackWatch,
+  rollbackWatch,
+  type SeenState,
+  type StateMemory,
+} from '../client/rollback.ts';
 import { type Io, pathFrom, say } from './io.ts';
-import { visible } from './visible.ts';
+import { visible } from './text.ts';
 
 export function watchRollbacks(io: Io): RollbackWatch {
   return rollbackWatch(memoryOf(io), {
@@ -12,14 +20,26 @@ export function watchRollbacks(io: Io): RollbackWatch {
       say(
         io,
         visible(
-          `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, and was ` +
-            `at ${remembered.sequence} of epoch ${remembered.epoch} when last used from here; deleted keys and revoked credentials may ` +
-            'be alive again; ask whoever runs it (a `kms restore` would have begun a new epoch)',
+          `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, ` +
+            `${howItWas(seen, remembered)}; deleted keys and revoked credentials may be alive again; ask whoever runs it ` +
+            '(a `kms restore` would have begun a new epoch)',
         ),
       ),
     onNewEpoch: (seen) =>
-      say(io, visible(`the appliance ${seen.appliance} was restored from a copy since it was last used from here`)),
+      say(
+        io,
+        visible(
+          `the appliance ${seen.appliance} was restored from a copy, or went on from older files on purpose, ` +
+            'since it was last used from here',
+        ),
+      ),
   });
+}
+
+function howItWas(seen: SeenState, { sequence, epoch }: SeenState): string {
+  const was = `at ${sequence} of epoch ${epoch} when last used from here`;
+  const isLess = seen.epoch < epoch || (seen.epoch === epoch && seen.sequence < sequence);
+  return isLess ? `and was ${was}` : `in another history than the one that was ${was}`;
 }
 
 /** Where there is no place to remember anything, everything is seen for the first time. */
@@ -43,15 +63,15 @@ function fileMemory(dir: string): StateMemory {
   return {
     load,
     async save(state) {
-      const { appliance, tenant, epoch, sequence } = state;
-      const { makeDirs } = await import('../server/make-dirs.ts');
+      const { appliance, tenant } = state;
+      const { makeDirs } = await import('../appliance/data-dir.ts');
       await makeDirs(dir);
       // Another command may have seen more meanwhile.
       const now = await load(appliance, tenant);
-      if (now && (now.epoch > epoch || (now.epoch === epoch && now.sequence >= sequence))) return;
+      if (now && !isLater(state, now)) return;
       const file = fileOf(appliance, tenant);
       const draft = `${file}.${Math.random().toString(36).slice(2)}.tmp`;
-      await writeFile(draft, `${appliance}.${tenant}.${epoch}.${sequence}\n`, { mode: 0o600 });
+      await writeFile(draft, `${formatState(state)}\n`, { mode: 0o600 });
       await rename(draft, file);
     },
   };

@@ -1,5 +1,6 @@
-// Tables for people. On a terminal they fit its width; elsewhere nothing is cut, so that `grep` and `less` see everything.
-import { shorten, visible, width } from './visible.ts';
+// Tables for people. On a terminal they fit its width; elsewhere nothing is cut, so that `grep` and `less` see
+// everything.
+import { shorten, visible, width } from './text.ts';
 
 export interface Column<T> {
   readonly title: string;
@@ -40,8 +41,8 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], styl
 }
 
 /**
- * A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider, from
- * `atLeast` on.
+ * A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider,
+ * from `atLeast` on.
  */
 export function tableWriter<T>(
   columns: readonly Column<T>[],

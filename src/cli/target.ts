@@ -1,12 +1,13 @@
-// Which appliance a command is for: one at an address, or the one of this machine. What is typed comes before the environment, and
-// that before what is there: an appliance in the data directory, else the default profile. --server comes before a profile.
+// The appliance that a command is for: one at an address, or the one of this machine. What is typed comes before the
+// environment, and that before what is there: an appliance in the data directory, else the default profile. --server
+// comes before a profile.
 import { stat } from 'node:fs/promises';
 import { KmsError } from '../errors.ts';
-import { readApiKey } from './api-key-file.ts';
-import type { Cli } from './cli.ts';
+import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
 import { pathFrom } from './io.ts';
 import { defaultProfile, type Profile, readProfile } from './profiles.ts';
+import { readApiKey } from './secrets.ts';
 
 /** An appliance over the network, and what to come to it with. */
 export interface Remote {
@@ -45,32 +46,33 @@ type Chosen =
 
 async function chosenRemote(cli: Cli): Promise<Chosen | undefined> {
   const named = namedRemote(cli);
-  if (named !== undefined || cli.isTyped('--data') || (await isThere(dataDirectory(cli)))) return named;
+  if (named !== undefined || cli.globals.isTyped('--data') || (await isThere(dataDirectory(cli)))) return named;
   const profile = await defaultProfile(cli.io);
   return profile === undefined ? undefined : { profile };
 }
 
 /** What somebody chose, for this command or in the environment; the default profile is no choice. */
 export function namedRemote(cli: Cli): Chosen | undefined {
-  const server = cli.text('--server');
-  const profile = cli.text('--profile');
-  if (cli.isTyped('--server') && cli.isTyped('--profile')) {
-    throw new KmsError('usage', '--server and --profile exclude each other', { hint: cli.seeHelp });
+  const server = cli.globals.get('--server');
+  const profile = cli.globals.get('--profile');
+  if (cli.globals.isTyped('--server') && cli.globals.isTyped('--profile')) {
+    throw cli.wrong('--server and --profile exclude each other');
   }
-  if (cli.isTyped('--data') && !cli.isTyped('--server') && !cli.isTyped('--profile')) return undefined;
-  if (server !== undefined && !cli.isTyped('--profile')) return { server };
+  if (cli.globals.isTyped('--data') && !cli.globals.isTyped('--server') && !cli.globals.isTyped('--profile'))
+    return undefined;
+  if (server !== undefined && !cli.globals.isTyped('--profile')) return { server };
   return profile === undefined ? undefined : { profile };
 }
 
 /** For commands that make or examine what is on this machine. */
 export function refuseRemote(cli: Cli, why: string): void {
-  for (const option of ['--server', '--profile']) {
-    if (cli.isTyped(option)) throw new KmsError('usage', `${option}: ${why}`, { hint: cli.seeHelp });
+  for (const option of ['--server', '--profile'] as const) {
+    if (cli.globals.isTyped(option)) throw cli.wrong(`${option}: ${why}`);
   }
 }
 
 export function dataDirectory(cli: Cli): string {
-  return pathFrom(cli.io, cli.text('--data') ?? 'kms-data');
+  return cli.globals.get('--data') ?? pathFrom(cli.io, 'kms-data');
 }
 
 async function serverNamed(cli: Cli, server: string): Promise<Remote> {
@@ -81,14 +83,14 @@ async function serverNamed(cli: Cli, server: string): Promise<Remote> {
 async function profileNamed(cli: Cli, name: string): Promise<Remote> {
   const profile = await readProfile(cli.io, name);
   const url = serverUrl(profile.server);
-  const isTyped = cli.isTyped('--profile');
+  const isTyped = cli.globals.isTyped('--profile');
   const own = ownOf(name, profile);
   const apiKey =
-    isTyped && !cli.isTyped('--api-key-file') && own.apiKey !== undefined
+    isTyped && !cli.globals.isTyped('--api-key-file') && own.apiKey !== undefined
       ? own.apiKey
       : ((await readApiKey(cli)) ?? own.apiKey);
   const authorities =
-    isTyped && !cli.isTyped('--ca-file') && own.authorities !== undefined
+    isTyped && !cli.globals.isTyped('--ca-file') && own.authorities !== undefined
       ? own.authorities
       : ((await typedAuthorities(cli)) ?? own.authorities);
   return { ...remote(url, apiKey, authorities), profile: name };
@@ -110,7 +112,7 @@ function remote(url: URL, apiKey: string | undefined, authorities: Authorities |
 }
 
 async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
-  const file = cli.path('--ca-file');
+  const file = cli.globals.get('--ca-file');
   return file === undefined ? undefined : { pem: await readSmallText(file, 'certificates'), from: file };
 }
 

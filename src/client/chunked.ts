@@ -1,6 +1,6 @@
-// C2SP chunked encryption (c2sp.org/chunked-encryption) over streams of any length in constant memory: salt, commitment, and
-// chunks of 16 KiB each sealed by itself. Blocks of chunks are worked on ahead of the reader.
-import { type BulkGcm, bulkGcm } from '../crypto/bulk-gcm.ts';
+// C2SP chunked encryption (c2sp.org/chunked-encryption) over streams of any length in constant memory: salt,
+// commitment, and chunks of 16 KiB each sealed by itself. Blocks of chunks are worked on ahead of the reader.
+import { type BulkGcm, bulkGcm } from '../crypto/aead.ts';
 import { concatBytes, equalBytes } from '../crypto/bytes.ts';
 import {
   chunkLength,
@@ -10,9 +10,8 @@ import {
   saltLength,
   tagLength,
 } from '../crypto/chunked-encryption.ts';
-import { ahead } from './ahead.ts';
-import { type Block, type ByteSource, byteReader, inBlocks } from './byte-source.ts';
-import { fileFault } from './file-faults.ts';
+import { ahead, type Block, type ByteSource, byteReader, inBlocks } from './byte-streams.ts';
+import { fileFault } from './file-format.ts';
 
 /** Four blocks of 256 KiB under way keep the platform's crypto threads busy; more of them only cost memory. */
 const chunksPerBlock = 16;
@@ -23,7 +22,7 @@ const sealedChunkLength = chunkLength + tagLength;
 export const plainBlockLength = chunksPerBlock * chunkLength;
 const sealedBlockLength = chunksPerBlock * sealedChunkLength;
 
-export interface EncryptOptions {
+interface EncryptOptions {
   /** 32 bytes. */
   readonly key: Uint8Array;
   /** Bytes that are not in the stream but must be the same to decrypt it. */
@@ -52,7 +51,7 @@ export async function* encryptChunks(
   }
 }
 
-export interface DecryptOptions {
+interface DecryptOptions {
   /** 32 bytes. */
   readonly key: Uint8Array;
   /** What the stream was encrypted with. */
@@ -60,9 +59,9 @@ export interface DecryptOptions {
 }
 
 /**
- * What the encrypted stream holds. Every byte that comes out is authentic and in its place; that nothing is missing is known
- * only when it ends without an error. Throws `invalid` for a key that has not 32 bytes, `corrupt` for another key or context
- * and for a stream that was altered, cut or extended.
+ * What the encrypted stream holds. Every byte that comes out is authentic and in its place; that nothing is missing is
+ * known only when it ends without an error. Throws `invalid` for a key that has not 32 bytes, `corrupt` for another key
+ * or context and for a stream that was altered, cut or extended.
  */
 export async function* decryptChunks(
   source: ByteSource,
@@ -86,7 +85,9 @@ export async function* decryptChunks(
   }
 }
 
-/** Each chunk is sealed under the nonce of its index; the last block ends with the short chunk that ends the message. */
+/**
+ * Each chunk is sealed under the nonce of its index; the last block ends with the short chunk that ends the message.
+ */
 async function sealBlock(
   cipher: BulkGcm,
   baseNonce: Uint8Array,

@@ -1,13 +1,11 @@
-// The typed client: a method for each endpoint, named as in the API description, taking one object and answering the body of
-// status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
+// The typed client: a method for each endpoint, named as in the API description, taking one object and answering the
+// body of status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
+
+import { type ClientEndpointId, clientPaths, type Path } from '../api/paths.ts';
 import { KmsError } from '../errors.ts';
-import { checkedBase, headersOf } from './client-settings.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
-import { type PlainRequest, requestOf } from './request.ts';
-import { againAfter, isUnchanging, type Outcome, withRetries } from './retry.ts';
-import { type ClientEndpointId, type Route, routes } from './routes.ts';
-import { systemTiming, type Timing } from './timing.ts';
+import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
 
 export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 
@@ -38,8 +36,8 @@ const defaultRetries = 2;
 const longestTimer = 2 ** 31 - 1;
 
 /**
- * A client of the appliance at `baseUrl`. It keeps no state: one serves a whole program. Throws `invalid` for an option that makes
- * no sense.
+ * A client of the appliance at `baseUrl`. It keeps no state: one serves a whole program. Throws `invalid` for an option
+ * that makes no sense.
  */
 export function createClient(options: ClientOptions): Client {
   const { timeout = defaultTimeout, retries = defaultRetries, timing = systemTiming } = options;
@@ -50,7 +48,7 @@ export function createClient(options: ClientOptions): Client {
   const headers = headersOf(options.apiKey, options.headers);
   const never = new AbortController().signal;
 
-  function call(id: ClientEndpointId, route: Route, input: Record<string, unknown>, own?: AbortSignal) {
+  function call(id: ClientEndpointId, route: Path, input: Record<string, unknown>, own?: AbortSignal) {
     const signal = both(options.signal, own) ?? never;
     const request = requestOf(route, input);
     const unchanging = isUnchanging(id, route, input);
@@ -91,12 +89,12 @@ export function createClient(options: ClientOptions): Client {
     return { error, again: againAfter(response.status, told), retryAfter: error.retryAfter };
   }
 
-  const methods = Object.entries(routes).map(([id, route]) => [
+  const methods = Object.entries(clientPaths).map(([id, route]) => [
     id,
     async (input: Record<string, unknown> = {}, { signal }: CallOptions = {}) =>
-      call(id as ClientEndpointId, route, input, signal), // a key of `routes`
+      call(id as ClientEndpointId, route, input, signal), // a key of `clientPaths`
   ]);
-  // Each method is made from its route; that the routes are those of the declarations is checked where they stand.
+  // Each method is made from its path, by which its endpoint is declared too.
   return Object.fromEntries(methods) as Client;
 }
 
@@ -126,4 +124,94 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The address without slashes at its end. Throws `invalid` for anything but http and https, and for a user, query or
+ * fragment in it.
+ */
+function checkedBase(baseUrl: string): string {
+  const base = typeof baseUrl === 'string' ? baseUrl.replace(/\/+$/, '') : undefined;
+  if (base === undefined || !isAddress(base)) {
+    throw new KmsError('invalid', 'baseUrl: expected an http or https address, such as https://kms.example');
+  }
+  return base;
+}
+
+/**
+ * Those of every request; the credential and the two that a call itself needs go before `further`. Throws `invalid`.
+ */
+function headersOf(apiKey: string | undefined, further: Readonly<Record<string, string>> = {}): Headers {
+  const headers = new Headers({ accept: 'application/json' });
+  for (const [name, value] of Object.entries(further)) {
+    try {
+      headers.set(name, value);
+    } catch {
+      throw new KmsError('invalid', 'headers: expected names and values that can stand in an HTTP header');
+    }
+  }
+  if (apiKey === undefined) return headers;
+  const key = typeof apiKey === 'string' ? apiKey.trim() : '';
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new KmsError('invalid', 'apiKey: expected one word', {
+      hint: 'an API key looks like kms_ and 49 letters and digits',
+    });
+  }
+  headers.set('authorization', `Bearer ${key}`);
+  return headers;
+}
+
+/** In a page an address may also be relative to it, and so empty. */
+function isAddress(base: string): boolean {
+  try {
+    return /^https?:/.test(new Request(`${base}/`).url) && !/[?#]/.test(base);
+  } catch {
+    return false;
+  }
+}
+
+interface PlainRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  /** JSON. */
+  readonly body: string | undefined;
+}
+
+/** Throws `invalid` for a value that cannot stand in a path, and for a body that is no JSON. */
+function requestOf([method, path, ...query]: Path, input: Readonly<Record<string, unknown>>): PlainRequest {
+  const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
+  const take = (name: string): string | undefined => {
+    const value = rest.get(name);
+    rest.delete(name);
+    return value === undefined ? undefined : String(value);
+  };
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, take(name)));
+  const search = new URLSearchParams();
+  for (const name of query) {
+    const value = take(name);
+    if (value !== undefined) search.set(name, value);
+  }
+  const hasBody = method !== 'GET' && method !== 'DELETE';
+  return {
+    method,
+    path: search.size > 0 ? `${filled}?${search}` : filled,
+    body: hasBody ? json(Object.fromEntries(rest)) : undefined,
+  };
+}
+
+function json(body: object): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw new KmsError('invalid', 'the input has something in it that JSON has no form for', { cause });
+  }
+}
+
+/** A value as one segment of a path. Empty and dot segments cannot be: the URL would be another one. */
+function segment(name: string, value: string | undefined): string {
+  if (value === undefined || value === '' || /^\.{1,2}$/.test(value)) {
+    throw new KmsError('invalid', `${name}: expected a name or an id, got ${value ? `"${value}"` : 'nothing'}`);
+  }
+  return encodeURIComponent(value.toWellFormed());
 }

@@ -1,6 +1,7 @@
-// What went wrong with a call, as the one error class of the product: the server's own message where it answered, else why it
-// could not be asked.
+// What went wrong with a call, as the one error class of the product: the server's own message where it answered, else
+// why it could not be asked.
 import { type ErrorCode, type ErrorDetails, KmsError } from '../errors.ts';
+import { isJsonObject } from '../model/json.ts';
 
 /** Of all other statuses: `internal`. */
 export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
@@ -11,6 +12,7 @@ export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   405: 'method-not-allowed',
   413: 'too-large',
   414: 'too-large',
+  415: 'unsupported-media',
   422: 'asset-invalid',
   429: 'rate-limited',
   431: 'too-large',
@@ -29,19 +31,21 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
       },
     );
   }
-  if (!isRecord(answer)) {
+  if (!isJsonObject(answer)) {
     if (status >= 500) return new KmsError('unavailable', `${base} answered with status ${status} and no message`);
     return notOurs(base);
   }
   const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
   const sealed = status === 503 && /\bsealed\b/i.test(message);
+  const lost = status === 503 && /\bactivity segment \S+\.kms\b/.test(message);
   const full = status === 403 && message.startsWith('the limit of ');
   const details: ErrorDetails = {
     body: answer,
     ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
     ...retryAfter(response),
+    ...(lost ? { hint: 'put the file back from a backup; `kms doctor` on its machine says more' } : {}),
   };
-  const code = sealed ? 'sealed' : full ? 'quota' : (codeOfStatus[status] ?? 'internal');
+  const code = sealed ? 'sealed' : lost ? 'corrupt' : full ? 'quota' : (codeOfStatus[status] ?? 'internal');
   return new KmsError(code, message, details);
 }
 
@@ -78,7 +82,7 @@ function reason(cause: unknown): string {
 function otherMessage(answer: Readonly<Record<string, unknown>>, status: number): string {
   if (answer.state === 'malformed-password') return 'the password does not meet the rules';
   if (typeof answer.state === 'string') return `the token is ${answer.state}`;
-  if (isRecord(answer.asset) && typeof answer.asset.message === 'string') return answer.asset.message;
+  if (isJsonObject(answer.asset) && typeof answer.asset.message === 'string') return answer.asset.message;
   return `refused with status ${status}`;
 }
 
@@ -87,10 +91,6 @@ function retryAfter(response: Response): { retryAfter?: number } {
   return Number.isFinite(seconds) ? { retryAfter: seconds } : {};
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isTexts(value: unknown): value is Record<string, string> {
-  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
+  return isJsonObject(value) && Object.values(value).every((text) => typeof text === 'string');
 }

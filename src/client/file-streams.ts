@@ -1,13 +1,13 @@
-// Encrypted files as Web Streams: the key is asked for and unwrapped here, the bytes go through in constant memory. The files are
-// those of `kms encrypt` and `kms decrypt`.
+// Encrypted files as Web Streams: the key is asked for and unwrapped here, the bytes go through in constant memory. The
+// files are those of `kms encrypt` and `kms decrypt`.
 import { concatBytes } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
-import { decryptFile } from './decrypt.ts';
-import { encryptFile } from './encrypt.ts';
+import { type ByteSource, byteReader, type Through, through } from './byte-streams.ts';
+import { decryptChunks, encryptChunks } from './chunked.ts';
+import { encodePrelude, readPrelude } from './file-format.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
-import { type PrivateKey, readPrivateKey } from './private-key.ts';
-import { unwrapRingKey } from './ring-key.ts';
-import { type Through, through } from './through.ts';
+import { type PrivateKey, readPrivateKey, unwrapRingKey } from './ring-keys.ts';
 
 export interface EncryptStreamOptions {
   readonly client: Pick<Client, 'encrypt'>;
@@ -39,15 +39,15 @@ export type DecryptAnswer = AnswerTo<'decrypt'>;
 /** For `pipeThrough`, once. */
 export interface FileStream<Answer> extends Through {
   /**
-   * What the appliance said of the file: its ring, and its asset with the verdict on it. It is asked when the stream is first read;
-   * where the stream fails before, this fails alike.
+   * What the appliance said of the file: its ring, and its asset with the verdict on it. It is asked when the stream is
+   * first read; where the stream fails before, this fails alike.
    */
   readonly answer: Promise<Answer>;
 }
 
 /**
- * Bytes in, a kms file out. Fails with what `client.encrypt` fails with, and with `invalid` for the private key of another ring; a
- * private key that is none is thrown at once.
+ * Bytes in, a kms file out. Fails with what `client.encrypt` fails with, and with `invalid` for the private key of
+ * another ring; a private key that is none is thrown at once.
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
   const { client, ring: ringname, asset, random } = options;
@@ -65,9 +65,10 @@ export function encryptStream(options: EncryptStreamOptions): FileStream<Encrypt
 }
 
 /**
- * A kms file in, its bytes out. What comes out is authentic and in its place; that nothing is missing is known only when the stream ends
- * without an error. Fails with `invalid` for what is no kms file and for the private key of another ring, `corrupt` for a file that
- * was altered or cut, `asset-invalid`, and with what `client.decrypt` fails with; a private key that is none is thrown at once.
+ * A kms file in, its bytes out. What comes out is authentic and in its place; that nothing is missing is known only
+ * when the stream ends without an error. Fails with `invalid` for what is no kms file and for the private key of
+ * another ring, `corrupt` for a file that was altered or cut, `asset-invalid`, and with what `client.decrypt` fails
+ * with; a private key that is none is thrown at once.
  */
 export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer> {
   const { privateKey } = options;
@@ -170,4 +171,53 @@ function always<T>(value: T): () => T {
 
 function privateKeyBytes(key: PrivateKey): Uint8Array {
   return readPrivateKey(key, 'privateKey');
+}
+
+interface EncryptFileInput {
+  /** The bytes to encrypt, of any length. */
+  readonly source: ByteSource;
+  /** The ring's key, 32 bytes, unwrapped. */
+  readonly key: Uint8Array;
+  /** The header that came with the key. */
+  readonly header: string;
+  /** Default: the platform's secure generator. */
+  readonly random?: (length: number) => Uint8Array;
+}
+
+/** The bytes of the file. Throws `invalid` for a key or header that is none; what the source throws goes on up. */
+export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint8Array, void, void> {
+  const { source, key, header, random = systemRandom } = input;
+  const reader = byteReader(source);
+  let finished = false;
+  try {
+    const context = encodePrelude(header);
+    yield context;
+    yield* encryptChunks(reader, { key, context, random });
+    finished = true;
+  } finally {
+    if (!finished) reader.giveUp();
+  }
+}
+
+interface DecryptFileInput {
+  /** The bytes of the file. */
+  readonly source: ByteSource;
+  /** The ring's key, 32 bytes, unwrapped, or what gets it for the file's header. */
+  readonly key: Uint8Array | ((header: string) => Promise<Uint8Array>);
+}
+
+/**
+ * What the file holds. Every byte that comes out is authentic; that none is missing is known only at an end without an
+ * error. Throws what `readPrelude` and `decryptChunks` throw.
+ */
+export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGenerator<Uint8Array, void, void> {
+  const { header, context, body } = await readPrelude(source);
+  let bytes: Uint8Array;
+  try {
+    bytes = typeof key === 'function' ? await key(header) : key;
+  } catch (error) {
+    body.giveUp();
+    throw error;
+  }
+  yield* decryptChunks(body, { key: bytes, context });
 }

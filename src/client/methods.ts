@@ -1,7 +1,7 @@
-// What each method of the client takes and answers: types alone, made from the declarations of the endpoints. In the package these
-// are written out in full by build/client-contract.ts, so that who uses it needs nothing else.
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf } from '../api/endpoints.ts';
-import type { ClientEndpoint, ClientEndpointId } from './routes.ts';
+// What each method of the client takes and answers: types alone, made from the declarations of the endpoints. In the
+// package these are written out in full by build/client-contract.ts, so that who uses it needs nothing else.
+import type { AnswerOf, AnyEndpoint, BodyOf, ParamsOf, QueryOf } from '../api/endpoints.ts';
+import type { ClientEndpointId } from '../api/paths.ts';
 
 export interface CallOptions {
   /** Ends this call: it rejects with the signal's reason. */
@@ -10,6 +10,8 @@ export interface CallOptions {
 
 /** Switches such as `id: true` may be given as what they are; everything is sent as text. */
 type QueryInput<Q> = { readonly [Name in keyof Q]: string extends Q[Name] ? string | boolean : Q[Name] };
+
+type ClientEndpoint = Extract<AnyEndpoint, { readonly id: ClientEndpointId }>;
 
 type Inputs = {
   readonly [E in ClientEndpoint as E['id']]: ParamsOf<E> & QueryInput<QueryOf<E>> & BodyOf<E>;
@@ -28,13 +30,12 @@ type Method<Input, Answer> =
 
 export type Client = { readonly [Id in ClientEndpointId]: Method<Inputs[Id], Answers[Id]> };
 
-export type { Account } from '../api/account.ts';
+export type { Account } from '../api/accounts.ts';
 export type { Activity } from '../api/activity.ts';
-export type { FullApiKey, SafeApiKey } from '../api/apikey.ts';
+export type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 export type { Asset } from '../api/asset.ts';
 export type { AsymKey, AsymKeyRing } from '../api/asym.ts';
-export type { Key, KeyListItem } from '../api/key.ts';
-export type { KeyRing, KeyRingConfig } from '../api/keyring.ts';
+export type { Key, KeyListItem, KeyRing, KeyRingConfig } from '../api/keyrings.ts';
+export type { PasswordValidation } from '../api/logins.ts';
 export type { PageInfo } from '../api/page.ts';
-export type { PasswordValidation } from '../api/password.ts';
-export type { User } from '../api/user.ts';
+export type { User } from '../api/users.ts';

@@ -1,4 +1,5 @@
-// The rules for passwords, one by one, for whoever types one: judged by the very function by which the appliance judges.
+// The rules for passwords, one by one, for whoever types one: judged by the very function by which the appliance
+// judges.
 import { isHashable, judgePassword } from '../crypto/password-rules.ts';
 
 export interface PasswordRule {

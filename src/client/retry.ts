@@ -1,10 +1,11 @@
-// Which failed requests are sent again, how often and after what pause. What changes something is never sent twice, unless the
-// appliance itself answered that it could not serve right now.
-import type { ClientEndpointId, Route } from './routes.ts';
-import type { Timing } from './timing.ts';
+// Retries: which failed requests are sent again, how often and after what pause, by a clock that tests replace. What
+// changes something is never sent twice, unless the appliance itself answered that it could not serve right now.
+import type { ClientEndpointId, Path } from '../api/paths.ts';
 
-/** When a request may be sent again: never, where it changes nothing, or in any case, since the appliance did nothing. */
-export type Again = 'never' | 'unchanging' | 'always';
+/**
+ * When a request may be sent again: never, where it changes nothing, or in any case, since the appliance did nothing.
+ */
+type Again = 'never' | 'unchanging' | 'always';
 
 /** What came of sending a request once. */
 export type Outcome =
@@ -25,10 +26,10 @@ const longestRetryAfter = 30;
 const reading: ReadonlySet<ClientEndpointId> = new Set(['decrypt', 'searchActivity', 'searchAssets', 'validateApiKey']);
 
 /**
- * Whether sending it twice does no more than sending it once. An encrypt without an asset stores nothing; each try counts one
- * towards the key's `maxEncryptCount`.
+ * Whether sending it twice does no more than sending it once. An encrypt without an asset stores nothing; each try
+ * counts one towards the key's `maxEncryptCount`.
  */
-export function isUnchanging(id: ClientEndpointId, [method]: Route, input: Readonly<Record<string, unknown>>): boolean {
+export function isUnchanging(id: ClientEndpointId, [method]: Path, input: Readonly<Record<string, unknown>>): boolean {
   if (id === 'encrypt') return input.asset === undefined;
   if (id === 'validateApiKey') return input.activity === undefined;
   if (id === 'refreshSession') return false;
@@ -41,7 +42,7 @@ export function againAfter(status: number, told: boolean): Again {
   return status === 503 && told ? 'always' : 'unchanging';
 }
 
-export interface Patience {
+interface Patience {
   /** How often a request is sent again at most. */
   readonly retries: number;
   readonly unchanging: boolean;
@@ -63,3 +64,28 @@ export async function withRetries(send: () => Promise<Outcome>, patience: Patien
     await timing.sleep(Math.max(pause, retryAfter * 1000), signal);
   }
 }
+
+/** Where the pauses and the timeouts come from. */
+export interface Timing {
+  /** Resolves after `ms`; rejects with the signal's reason when that comes first. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+}
+
+export const systemTiming: Timing = {
+  random: () => Math.random(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      const stop = (): void => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      };
+      const timer = setTimeout(() => {
+        signal.removeEventListener('abort', stop);
+        resolve();
+      }, ms);
+      if (signal.aborted) stop();
+      else signal.addEventListener('abort', stop, { once: true });
+    }),
+};

@@ -1,15 +1,16 @@
-// Notices an appliance that was set back: each answer to a known caller says which life of the appliance it comes from and how many
-// transactions that tenant has behind it, both of which only grow. A copy that was put back behind its owner's back, such as a restored
-// virtual machine, has deleted keys and revoked credentials in it.
+// Notices an appliance that was set back: each answer to a known caller says which life of the appliance it comes from,
+// how many transactions that tenant has behind it, which only grow, and which runs of its log they stand in, which no
+// other history has. A copy that was put back behind its owner's back, such as a restored virtual machine, has deleted
+// keys and revoked credentials in it.
+import { formatMark, isFork, type Mark, parseMark } from '../model/mark.ts';
+import { stateHeader } from '../model/names.ts';
 
 /** How far a tenant of an appliance is. */
-export interface SeenState {
+export interface SeenState extends Mark {
   readonly appliance: string;
   readonly tenant: string;
-  /** A restore begins a new one, on purpose. */
+  /** A restore begins a new one, on purpose, and so does a start that accepts older files. */
   readonly epoch: number;
-  /** Transactions. */
-  readonly sequence: number;
 }
 
 /** Where the highest that was seen is kept between runs. What it throws is taken for nothing remembered. */
@@ -26,24 +27,34 @@ export interface RollbackWatch {
 }
 
 export interface RollbackEvents {
-  /** The appliance is older than it was: called once a run. */
+  /** The appliance is older than it was, or went on from an older state: called once a run. */
   onOlder(seen: SeenState, remembered: SeenState): void | Promise<void>;
   /** It was restored on purpose since. */
   onNewEpoch?(seen: SeenState, remembered: SeenState): void | Promise<void>;
 }
 
-export const stateHeader = 'Kms-State';
-
-/** The value of the header; undefined for anything else. */
+/** The value of the header; undefined for anything else. Without runs it is one that an earlier appliance gave. */
 export function parseState(value: string | null): SeenState | undefined {
-  const [, appliance, tenant, epoch, sequence] =
-    /^([0-9a-f]{32})\.([a-z]+_[0-9a-z]{26})\.([0-9]{1,15})\.([0-9]{1,15})$/.exec(value ?? '') ?? [];
-  if (appliance === undefined || tenant === undefined) return undefined;
-  return { appliance, tenant, epoch: Number(epoch), sequence: Number(sequence) };
+  const [, appliance, tenant, epoch, rest] =
+    /^([0-9a-f]{32})\.([a-z]+_[0-9a-z]{26})\.([0-9]{1,15})\.(.*)$/.exec(value ?? '') ?? [];
+  const mark = parseMark(rest ?? '');
+  if (appliance === undefined || tenant === undefined || !mark) return undefined;
+  return { appliance, tenant, epoch: Number(epoch), ...mark };
 }
 
-function isAfter(a: SeenState, b: SeenState): boolean {
-  return a.epoch > b.epoch || (a.epoch === b.epoch && a.sequence > b.sequence);
+/** As the header has it. */
+export function formatState(state: SeenState): string {
+  return `${state.appliance}.${state.tenant}.${state.epoch}.${formatMark(state)}`;
+}
+
+/** Whether it is the one to remember. One of the same epoch that stands in another history is not. */
+export function isLater(a: SeenState, b: SeenState): boolean {
+  return a.epoch > b.epoch || (a.epoch === b.epoch && a.sequence > b.sequence && !isFork(a, b));
+}
+
+/** Whether no one life of the appliance gave both, in whatever order. */
+function isSplit(a: SeenState, b: SeenState): boolean {
+  return a.epoch === b.epoch && isFork(a, b);
 }
 
 interface Watched {
@@ -59,7 +70,7 @@ export function rollbackWatch(memory: StateMemory, events: RollbackEvents): Roll
   async function meet(seen: SeenState): Promise<Watched> {
     const before = await memory.load(seen.appliance, seen.tenant).catch(() => undefined);
     if (before && seen.epoch > before.epoch) await events.onNewEpoch?.(seen, before);
-    return { before, highest: before && isAfter(before, seen) ? before : seen, told: false };
+    return { before, highest: before && !isLater(seen, before) ? before : seen, told: false };
   }
 
   return {
@@ -70,17 +81,28 @@ export function rollbackWatch(memory: StateMemory, events: RollbackEvents): Roll
       const met = known.get(name) ?? meet(seen);
       known.set(name, met);
       const watched = await met;
-      if (isAfter(seen, watched.highest)) watched.highest = seen;
-      // Answers may overtake each other, so only what was remembered before this run tells.
-      if (!watched.before || !isAfter(watched.before, seen) || watched.told) return;
+      const { before, highest } = watched;
+      if (isLater(seen, highest)) watched.highest = seen;
+      // Answers may overtake each other, so of numbers only what was remembered before this run tells; of histories
+      // each answer does.
+      const older = [
+        before && isBehind(seen, before) ? before : undefined,
+        isSplit(seen, highest) ? highest : undefined,
+      ];
+      const remembered = older.find((each) => each !== undefined);
+      if (!remembered || watched.told) return;
       watched.told = true;
-      await events.onOlder(seen, watched.before);
+      await events.onOlder(seen, remembered);
     },
     async save() {
       for (const met of known.values()) {
         const { before, highest } = await met;
-        if (!before || isAfter(highest, before)) await memory.save(highest).catch(() => undefined);
+        if (!before || isLater(highest, before)) await memory.save(highest).catch(() => undefined);
       }
     },
   };
+}
+
+function isBehind(seen: SeenState, before: SeenState): boolean {
+  return seen.epoch < before.epoch || (seen.epoch === before.epoch && seen.sequence < before.sequence);
 }

@@ -2,7 +2,7 @@
 
 export { type ErrorCode, errorCodes, KmsError } from '../errors.ts';
 export { type ClientOptions, createClient } from './client.ts';
-export { type FileFault, faultOf } from './file-faults.ts';
+export { type FileFault, faultOf } from './file-format.ts';
 export {
   type DecryptAnswer,
   type DecryptStreamOptions,
@@ -17,7 +17,12 @@ export {
 } from './file-streams.ts';
 export type * from './methods.ts';
 export { items, pages } from './pages.ts';
-export { type PrivateKey, publicKeyOf, readPrivateKey } from './private-key.ts';
-export { unwrapRingKey } from './ring-key.ts';
-export { generateRingKey, type RingKeyPair } from './ring-key-pair.ts';
-export type { Timing } from './timing.ts';
+export type { Timing } from './retry.ts';
+export {
+  generateRingKey,
+  type PrivateKey,
+  publicKeyOf,
+  type RingKeyPair,
+  readPrivateKey,
+  unwrapRingKey,
+} from './ring-keys.ts';

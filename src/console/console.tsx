@@ -1,21 +1,9 @@
-// The console for those who log in: the login page, and with a session the shell around the rooms. Loading the page again ends what is in
-// memory, the session included; each tab has a session of its own.
-
-import type { User } from '../api/user.ts';
-import { announce } from './announce.ts';
-import { Brand } from './brand.tsx';
-import { LoginPage } from './login-page.tsx';
+import { announce } from './parts/messages.tsx';
+import { Brand } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
-import { type Session, sessionOf } from './session.ts';
-import { type SessionClient, sessionClient } from './session-client.ts';
+import { LoginPage } from './public/login-page.tsx';
+import { type Credential, type Session, type SessionClient, sessionClient, sessionOf } from './session.ts';
 import { Shell } from './shell.tsx';
-
-export interface Credential {
-  /** An access token or an API key. */
-  readonly token: string;
-  /** Undefined with an API key. */
-  readonly user: User | undefined;
-}
 
 type State =
   | { readonly is: 'out'; readonly why?: string }
@@ -55,11 +43,8 @@ export function Console({ credential }: { readonly credential?: Credential }) {
     <Shell
       key="in"
       session={session}
-      api={client.api}
-      text={client.text}
-      stream={client.stream}
+      client={client}
       warning={warning}
-      onActive={client.active}
       onLogout={async () => {
         await client.end();
         leave('You are logged out.');
@@ -74,9 +59,16 @@ interface Life {
 }
 
 function older(seen: Life, remembered: Life): string {
+  const missing = remembered.sequence - seen.sequence;
   const by =
-    seen.epoch === remembered.epoch
-      ? `${remembered.sequence - seen.sequence} changes that this browser knew of are missing`
-      : 'it comes from before its last restore';
-  return `This service is older than when this browser last saw it: ${by}. Unless somebody restored it on purpose, it was set back: keys that were deleted and credentials that were revoked may be valid again.`;
+    seen.epoch !== remembered.epoch
+      ? 'it comes from before its last restore'
+      : missing > 0
+        ? `${missing} changes that this browser knew of are missing`
+        : 'it went on from an older state, without changes that this browser knew of';
+  return [
+    `This service is older than when this browser last saw it: ${by}.`,
+    'Unless somebody restored it on purpose, it was set back:',
+    'keys that were deleted and credentials that were revoked may be valid again.',
+  ].join(' ');
 }

@@ -1,13 +1,12 @@
-// The console's entry: which page this is, and what stands on it. A few pages are for people without a session; all others are rooms.
+// Main is the console's entry: which page this is, and what stands on it. A few pages are for people without a session;
+// all others are behind the login.
 import { type Child, render } from 'hono/jsx/dom';
 import type { ConsolePageName } from '../api/console-pages.ts';
-import { placeAt } from './address.ts';
 import { Console } from './console.tsx';
-import { ForgotPage } from './forgot-page.tsx';
-import { InvitePage } from './invite-page.tsx';
-import { takeToken } from './link-token.ts';
-import { ResetPage } from './reset-page.tsx';
-import { SetUpPage } from './set-up-page.tsx';
+import { placeAt } from './navigation.ts';
+import { InvitePage } from './public/invite-page.tsx';
+import { ForgotPage, ResetPage } from './public/reset-pages.tsx';
+import { SetUpPage } from './public/set-up-page.tsx';
 
 // Its address is relative to where the page was loaded; the browser looks again at each page that follows.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
@@ -30,4 +29,18 @@ if (!page) {
   document.querySelector('header')?.remove();
   main?.replaceWith(frame);
   render(name === 'setUp' ? <SetUpPage token={token} /> : <Console />, frame);
+}
+
+/**
+ * The one-time token of the link by which somebody came. It is taken out of the address at once, so that it stays in no
+ * history, bookmark or screenshot, and is kept nowhere but in memory: loading the page again needs the link again.
+ */
+function takeToken(): string | undefined {
+  const { search, pathname, hash } = window.location;
+  const query = new URLSearchParams(search);
+  const token = query.get('token') ?? undefined;
+  query.delete('token');
+  const rest = query.size > 0 ? `?${query}` : '';
+  if (token !== undefined) window.history.replaceState(null, '', pathname + rest + hash);
+  return token;
 }

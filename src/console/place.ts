@@ -1,4 +1,5 @@
-// Where somebody is in the console: a path as one of the declared pages with its values, and back. Pure; address.ts knows the window.
+// Place is where somebody is in the console: a path as one of the declared pages with its values, and back. Pure;
+// navigation.ts knows the window.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 
 export interface Place {

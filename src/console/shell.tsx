@@ -1,31 +1,25 @@
-// The frame around the rooms: where one is and can go, who is logged in, and what has to be known everywhere. It follows the links between
-// pages without loading anew.
+// Shell is the frame around the pages: where one is and can go, who is logged in, and what has to be known everywhere.
+// It follows the links between pages without loading anew.
 import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
-import type { Client } from '../client/client.ts';
-import { hrefTo, placeAt } from './address.ts';
-import { Brand } from './brand.tsx';
-import { isHeld } from './hold.ts';
-import { PageHeader } from './parts/page-header.tsx';
+import { hrefTo, isHeld, placeAt } from './navigation.ts';
+import type { Page, PageProps } from './page.ts';
+import { pages } from './pages.ts';
+import { Toasts, toast } from './parts/messages.tsx';
+import { Brand, PageHeader } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
-import { Toasts, toast } from './parts/toast.tsx';
 import type { Place } from './place.ts';
-import type { Room, RoomProps } from './room.ts';
-import { rooms } from './rooms.ts';
-import { type Session, SessionContext } from './session.ts';
+import { type Session, type SessionClient, SessionContext } from './session.ts';
 
-export interface ShellProps {
+interface ShellProps {
   readonly session: Session;
-  readonly api: Client;
-  readonly text: RoomProps['text'];
-  readonly stream: RoomProps['stream'];
-  /** About the appliance, for every room. */
+  readonly client: SessionClient;
+  /** About the appliance, for every page. */
   readonly warning: string | undefined;
-  readonly onActive: () => void;
   readonly onLogout: () => Promise<void>;
 }
 
-export function Shell({ session, api, text, stream, warning, onActive, onLogout }: ShellProps) {
+export function Shell({ session, client, warning, onLogout }: ShellProps) {
   const [place, setPlace] = useState(placeAt(window.location));
   const [isOpen, setOpen] = useState(false);
   const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
@@ -38,21 +32,21 @@ export function Shell({ session, api, text, stream, warning, onActive, onLogout 
     if (how === 'replace') window.history.replaceState(null, '', href);
     else window.history.pushState(null, '', href);
     const next = placeAt(window.location);
-    if (!isSameRoom(place, next)) window.scrollTo(0, 0);
+    if (!isSamePage(place, next)) window.scrollTo(0, 0);
     setOpen(false);
     setPlace(next);
   };
 
   useEffect(() => {
-    document.body.toggleAttribute('data-rooms', true);
-    return () => document.body.removeAttribute('data-rooms');
+    document.body.toggleAttribute('data-shell', true);
+    return () => document.body.removeAttribute('data-shell');
   }, []);
   useEvent('popstate', () => {
     if (isHeld()) window.history.pushState(null, '', here);
     else setPlace(placeAt(window.location));
   });
-  useEvent('pointerdown', onActive);
-  useEvent('keydown', onActive);
+  useEvent('pointerdown', client.active);
+  useEvent('keydown', client.active);
   useEvent('click', (event) => {
     const href = followed(event);
     if (href === undefined) return;
@@ -60,10 +54,10 @@ export function Shell({ session, api, text, stream, warning, onActive, onLogout 
     navigate(href);
   });
 
-  const room = rooms.find(({ page }) => page === place?.page);
+  const page = pages.find(({ name }) => name === place?.page);
   return (
     <SessionContext.Provider value={session}>
-      <a href="#room" data-skip>
+      <a href="#page" data-skip>
         To the content
       </a>
       <header>
@@ -79,17 +73,17 @@ export function Shell({ session, api, text, stream, warning, onActive, onLogout 
           Menu
         </button>
       </header>
-      <Navigation room={room} session={session} isOpen={isOpen} />
-      <main id="room" tabindex={-1}>
+      <Navigation page={page} session={session} isOpen={isOpen} />
+      <main id="page" tabindex={-1}>
         {warning !== undefined && (
           <p role="alert" data-note data-tone="bad">
             {warning}
           </p>
         )}
-        {place && room ? (
-          <RoomAt
+        {place && page ? (
+          <PageView
             key={`${place.page} ${JSON.stringify(place.params)}`}
-            {...{ room, api, text, stream, session, navigate, place }}
+            {...{ page, client, session, navigate, place }}
           />
         ) : (
           <PageHeader key="nothing" title="Nothing is here" lead="There is no page at this address." />
@@ -100,43 +94,40 @@ export function Shell({ session, api, text, stream, warning, onActive, onLogout 
   );
 }
 
-interface RoomAtProps {
-  readonly room: Room;
+interface PageViewProps extends Pick<PageProps, 'session' | 'navigate'> {
+  readonly page: Page;
   readonly place: Place;
-  readonly api: Client;
-  readonly text: RoomProps['text'];
-  readonly stream: RoomProps['stream'];
-  readonly session: Session;
-  readonly navigate: (href: string, how?: 'replace') => void;
+  readonly client: SessionClient;
 }
 
-function RoomAt({ room, place, api, text, stream, session, navigate }: RoomAtProps) {
-  const Component = room.component as (props: object) => Child;
+function PageView({ page, place, client, session, navigate }: PageViewProps) {
+  const Component = page.component as (props: object) => Child;
+  const { api, text, stream } = client;
   return <Component {...{ api, text, stream, session, navigate, params: place.params, query: place.query }} />;
 }
 
 interface NavigationProps {
-  readonly room: Room | undefined;
+  readonly page: Page | undefined;
   readonly session: Session;
   readonly isOpen: boolean;
 }
 
-function Navigation({ room, session, isOpen }: NavigationProps) {
-  const entries = rooms.filter(({ page, under }) => page === under);
+function Navigation({ page, session, isOpen }: NavigationProps) {
+  const entries = pages.filter(({ name, under }) => name === under);
   return (
     <nav aria-label="Console" data-open={isOpen ? '' : undefined}>
       <ul>
-        {entries.map(({ page, needs }) => {
+        {entries.map(({ name, needs }) => {
           const lacks = needs !== undefined && !session.may.allowsSome(needs);
           return (
-            <li key={page}>
+            <li key={name}>
               <a
-                href={hrefTo(page)}
-                aria-current={room?.page === page ? 'page' : room?.under === page ? 'true' : undefined}
+                href={hrefTo(name)}
+                aria-current={page?.name === name ? 'page' : page?.under === name ? 'true' : undefined}
                 data-lacks={lacks ? '' : undefined}
                 title={lacks ? `You would need a flag for ${needs}.` : undefined}
               >
-                {consolePages[page].title}
+                {consolePages[name].title}
                 {lacks && <small> not allowed</small>}
               </a>
             </li>
@@ -165,7 +156,10 @@ function Who({ session, onLogout }: { readonly session: Session; readonly onLogo
   );
 }
 
-/** Listens to what happens in the window, with the handler of the last rendering. An effect would leave a moment in which nobody listens. */
+/**
+ * Listens to what happens in the window, with the handler of the last rendering. An effect would leave a moment in
+ * which nobody listens.
+ */
 function useEvent<K extends keyof WindowEventMap>(name: K, handler: (event: WindowEventMap[K]) => void): void {
   useLayoutEffect(() => {
     window.addEventListener(name, handler);
@@ -188,10 +182,10 @@ function followed(event: MouseEvent): string | undefined {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (link?.target !== '' || link.hasAttribute('download') || link.origin !== window.location.origin) return undefined;
   if (link.hash !== '') return undefined;
-  const page = placeAt(link)?.page;
-  return rooms.some((room) => room.page === page) ? link.pathname + link.search : undefined;
+  const to = placeAt(link)?.page;
+  return pages.some(({ name }) => name === to) ? link.pathname + link.search : undefined;
 }
 
-function isSameRoom(one: Place | undefined, other: Place | undefined): boolean {
+function isSamePage(one: Place | undefined, other: Place | undefined): boolean {
   return one?.page === other?.page && JSON.stringify(one?.params) === JSON.stringify(other?.params);
 }

@@ -1,38 +1,24 @@
-// Accounts: create, list, get, update, delete, and the API keys of one.
+// Accounts, which own API keys: make, find, list, change and delete them.
+import type { Account } from '../api/accounts.ts';
+import type { Body } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { Account, NewAccount } from '../store/tables/accounts.ts';
-import type { ApiKey } from '../store/tables/api-keys.ts';
-import { type AccountRef, findAccount } from './account-lookup.ts';
-import { type SafeApiKey, safeApiKey } from './api-key-wire.ts';
-import type { Context } from './context.ts';
-import { flagsOfText } from './flags.ts';
-import { mayTouch } from './grants.ts';
-import type { JsonObject } from './json.ts';
+import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
+import { keepingHolder, mayTouchAll } from './authorization.ts';
+import { type Context, needRoom, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
-import { needRoom } from './quotas.ts';
-import { timestamp } from './time.ts';
 
-export interface AccountAnswer {
-  readonly id: string;
-  readonly uid: string;
-  readonly notes: string;
-  readonly props: JsonObject;
-  readonly createdAt: string;
-  readonly updatedAt: string;
+export type AccountRef = { readonly id: string } | { readonly uid: string };
+
+/** The account. Throws `not-found`. */
+export async function findAccount(tables: Pick<Tables, 'accounts'>, ref: AccountRef): Promise<Row> {
+  const account = 'uid' in ref ? await tables.accounts.byUid(ref.uid) : await tables.accounts.byId(ref.id);
+  if (!account) throw new KmsError('not-found', 'there is no such account');
+  return account;
 }
 
-export interface AccountFields {
-  readonly uid?: string;
-  readonly notes?: string;
-  readonly props?: JsonObject;
-}
-
-export async function createAccount(
-  ctx: Context,
-  input: AccountFields & { readonly uid: string },
-): Promise<AccountAnswer> {
+export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
   await needFreeUid(ctx.tx, input.uid);
   await needRoom(ctx, 'accounts', () => ctx.tx.accounts.count());
   return accountAnswer(await makeAccount(ctx, input));
@@ -41,7 +27,7 @@ export async function createAccount(
 /** Who may make it, and whether there is room, was decided before. */
 export async function makeAccount(
   { tx, world }: Pick<Context, 'tx' | 'world'>,
-  input: AccountFields & { readonly uid: string },
+  input: Body<'createAccount'>,
 ): Promise<NewAccount> {
   const now = world.now();
   const { uid, notes = '', props = {} } = input;
@@ -51,22 +37,19 @@ export async function makeAccount(
 }
 
 /** The oldest first. */
-export async function listAccounts(
-  { tx }: Context,
-  input: { readonly page: PageRequest },
-): Promise<Page<AccountAnswer>> {
+export async function listAccounts({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<Account>> {
   return mapPage(await tx.accounts.list(input.page), accountAnswer);
 }
 
-export async function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Promise<AccountAnswer> {
+export async function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Promise<Account> {
   return accountAnswer(await findAccount(tx, input.account));
 }
 
 /** Replaces each field that is given, whole. */
 export async function updateAccount(
   { tx, world }: Context,
-  input: AccountFields & { readonly account: AccountRef },
-): Promise<AccountAnswer> {
+  input: Body<'updateAccount'> & { readonly account: AccountRef },
+): Promise<Account> {
   const account = await findAccount(tx, input.account);
   const { uid = account.uid, notes = account.notes, props = account.props } = input;
   if (uid !== account.uid) await needFreeUid(tx, uid);
@@ -76,28 +59,18 @@ export async function updateAccount(
 }
 
 /** Deletes its API keys too; none of them may be stronger than the caller. Answers the deleted account. */
-export async function deleteAccount(
-  { tx, caller }: Context,
-  input: { readonly account: AccountRef },
-): Promise<AccountAnswer> {
+export async function deleteAccount(ctx: Context, input: { readonly account: AccountRef }): Promise<Account> {
+  const { tx, caller } = ctx;
   const account = await findAccount(tx, input.account);
-  const keys = await keysOf(tx, account.id);
-  for (const key of keys) mayTouch(caller, { id: key.id, flags: flagsOfText(key.flagsText) });
-  for (const key of keys) await tx.apiKeys.erase(key.id);
-  await tx.accounts.erase(account.id);
+  await mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
+  await keepingHolder(ctx, async () => {
+    await tx.apiKeys.eraseOfAccount(account.id);
+    await tx.accounts.erase(account.id);
+  });
   return accountAnswer(account);
 }
 
-/** The oldest first. */
-export async function listAccountApiKeys(
-  { tx }: Context,
-  input: { readonly account: AccountRef; readonly page: PageRequest },
-): Promise<Page<SafeApiKey>> {
-  const account = await findAccount(tx, input.account);
-  return mapPage(await tx.apiKeys.listByAccount(account.id, input.page), safeApiKey);
-}
-
-export function accountAnswer(account: Omit<Account, 'seq'>): AccountAnswer {
+export function accountAnswer(account: Omit<Row, 'seq'>): Account {
   return {
     id: account.id,
     uid: account.uid,
@@ -106,11 +79,6 @@ export function accountAnswer(account: Omit<Account, 'seq'>): AccountAnswer {
     createdAt: timestamp(account.createdAt),
     updatedAt: timestamp(account.updatedAt),
   };
-}
-
-async function keysOf({ apiKeys }: Pick<Tables, 'apiKeys'>, accountId: string): Promise<ApiKey[]> {
-  const { items } = await apiKeys.listByAccount(accountId, { limit: Number.MAX_SAFE_INTEGER - 1 });
-  return items;
 }
 
 async function needFreeUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): Promise<void> {

@@ -1,7 +1,7 @@
-// The auditor's side of the activity log: its chain as lines of text, where it ends, and whether it holds. Reads from disk as it
-// goes, so that millions of records take no more memory than a few. Format: docs/activity-export.md.
+// The auditor's side of the activity log: its chain as lines of text, where it ends, and whether it holds. Reads from
+// disk as it goes, so that millions of records take no more memory than a few. Format: docs/activity-export.md.
 import { KmsError } from '../errors.ts';
-import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/verify.ts';
+import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
 import type { Store } from '../store/port.ts';
 
 /** The last record that there is. */
@@ -30,13 +30,18 @@ export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promis
   return { count, head, broken: { position: count + 1, seq: head.seq + 1, problem: unreadable.message } };
 }
 
-/** The records after the anchor as lines of an export. Throws `conflict` where the chain does not go through the anchor. */
+/**
+ * The records after the anchor as lines of an export. Throws `conflict` where the chain does not go through the anchor,
+ * `corrupt` where a segment that it needs is known to be missing or changed.
+ */
 export async function exportChain(store: Store, anchor: ChainAnchor = chainStart): Promise<AsyncIterable<string>> {
   if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
     throw new KmsError('conflict', `record ${anchor.seq}, which was anchored, is another one now or was dropped`, {
       hint: 'see what `kms activity verify` says',
     });
   }
+  // Once lines are on their way, what is wrong can only break them off.
+  await store.segments?.need(anchor.seq + 1);
   return linesAfter(store, anchor.seq);
 }
 

@@ -1,11 +1,12 @@
-// A head of the activity log: the place of the last record, signed by the tenant, to be kept where the appliance cannot reach
-// it. Format: docs/activity-export.md.
+// A head of the activity log: the place of the last record, signed by the tenant, to be kept where the appliance cannot
+// reach it. Format: docs/activity-export.md.
+
+import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
-import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/encoding.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
-import type { Tenant } from './context.ts';
-import { timestamp } from './time.ts';
+import { chainStart } from '../store/activity/chain.ts';
+import { type Tenant, timestamp } from './context.ts';
 
 const format = 'kms-activity-head-1';
 
@@ -49,26 +50,36 @@ export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
   });
 }
 
-/** A head as it came from somewhere. Throws `invalid` for what is none. */
+/**
+ * A head as it came from somewhere: one flat object, each of whose fields has the one form that `signHead` gives it. So
+ * strict, since programs of others read heads too, and all must come to one verdict. Throws `invalid` for what is none.
+ */
 export function parseHead(value: unknown, field: string): ActivityHead {
-  const head =
-    typeof value === 'object' && value !== null ? (value as Partial<Record<keyof ActivityHead, unknown>>) : {};
-  const { format: found, tenant, seq, hash, signedAt, publicKey, signature } = head;
+  const given = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  const { format: found, tenant, seq, hash, signedAt, publicKey, signature } = given;
   if (
+    Object.values(given).some((each) => typeof each === 'object' && each !== null) ||
     found !== format ||
-    typeof tenant !== 'string' ||
+    !isText(tenant, /^[!-~]{1,100}$/) ||
     typeof seq !== 'number' ||
     !Number.isSafeInteger(seq) ||
     seq < 0 ||
-    typeof hash !== 'string' ||
-    fromBase64Url(hash)?.length !== 32 ||
-    typeof signedAt !== 'string' ||
-    typeof publicKey !== 'string' ||
-    typeof signature !== 'string'
+    !isText(hash, /^[\w-]{43}$/) ||
+    fromBase64Url(hash) === undefined ||
+    (seq === chainStart.seq && hash !== chainStart.hash) ||
+    !isText(signedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) ||
+    !isText(publicKey, /^.{60}$/) ||
+    ed25519FromSpki(fromBase64(publicKey) ?? new Uint8Array()) === undefined ||
+    !isText(signature, /^.{88}$/) ||
+    fromBase64(signature)?.length !== 64
   ) {
     throw invalidField(field, `expected a head of the format ${format}, as \`kms activity head --json\` prints it`);
   }
   return { format, tenant, seq, hash, signedAt, publicKey, signature };
+}
+
+function isText(value: unknown, form: RegExp): value is string {
+  return typeof value === 'string' && form.test(value);
 }
 
 function messageOf({ tenant, seq, hash, signedAt }: Unsigned): Uint8Array {
@@ -81,13 +92,5 @@ function publicKeyOf(seed: Uint8Array): string {
 
 /** Those of all tenant keys that are held: an old head was signed with an old one. */
 function publicKeysOf(keys: TenantKeys): string[] {
-  const found: string[] = [];
-  for (let epoch = keys.epoch; epoch > 0; epoch--) {
-    try {
-      found.push(publicKeyOf(keys.key('activity-head', epoch)));
-    } catch (error) {
-      if (!(error instanceof KmsError) || error.code !== 'not-found') throw error;
-    }
-  }
-  return found;
+  return keys.epochs.map((epoch) => publicKeyOf(keys.key('activity-head', epoch)));
 }

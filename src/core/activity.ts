@@ -1,36 +1,44 @@
-// Reading the activity log: one record, and a search whose filters speak of accounts. Both run beside a transaction, since
-// records may have to be fetched from closed segments.
+// The activity log: making a record, fetching one, and a search whose filters speak of accounts. Reading runs beside a
+// transaction, since records may have to be fetched from closed segments.
+import type { Activity } from '../api/activity.ts';
+import type { Body } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
-import type { ActivityFilter, ActivityRecord, Store, Tables } from '../store/port.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { JsonObject } from './json.ts';
+import type { World } from './context.ts';
 
-export interface Activity {
-  readonly id: string;
-  readonly keyid: string;
-  readonly createdAt: number;
-  readonly action: string;
-  readonly ringname: string;
-  readonly validAction: boolean;
-  readonly status: number;
-  readonly props: JsonObject;
-}
-
-export interface ActivitySearch {
-  readonly accountUid?: string;
-  readonly accountId?: string;
-  readonly action?: string;
-  readonly ring?: string;
-  readonly start?: number;
-  readonly end?: number;
-  readonly keyid?: string;
-  readonly valid?: boolean;
-  readonly props?: JsonObject;
+/** A record made now, of something that was done: granted, status 200, about no ring, unless it says otherwise. */
+export function activityRecord(
+  world: World,
+  {
+    keyid,
+    action,
+    ringname = '',
+    validAction = true,
+    status = 200,
+    props = {},
+  }: Pick<ActivityInput, 'keyid' | 'action'> &
+    Partial<Pick<ActivityInput, 'ringname' | 'validAction' | 'status' | 'props'>>,
+): ActivityInput {
+  return {
+    id: world.newId('act'),
+    createdAt: world.now(),
+    keyid,
+    action,
+    ringname,
+    validAction,
+    status,
+    props,
+  };
 }
 
 /** All given filters must hold. The newest first. */
-export async function searchActivity(store: Store, search: ActivitySearch, page: PageRequest): Promise<Page<Activity>> {
-  const keyids = await store.peek((tables) => keysMeant(tables, search));
+export async function searchActivity(
+  store: Store,
+  search: Body<'searchActivity'>,
+  page: PageRequest,
+): Promise<Page<Activity>> {
+  const keyids = await keysMeant(store, search);
   if (keyids?.length === 0) return { items: [] };
   const filter: ActivityFilter = {
     ...(keyids && { keyids }),
@@ -54,34 +62,38 @@ export async function getActivity(store: Store, id: string): Promise<Activity> {
 }
 
 /** The keys that `keyid`, `accountId` and `accountUid` leave; undefined when none of them is given. */
-async function keysMeant(tables: Tables, search: ActivitySearch): Promise<string[] | undefined> {
-  const sets: string[][] = [];
-  if (search.keyid !== undefined) sets.push([search.keyid]);
-  if (search.accountId !== undefined) sets.push(await keysOf(tables, search.accountId));
-  if (search.accountUid !== undefined) {
-    const account = await tables.accounts.byUid(search.accountUid);
-    sets.push(account ? await keysOf(tables, account.id) : []);
+async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<string[] | undefined> {
+  const { keyid, accountId, accountUid } = search;
+  const sets: ReadonlySet<string>[] = [];
+  if (keyid !== undefined) sets.push(new Set([keyid]));
+  if (accountId !== undefined) sets.push(await keysOf(store, accountId));
+  if (accountUid !== undefined) {
+    const account = await store.peek(({ accounts }) => accounts.byUid(accountUid));
+    // One account under both of its names is gone through once.
+    if (!account) sets.push(new Set());
+    else if (account.id !== accountId) sets.push(await keysOf(store, account.id));
   }
   const [first, ...others] = sets;
-  return first?.filter((id) => others.every((set) => set.includes(id)));
+  return first && Array.from(first).filter((id) => others.every((set) => set.has(id)));
 }
 
 /** An account's keys, and the users behind those, whose access tokens are recorded under the user's id. */
-async function keysOf(tables: Tables, accountId: string): Promise<string[]> {
+async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   let after: number | undefined;
   do {
-    const page = await tables.apiKeys.listByAccount(accountId, { limit: 1000, ...(after !== undefined && { after }) });
+    const request = { limit: 5000, ...(after !== undefined && { after }) };
+    const page = await store.peek(({ apiKeys }) => apiKeys.idsOfAccount(accountId, request));
     for (const key of page.items) {
       ids.add(key.id);
       if (key.userId !== undefined) ids.add(key.userId);
     }
     after = page.next;
   } while (after !== undefined);
-  return [...ids];
+  return ids;
 }
 
 function toActivity(record: ActivityRecord): Activity {
-  const { id, keyid, createdAt, action, ringname, validAction, status, props } = record;
-  return { id, keyid, createdAt, action, ringname, validAction, status, props };
+  const { seq: _, ...activity } = record;
+  return activity;
 }

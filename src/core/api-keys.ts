@@ -1,20 +1,25 @@
-// API keys: create, list, get, delete.
-import { hashSecret, isWellFormedApiKey } from '../crypto/api-key.ts';
-import { KmsError } from '../errors.ts';
+// API keys: make, list, get, change, delete, and find those that use a ring. A secret is answered when the key is made
+// and never again.
+
+import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
+import type { Answer, Body } from '../api/endpoints.ts';
+import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secrets.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
+import { changedFlags, checkFlags, flagName, parseFlags, ringsNamed } from '../model/flags.ts';
+import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
+import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { ApiKey } from '../store/tables/api-keys.ts';
-import { type AccountRef, findAccount } from './account-lookup.ts';
-import { makeApiKey } from './api-key-making.ts';
-import { type FullApiKey, type SafeApiKey, safeApiKey } from './api-key-wire.ts';
-import type { Context } from './context.ts';
-import { checkFlags, flagsOfText, parseFlags } from './flags.ts';
-import { mayGrant, mayTouch } from './grants.ts';
-import type { JsonObject } from './json.ts';
+import { type ApiKey, flagsOfRow } from '../store/tables/api-keys.ts';
+import { type AccountRef, findAccount } from './accounts.ts';
+import { activityRecord } from './activity.ts';
+import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
+import { type Context, needRoom, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
-import { needRoom } from './quotas.ts';
+import { type RingRef, unknownRing } from './rings.ts';
 
-export interface CreateApiKeyInput {
+interface CreateApiKeyInput {
   readonly account: AccountRef;
   readonly flags?: JsonObject;
   readonly props?: JsonObject;
@@ -41,24 +46,22 @@ export async function getApiKey({ tx }: Context, input: { readonly keyid: string
 }
 
 /** `key` is the secret. */
-export async function deleteApiKey(
-  { tx, caller }: Context,
-  input: { readonly key: string },
-): Promise<Record<string, never>> {
+export async function deleteApiKey(ctx: Context, input: { readonly key: string }): Promise<Record<string, never>> {
+  const { tx, caller } = ctx;
   const key = await findBySecret(tx, input.key);
-  mayTouch(caller, { id: key.id, flags: flagsOfText(key.flagsText) });
-  await tx.apiKeys.erase(key.id);
+  mayTouch(caller, key);
+  await keepingHolder(ctx, () => tx.apiKeys.erase(key.id));
   return {};
 }
 
-export async function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): Promise<ApiKey> {
+async function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): Promise<ApiKey> {
   const key = await tables.apiKeys.byId(id);
   if (!key) throw unknownApiKey();
   return key;
 }
 
 /** The key of a secret. What is no secret by its form is not looked up. */
-export async function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): Promise<ApiKey> {
+async function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): Promise<ApiKey> {
   const key = isWellFormedApiKey(secret) ? await tables.apiKeys.bySecretHash(hashSecret(secret)) : undefined;
   if (!key) throw unknownApiKey();
   return key;
@@ -66,4 +69,196 @@ export async function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: stri
 
 function unknownApiKey(): KmsError {
   return new KmsError('not-found', 'there is no such API key');
+}
+
+interface ApiKeyDraft {
+  readonly accountId: string;
+  /** The user that it belongs to. */
+  readonly userId?: string | undefined;
+  readonly flags: JsonObject;
+  readonly props: JsonObject;
+}
+
+/** Who may make it, and whether there is room, was decided before. */
+export async function makeApiKey(
+  { tx, world }: Pick<Context, 'tx' | 'world'>,
+  draft: ApiKeyDraft,
+): Promise<FullApiKey> {
+  const secret = newApiKeySecret(world.random);
+  const now = world.now();
+  const key = {
+    id: world.newId('apik'),
+    secretHash: hashSecret(secret),
+    active: true,
+    accountId: draft.accountId,
+    userId: draft.userId,
+    flagsText: JSON.stringify(draft.flags),
+    rings: ringsNamed(parseFlags(draft.flags)),
+    props: draft.props,
+    createdAt: now,
+    updatedAt: now,
+  };
+  await tx.apiKeys.insert(key);
+  return { key: secret, ...safeApiKey(key) };
+}
+
+/** `key` is the secret, and answered as it was given. */
+export async function updateApiKeyBySecret(
+  ctx: Context,
+  input: Body<'updateApiKeyBySecret'>,
+): Promise<Answer<'updateApiKeyBySecret'>> {
+  const updated = await update(ctx, await findBySecret(ctx.tx, input.key), input);
+  return { key: input.key, ...updated };
+}
+
+export async function updateApiKeyById(ctx: Context, input: Body<'updateApiKey'>): Promise<Answer<'updateApiKey'>> {
+  return update(ctx, await findApiKey(ctx.tx, input.apikeyid), input);
+}
+
+async function update(
+  ctx: Context,
+  key: ApiKey,
+  input: Omit<Body<'updateApiKey'>, 'apikeyid'>,
+): Promise<Answer<'updateApiKey'>> {
+  const { tx, caller, world } = ctx;
+  mayTouch(caller, key);
+  const flags = input.flags ? changedFlags(input.op, flagsOfRow(key), checkFlags(input.flags)) : flagsOfRow(key);
+  if (input.flags && input.op === 'merge') checkFlags(flags);
+  const compiled = parseFlags(flags);
+  if (input.flags) mayGrant(caller, compiled);
+  const accountId = input.references?.accountId;
+  const changed = {
+    active: input.active ?? key.active,
+    accountId: accountId === undefined ? key.accountId : (await findAccount(tx, { id: accountId })).id,
+    flagsText: JSON.stringify(flags),
+    rings: ringsNamed(compiled),
+    props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
+    updatedAt: world.now(),
+  };
+  await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
+  const { active, props } = changed;
+  return { keyid: key.id, op: input.op, active, references: { accountId: changed.accountId }, flags, props };
+}
+
+/**
+ * A body is bounded, what many of them add up to would not be: merging never makes `props` longer than this, in
+ * characters of JSON.
+ */
+export const longestMerged = 1024 * 1024;
+
+function boundedProps(op: ChangeOp, props: JsonObject, given: JsonObject): JsonObject {
+  const after = changedObject(op, props, given);
+  if (op !== 'merge') return after;
+  const { length } = JSON.stringify(after);
+  if (length > longestMerged && length > JSON.stringify(props).length) {
+    throw invalidField('props', `would be longer than ${longestMerged} characters`);
+  }
+  return after;
+}
+
+interface SearchByRingInput {
+  readonly ring: RingRef;
+  /** Also the keys that a wildcard lets in. */
+  readonly wildcard: boolean;
+  readonly page: PageRequest;
+}
+
+/** Keys whose true flags name the ring, the oldest first. */
+export async function searchApiKeysByRing(ctx: Context, input: SearchByRingInput): Promise<Page<SafeApiKey>> {
+  const name = await nameToSearch(ctx, input.ring);
+  return mapPage(await ctx.tx.apiKeys.listByRing(name, input.wildcard, input.page), safeApiKey);
+}
+
+/** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
+async function nameToSearch({ tx, caller }: Context, ref: RingRef): Promise<string> {
+  const found = 'name' in ref ? await tx.rings.byName('ks', ref.name.toLowerCase()) : await tx.rings.byId('ks', ref.id);
+  const mayRead = caller.flags.allows('keyring.read', 'name' in ref ? ref.name : found?.name);
+  if (!mayRead && 'id' in ref) throw missingFlag(flagName('keyring.read'));
+  if (!mayRead && 'name' in ref) return ref.name.toLowerCase();
+  if (found?.deletedAt !== undefined || !found) throw unknownRing();
+  return found.name;
+}
+
+export function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
+  return {
+    keyid: key.id,
+    active: key.active,
+    references: { accountId: key.accountId },
+    flags: flagsOfRow(key),
+    props: key.props,
+    createdAt: timestamp(key.createdAt),
+    updatedAt: timestamp(key.updatedAt),
+  };
+}
+
+/** The oldest first. */
+export async function listAccountApiKeys(
+  { tx }: Context,
+  input: { readonly account: AccountRef; readonly page: PageRequest },
+): Promise<Page<SafeApiKey>> {
+  const account = await findAccount(tx, input.account);
+  return mapPage(await tx.apiKeys.listByAccount(account.id, input.page), safeApiKey);
+}
+
+interface ReportedActivity {
+  readonly action?: string;
+  /** Not looked at: the record is the validated key's. */
+  readonly apikeyId?: string;
+  readonly createdAt?: number;
+  readonly props?: JsonObject;
+  readonly ringname?: string;
+  readonly validAction?: boolean;
+}
+
+interface ValidateInput {
+  /** The secret. */
+  readonly key: string;
+  readonly activity?: ReportedActivity;
+}
+
+/** In characters of JSON: the log is kept for ever. */
+const longestProps = 64 * 1024;
+/** 9999-12-31T23:59:59.999Z, the last moment that a timestamp can show. */
+const lastTime = 253_402_300_799_999;
+
+/** A record is kept only for a key that there is. */
+export async function validateApiKey(
+  { tx, caller, world }: Context,
+  input: ValidateInput,
+): Promise<{ valid: boolean }> {
+  const { activity } = input;
+  if (activity) checkReport(activity);
+  const key = isWellFormedApiKey(input.key) ? await tx.apiKeys.credential(hashSecret(input.key)) : undefined;
+  const valid = key?.active ?? false;
+  if (key && activity) {
+    const { action, createdAt, props, ringname, validAction } = activity;
+    const record = activityRecord(world, {
+      keyid: key.id,
+      action: action || unnamedAction,
+      ringname: ringname?.toLowerCase() ?? '',
+      validAction: validAction ?? valid,
+      props: props ?? {},
+    });
+    tx.record({ ...record, createdAt: createdAt ?? record.createdAt, reporter: caller.id });
+  }
+  return { valid };
+}
+
+/** Throws `invalid` for what nobody may claim, whether or not there is such a key. */
+function checkReport({ action = '', createdAt = 0, props = {}, ringname = '' }: ReportedActivity): void {
+  if ([...action].length > maxActionLength) {
+    throw invalidField('activity.action', `has at most ${maxActionLength} characters`);
+  }
+  if (isOwnAction(action)) {
+    throw invalidField('activity.action', 'is a name that the service records itself; use a word of your own');
+  }
+  if (!Number.isSafeInteger(createdAt) || createdAt < 0 || createdAt > lastTime) {
+    throw invalidField('activity.createdAt', `expected an integer from 0 to ${lastTime}`);
+  }
+  if (ringname !== '' && !isRingName(ringname)) {
+    throw invalidField('activity.ringname', 'expected the name of a keyring');
+  }
+  if (JSON.stringify(props).length > longestProps) {
+    throw invalidField('activity.props', `has at most ${longestProps} characters of JSON`);
+  }
 }

@@ -1,14 +1,20 @@
-// Signing a version of an asset together with the hash of one encrypt: Ed25519 over the canonical JSON (RFC 8785) of id,
-// version, parents, data and hash, under the tenant's signing seed of the epoch that the hash names.
+// Signing a version of an asset together with the hash of one encrypt: Ed25519 over the canonical JSON (RFC 8785) of
+// id, version, parents, data and hash, under the tenant's signing seed of the epoch that the hash names.
+
+import type { SigningKey } from '../api/asset.ts';
+import { toBase64, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
-import { ed25519PublicKey, ed25519Sign, ed25519Verify } from '../crypto/ed25519.ts';
-import { utf8 } from '../crypto/encoding.ts';
+import { ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
 import { epochOfHash, keyHashBytes } from '../crypto/key-hash.ts';
+import { timeOfId } from '../crypto/ulid.ts';
 import { KmsError } from '../errors.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { Store } from '../store/port.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
+import { type Tenant, timestamp } from './context.ts';
+import { localCaller } from './credential.ts';
 
-export interface SignedVersion extends AssetContent {
+interface SignedVersion extends AssetContent {
   readonly id: string;
   readonly version: number;
   readonly hash: string;
@@ -21,6 +27,40 @@ export function signAsset(keys: TenantKeys, signed: SignedVersion): Uint8Array {
 
 export function verifyAsset(keys: TenantKeys, signed: SignedVersion, signature: Uint8Array): boolean {
   return ed25519Verify(publicKeyOf(seedOf(keys, signed.hash)), message(signed), signature);
+}
+
+/** Those of all epochs that headers may name, the oldest first: also of retired ones, whose headers verify for ever. */
+export async function signingKeys(
+  { id, keys }: Pick<Tenant, 'id' | 'keys'>,
+  store: Pick<Store, 'searchActivity'>,
+): Promise<SigningKey[]> {
+  const { epochs } = keys;
+  const times = await rekeyTimes(store, epochs.length);
+  // The first key was made with the tenant.
+  const first = timeOfId('tenant', id);
+  if (first !== undefined) times.set(1, first);
+  return epochs.map((epoch) => {
+    const publicKey = toBase64(ed25519ToSpki(publicKeyOf(keys.key('asset-signing', epoch))));
+    const time = times.get(epoch);
+    return { epoch, publicKey, createdAt: time === undefined ? null : timestamp(time) };
+  });
+}
+
+/** When each later epoch began: its rekey was recorded before it was begun, under the epoch of then. */
+async function rekeyTimes(store: Pick<Store, 'searchActivity'>, epochs: number): Promise<Map<number, number>> {
+  const times = new Map<number, number>();
+  if (epochs < 2) return times;
+  const filter = { keyids: [localCaller.id], action: 'system.tenant', props: { operation: 'rekey' } };
+  let after: number | undefined;
+  do {
+    const page = await store.searchActivity(filter, { limit: 1000, ...(after !== undefined && { after }) });
+    for (const { createdAt, props } of page.items) {
+      // The newest first: of several under one epoch only the last went on to a new key.
+      if (typeof props.epoch === 'number' && !times.has(props.epoch + 1)) times.set(props.epoch + 1, createdAt);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return times;
 }
 
 function message({ id, version, parents, data, hash }: SignedVersion): Uint8Array {

@@ -1,39 +1,21 @@
-// Assets as records: get, delete, search. They are made and changed by an encrypt alone.
-import { KmsError } from '../errors.ts';
+// Assets: get, delete, search, and the new one or new version that an encrypt makes, which nothing else does. A search
+// runs beside a transaction, in many short looks: what it goes by may be much.
+import type { Asset } from '../api/asset.ts';
+import type { Body } from '../api/endpoints.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { Asset } from '../store/tables/assets.ts';
-import type { Context } from './context.ts';
-import type { JsonObject } from './json.ts';
-import { mapPage } from './pages.ts';
-import { timestamp } from './time.ts';
+import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
+import { longestPage } from '../store/tables/page.ts';
+import { type Context, needRoom, timestamp } from './context.ts';
 
-export interface AssetAnswer {
-  readonly id: string;
-  readonly createdAt: string;
-  readonly data: JsonObject;
-  readonly parents: readonly string[];
-}
-
-/** All given filters must hold. */
-export interface AssetSearch {
-  readonly apikeyId?: string;
-  readonly accountId?: string;
-  readonly keyringId?: string;
-  /** Has all of these. */
-  readonly parents?: readonly string[];
-  /** Epoch milliseconds, both inclusive. */
-  readonly start?: number;
-  readonly end?: number;
-  /** Contains this object: deep, arrays and scalars compare whole. */
-  readonly data?: JsonObject;
-}
-
-export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<AssetAnswer> {
+export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   return assetAnswer(await findAsset(ctx, input.id));
 }
 
 /** Answers the deleted asset. Headers that signed it no longer verify. */
-export async function deleteAsset(ctx: Context, input: { readonly id: string }): Promise<AssetAnswer> {
+export async function deleteAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   const asset = await findAsset(ctx, input.id);
   await ctx.tx.assets.erase(asset.id);
   return assetAnswer(asset);
@@ -41,20 +23,114 @@ export async function deleteAsset(ctx: Context, input: { readonly id: string }):
 
 /** Current versions, the newest asset first. */
 export async function searchAssets(
-  { tx }: Context,
-  input: { readonly page: PageRequest; readonly filter: AssetSearch },
-): Promise<Page<AssetAnswer>> {
-  const { keyringId, ...filter } = input.filter;
-  const found = await tx.assets.search(keyringId === undefined ? filter : { ...filter, ringId: keyringId }, input.page);
-  return mapPage(found, assetAnswer);
+  store: Store,
+  search: Body<'searchAssets'>,
+  page: PageRequest,
+): Promise<Page<Asset>> {
+  const { keyringId, ...others } = search;
+  const wanted = assetSearch(keyringId === undefined ? others : { ...others, ringId: keyringId });
+  const items: Asset[] = [];
+  let length = 0;
+  let last = 0;
+  let before = page.after;
+  // A look goes further each time: most searches are answered by the first.
+  for (let most = page.limit + 1; ; most *= 4) {
+    const place = before;
+    // Not a peek: what is answered must be durable, and a failed write may take it back before the request's own
+    // transaction.
+    const look = await store.transaction(({ assets }) => assets.look(wanted, place, most));
+    for (const { asset, length: more } of look.found) {
+      if (items.length === page.limit || length >= longestPage) return { items, next: last };
+      items.push(assetAnswer(asset));
+      length += more;
+      last = asset.seq;
+    }
+    before = look.before;
+    if (before === undefined) return { items };
+  }
 }
 
-export function assetAnswer({ id, createdAt, data, parents }: Omit<Asset, 'seq'>): AssetAnswer {
-  return { id, createdAt: timestamp(createdAt), data, parents };
+export function assetAnswer({ id, createdAt, data, parents }: Omit<Row, 'seq'>): Asset {
+  return { id, createdAt: timestamp(createdAt), data, parents: [...parents] };
 }
 
-async function findAsset({ tx }: Context, id: string): Promise<Asset> {
+async function findAsset({ tx }: Context, id: string): Promise<Row> {
   const asset = await tx.assets.byId(id);
   if (!asset) throw new KmsError('not-found', 'there is no such asset');
   return asset;
+}
+
+type WrittenAsset = Omit<Row, 'seq'>;
+
+/** The asset as it is afterwards. What the input does not name is kept, or empty in a new one. */
+export async function writeAsset(
+  ctx: Context,
+  ringId: string,
+  input: NonNullable<Body<'encrypt'>['asset']>,
+): Promise<WrittenAsset> {
+  const { data } = input;
+  return input.assetId === undefined
+    ? createAsset(ctx, ringId, input.parents ?? [], data ?? {})
+    : updateAsset(ctx, ringId, input.assetId, input.parents, data);
+}
+
+async function createAsset(
+  ctx: Context,
+  ringId: string,
+  parents: readonly string[],
+  data: JsonObject,
+): Promise<WrittenAsset> {
+  const { tx, caller, world } = ctx;
+  await needRoom(ctx, 'assets', () => tx.assets.count());
+  await needRoom(ctx, 'assetVersions', () => tx.assets.countVersions());
+  const known = await knownParents(ctx, parents);
+  const asset = {
+    id: world.newId('asset'),
+    ringId,
+    data,
+    parents: known,
+    apikeyId: caller.id,
+    accountId: caller.accountId,
+    createdAt: world.now(),
+  };
+  await tx.assets.insert(asset);
+  return { ...asset, version: 1 };
+}
+
+async function updateAsset(
+  ctx: Context,
+  ringId: string,
+  id: string,
+  parents: readonly string[] | undefined,
+  data: JsonObject | undefined,
+): Promise<WrittenAsset> {
+  const current = await ctx.tx.assets.byId(id);
+  if (current?.ringId !== ringId) throw new KmsError('not-found', 'the keyring has no such asset');
+  await needRoom(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
+  const content: AssetContent = {
+    data: data ?? current.data,
+    parents: parents ? await knownParents(ctx, parents, current) : current.parents,
+  };
+  await ctx.tx.assets.addVersion(current, content);
+  return { ...current, ...content, version: current.version + 1 };
+}
+
+/** The parents, none twice. Throws `invalid` for one that there is not, or that has the asset itself in its line. */
+async function knownParents({ tx }: Context, parents: readonly string[], current?: Row): Promise<readonly string[]> {
+  const distinct = [...new Set(parents)];
+  for (const parent of distinct) {
+    if (!(await tx.assets.exists(parent))) throw invalidField('asset.parents', 'expected ids of assets that there are');
+  }
+  const known = new Set(current?.parents);
+  const added = distinct.filter((parent) => !known.has(parent));
+  if (!current || added.length === 0) return distinct;
+  const circle = await tx.assets.descendFrom(added, current.id);
+  if (circle) throw invalidField('asset.parents', 'an asset cannot be its own ancestor');
+  if (circle === undefined) {
+    throw invalidField(
+      'asset.parents',
+      'the asset has too many descendants, and these parents too many ancestors, to rule out that it becomes its own',
+    );
+  }
+  return distinct;
 }

@@ -1,26 +1,15 @@
 // The asym service: rings of its own, whose private key is always made here and answered once.
+
+import type { AsymKey } from '../api/asym.ts';
+import type { Answer, Body } from '../api/endpoints.ts';
 import type { Context } from './context.ts';
-import type { JsonObject } from './json.ts';
-import { findKey } from './keyring-keys.ts';
-import { type AsymKey, type AsymKeyRing, asymKey, asymKeyRing } from './keyring-wire.ts';
-import { findRing, type RingRef } from './ring-lookup.ts';
-import { makeRing, rotateRing } from './ring-making.ts';
+import { asymKey, asymKeyRing, findKey } from './keyrings.ts';
+import { findRing, makeRing, type RingRef, rotateRing } from './rings.ts';
 
-export interface CreateAsymKeyringInput {
-  readonly name: string;
-  readonly algo?: 'aes256';
-  readonly props?: JsonObject;
-  readonly keyProps?: JsonObject;
-}
-
-export interface CreatedAsymKeyring {
-  readonly ring: AsymKeyRing;
-  readonly key: AsymKey;
-  /** Base64 PKCS#8 DER. */
-  readonly privateKey: string;
-}
-
-export async function createAsymKeyring(ctx: Context, input: CreateAsymKeyringInput): Promise<CreatedAsymKeyring> {
+export async function createAsymKeyring(
+  ctx: Context,
+  input: Body<'createAsymKeyring'>,
+): Promise<Answer<'createAsymKeyring'>> {
   const { name, props, keyProps } = input;
   const made = await makeRing(ctx, 'asym', { name, props: props ?? {}, keyProps: keyProps ?? {} });
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };

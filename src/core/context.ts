@@ -1,10 +1,15 @@
 // What every operation of the core is given: the transaction, who calls, whose tenant it is, and the world outside
 // (clock, randomness) as values, so that an operation is a function of its arguments.
+
+import type { DecodedHeader } from '../crypto/header.ts';
+import type { KeyReference } from '../crypto/key-hash.ts';
+import { KmsError } from '../errors.ts';
+import type { Flags } from '../model/flags.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
-import type { Flags } from './flags.ts';
+import type { Ring } from '../store/tables/rings.ts';
 
-export type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'acct' | 'apik' | 'act' | 'tenant';
+type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'acct' | 'apik' | 'act' | 'tenant';
 
 /** Who calls. `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -28,6 +33,8 @@ export interface Limits {
   readonly accounts?: number;
   readonly apikeys?: number;
   readonly assets?: number;
+  /** Every stored version of every asset. */
+  readonly assetVersions?: number;
 }
 
 export interface Tenant {
@@ -47,12 +54,50 @@ export interface World {
   newId(prefix: IdPrefix): string;
 }
 
+/** What a hash or a header says. */
+export interface SealedInput {
+  /** Undefined where there was no header, or one that has not the form. */
+  readonly header: DecodedHeader | undefined;
+  /** Ring and key behind the header's hash, or the hash; undefined where this tenant cannot read it. */
+  readonly reference: KeyReference | undefined;
+  /** The ring, a deleted one too, where it was looked up. */
+  readonly ring?: Ring | undefined;
+}
+
 export interface Context {
   readonly tx: Transaction;
   readonly caller: Caller;
+  /** What the request's hash or header says, where the decision who may make it had to read that. */
+  readonly sealed?: SealedInput | undefined;
   readonly tenant: Tenant;
   readonly world: World;
 }
 
 /** What an operation is given that needs no credential. */
 export type PublicContext = Omit<Context, 'caller'>;
+
+/** RFC 3339, UTC, with milliseconds. */
+export function timestamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+const nouns: Readonly<Record<keyof Limits, string>> = {
+  keyrings: 'keyrings',
+  keysPerRing: 'keys in a keyring',
+  users: 'users',
+  accounts: 'accounts',
+  apikeys: 'API keys',
+  assets: 'assets',
+  assetVersions: 'versions of assets',
+};
+
+/** Throws `quota` when there is no room for one more. */
+export async function needRoom(
+  { tenant }: Pick<Context, 'tenant'>,
+  kind: keyof Limits,
+  count: () => Promise<number>,
+): Promise<void> {
+  const most = tenant.limits[kind];
+  if (most === undefined || (await count()) < most) return;
+  throw new KmsError('quota', `the limit of ${most} ${nouns[kind]} is reached`);
+}

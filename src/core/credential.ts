@@ -1,11 +1,11 @@
 // Who a bearer credential is: an API key or an access token, told apart by their form.
-import { hashSecret, isWellFormedApiKey } from '../crypto/api-key.ts';
+import { hashSecret, isWellFormedApiKey } from '../crypto/hot.ts';
+import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Caller } from './context.ts';
-import { flagsOfText, parseFlags } from './flags.ts';
-import { authenticateToken, type TokenVerdict } from './sessions.ts';
+import { authenticateToken, type TokenVerdict } from './logins.ts';
 
-export interface Credential {
+interface Credential {
   readonly caller: Caller;
   /** False for a known one that no longer lets anybody in: it is recorded, and refused. */
   readonly usable: boolean;

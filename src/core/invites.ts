@@ -1,22 +1,20 @@
-// Invites: a user is made at once and gets in by completing the invite with a password. The token works once, and inviting
-// again puts a new one in its place.
-import { hashSecret } from '../crypto/api-key.ts';
+// Invites: a user is made at once and gets in by completing the invite with a password. The token works once, and
+// inviting again puts a new one in its place.
+
+import type { Body } from '../api/endpoints.ts';
+import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
-import { isWellFormedToken, newToken } from '../crypto/token.ts';
+import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
-import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts';
+import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
-import { openSession } from './sessions.ts';
-import { checkFree, checkUserNames } from './user-fields.ts';
-import { grantableFlags, mustNotBeStronger } from './user-grants.ts';
-import { type User, userOf } from './user-wire.ts';
-import { addUser, type NewUserFields } from './users.ts';
+import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
+import { openSession } from './logins.ts';
+import { addUser, checkFree, checkUserNames, userAnswer } from './users.ts';
 
-export type InviteFields = Omit<NewUserFields, 'displayName'>;
-
-export interface Invitation {
+interface Invitation {
   readonly loginUrl: string;
   readonly user: User;
   readonly expiresAt: number;
@@ -24,7 +22,7 @@ export interface Invitation {
 
 export async function inviteUser(
   ctx: Context,
-  input: { readonly fields: InviteFields; readonly links: LinkSettings },
+  input: { readonly fields: Body<'inviteUser'>; readonly links: LinkSettings },
 ): Promise<Invitation> {
   const { tx, world } = ctx;
   const { fields, links } = input;
@@ -33,13 +31,17 @@ export async function inviteUser(
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
-  return { loginUrl: linkTo('invite', token, links), user: userOf(user), expiresAt };
+  return { loginUrl: linkTo('invite', token, links), user: userAnswer(user), expiresAt };
 }
 
 /** What the invite says replaces what the one before said. */
-async function inviteAgain({ tx, caller, world }: Context, user: UserRow, fields: InviteFields): Promise<UserRow> {
+async function inviteAgain(
+  { tx, caller, world }: Context,
+  user: UserRow,
+  fields: Body<'inviteUser'>,
+): Promise<UserRow> {
   checkUserNames(fields);
-  mustNotBeStronger(caller, user);
+  mayTouch(caller, user);
   const flagsText = fields.flags ? grantableFlags(caller, fields.flags) : user.flagsText;
   await checkFree(tx.users, { email: fields.email }, user.id);
   const change = {
@@ -74,7 +76,7 @@ export async function validateInvite(
   { tx, world }: PublicContext,
   input: { readonly token: string },
 ): Promise<{ state: 'success'; user: User }> {
-  return { state: 'success', user: userOf(await checkInvite(tx, input.token, world.now())) };
+  return { state: 'success', user: userAnswer(await checkInvite(tx, input.token, world.now())) };
 }
 
 /** Throws `invalid` with the counts where the password does not meet the rules. */
@@ -85,7 +87,7 @@ export function checkInvitePassword(password: string): void {
   throw new KmsError('invalid', 'the password does not meet the rules', { body });
 }
 
-export interface CompleteInviteInput {
+interface CompleteInviteInput {
   readonly token: string;
   /** Of a password that was checked and hashed beforehand. */
   readonly passwordHash: string;
@@ -101,5 +103,5 @@ export async function completeInvite(
   const user = await checkInvite(tx, token, world.now());
   await tx.users.setPasswordHash(user.id, passwordHash, world.now());
   await tx.userTokens.erase(user.id, 'invite');
-  return { user: userOf(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+  return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
 }

@@ -1,28 +1,19 @@
-// The keyrings of the key service: create, list, get.
+// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and rings and keys
+// as both services answer them.
+
+import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
+import type { Answer, Body } from '../api/endpoints.ts';
+import type { Key, KeyListItem, KeyRing, KeyRingConfig } from '../api/keyrings.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { Context } from './context.ts';
-import type { JsonObject } from './json.ts';
-import { type Key, type KeyRing, keyRing, ksKey } from './keyring-wire.ts';
+import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
+import { type Context, needRoom, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
-import { findRing, type RingRef } from './ring-lookup.ts';
-import { makeRing } from './ring-making.ts';
+import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
 
-export interface CreateKeyringInput {
-  readonly name: string;
-  readonly algo?: 'aes256';
-  readonly publicKey?: string;
-  readonly props?: JsonObject;
-  readonly keyProps?: JsonObject;
-}
-
-export interface CreatedKeyring {
-  readonly ring: KeyRing;
-  readonly key: Key;
-  /** Only when no public key was given; returned once, never stored. */
-  readonly privateKey?: string;
-}
-
-export async function createKeyring(ctx: Context, input: CreateKeyringInput): Promise<CreatedKeyring> {
+export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
   const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);
   const answer = { ring: keyRing(ring), key: ksKey(key) };
   return privateKey === undefined ? answer : { ...answer, privateKey };
@@ -35,4 +26,175 @@ export async function listKeyrings({ tx }: Context, input: { readonly page: Page
 
 export async function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): Promise<{ ring: KeyRing }> {
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
+}
+
+/** The oldest first. */
+export async function listKeys(
+  { tx }: Context,
+  input: { readonly ring: RingRef; readonly page: PageRequest },
+): Promise<Page<KeyListItem>> {
+  const ring = await findRing(tx, 'ks', input.ring);
+  return mapPage(await tx.ringKeys.list(ring.id, input.page), keyListItem);
+}
+
+export async function getKey(ctx: Context, input: { readonly ring: RingRef; readonly keyId: string }): Promise<Key> {
+  return ksKey(await findKey(ctx, 'ks', input));
+}
+
+export async function rotateKeyring(
+  ctx: Context,
+  input: { readonly ringname: string; readonly algo?: 'aes256' },
+): Promise<{ key: Key }> {
+  const ring = await findRing(ctx.tx, 'ks', { name: input.ringname });
+  return { key: ksKey(await rotateRing(ctx, ring)) };
+}
+
+/** The key of that ring. Throws `not-found`, for the ring or the key. */
+export async function findKey(
+  { tx }: Context,
+  service: RingService,
+  input: { readonly ring: RingRef; readonly keyId: string },
+): Promise<RingKey> {
+  const ring = await findRing(tx, service, input.ring);
+  const key = await tx.ringKeys.byId(ring.id, input.keyId);
+  if (!key) throw new KmsError('not-found', 'the keyring has no such key');
+  return key;
+}
+
+export async function getConfig(
+  { tx }: Context,
+  input: { readonly ringname: string },
+): Promise<{ config: KeyRingConfig }> {
+  return { config: configOf(await findRing(tx, 'ks', { name: input.ringname })) };
+}
+
+export async function putConfig(
+  { tx, world }: Context,
+  input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
+): Promise<{ config: KeyRingConfig }> {
+  const { props, key, algos } = input.config;
+  const maxEncryptCount = algos?.aes256?.maxEncryptCount;
+  if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
+    throw invalidField('config.algos.aes256.maxEncryptCount', 'expected an integer of at least 1');
+  }
+  const ring = await findRing(tx, 'ks', { name: input.ringname });
+  const change = {
+    props: props ?? ring.props,
+    keyProps: key?.props ?? ring.keyProps,
+    maxEncryptCount: maxEncryptCount ?? ring.maxEncryptCount,
+    updatedAt: world.now(),
+  };
+  await tx.rings.update(ring.id, change);
+  return { config: configOf(change) };
+}
+
+function configOf(ring: Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount'>): KeyRingConfig {
+  return {
+    props: ring.props,
+    key: { props: ring.keyProps },
+    algos: { aes256: { maxEncryptCount: ring.maxEncryptCount } },
+  };
+}
+
+/**
+ * Its name is free at once. Throws `conflict` while an active API key other than the caller's names it in its flags.
+ */
+export async function deleteKeyring(
+  { tx, caller, world }: Context,
+  input: { readonly name: string },
+): Promise<{ name: string; id: string }> {
+  const ring = await findRing(tx, 'ks', { name: input.name });
+  if (await tx.apiKeys.isRingUsed(ring.name, caller.id)) {
+    throw new KmsError('conflict', 'active API keys still use this keyring', {
+      hint: 'disable them, or take the flags that name the keyring from them',
+    });
+  }
+  await tx.rings.markDeleted(ring.id, world.now());
+  return { name: ring.name, id: ring.id };
+}
+
+export async function restoreKeyring(ctx: Context, input: { readonly id: string }): Promise<{ ring: KeyRing }> {
+  const { tx, world } = ctx;
+  const ring = await tx.rings.byId('ks', input.id);
+  if (ring?.deletedAt === undefined || isExpired(ring.deletedAt, world.now())) {
+    throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
+  }
+  if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken('name');
+  await needRoom(ctx, 'keyrings', () => tx.rings.count());
+  await tx.rings.unmarkDeleted(ring.id);
+  return { ring: keyRing(ring) };
+}
+
+/**
+ * Erases the rings whose 30 days are over, with their keys; answers how many. Nobody calls it: the appliance does, now
+ * and then. It takes many short transactions, between which others have their turn.
+ */
+export async function purgeExpired(store: Store, world: Pick<Context['world'], 'now'>): Promise<number> {
+  for (let erased = 0; ; ) {
+    const rings = await store.transaction((tx) => purgeSome(tx, world.now() - restorableFor));
+    if (rings === undefined) return erased;
+    erased += rings;
+  }
+}
+
+/** Rows that one transaction of it erases; a ring weighs as much as ten keys. */
+const purgedAtOnce = 1000;
+
+/** How many rings it erased; undefined when there is nothing left to erase. */
+async function purgeSome({ rings, ringKeys }: Tables, until: number): Promise<number | undefined> {
+  let erased = 0;
+  let begun: string | undefined;
+  for (let rows = 0; rows < purgedAtOnce; rows += 10) {
+    const id = await rings.deletedUntil(until);
+    if (id === undefined) return rows === 0 ? undefined : erased;
+    const keys = await ringKeys.eraseSome(id);
+    rows += keys;
+    begun = keys === 0 ? undefined : id;
+    if (begun !== undefined) continue;
+    await rings.erase(id);
+    erased++;
+  }
+  // Without some of its keys it must not be restored, not even where the clock is set back.
+  if (begun !== undefined) await rings.markDeleted(begun, 0);
+  return erased;
+}
+
+function isExpired(deletedAt: number, now: number): boolean {
+  return deletedAt <= now - restorableFor;
+}
+
+function keyRing(ring: Ring): KeyRing {
+  return { ...asymKeyRing(ring), props: ring.props };
+}
+
+export function asymKeyRing(ring: Ring): AsymKeyRing {
+  return {
+    id: ring.id,
+    name: ring.name,
+    displayName: ring.displayName,
+    activeKey: ring.activeKey,
+    activeAlgorithm: 'aes256',
+    publicKey: ring.publicKey,
+    createdAt: timestamp(ring.createdAt),
+    updatedAt: timestamp(ring.updatedAt),
+  };
+}
+
+function keyListItem(key: Pick<RingKey, 'id' | 'props'>): KeyListItem {
+  return { id: key.id, type: 'aes256', props: key.props };
+}
+
+type WrappedKey = Pick<RingKey, 'id' | 'props' | 'wrapped' | 'iv'>;
+
+export function ksKey(key: WrappedKey): Key {
+  return {
+    id: key.id,
+    type: 'aes256',
+    props: key.props,
+    keyData: { encrypted: { key: { value: key.wrapped, encoding: 'base64' } }, iv: key.iv },
+  };
+}
+
+export function asymKey(key: WrappedKey): AsymKey {
+  return { id: key.id, type: 'AES256', props: key.props, keyData: { key: key.wrapped } };
 }

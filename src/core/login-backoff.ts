@@ -1,156 +1,97 @@
-// Slows the guessing of passwords down: failures in a row are counted for a name from an address, for a name and for an
-// address, and past a threshold each further try must wait. A try is counted from its start: while what is under way could
-// use up the tries left, the next ones wait for the outcome, so that no number of parallel tries gets past the count.
-import { hashSecret } from '../crypto/api-key.ts';
-import { KmsError } from '../errors.ts';
+// Slows the guessing of passwords down: failures are counted for a name from an address, for a name from anywhere, and
+// for an address with any name. What an address is: an IPv4 address, or the /64 of an IPv6 address, which one host has
+// all of, and the /48 around it.
+import { hashSecret } from '../crypto/secrets.ts';
+import type { KmsError } from '../errors.ts';
 import { withoutCase } from '../store/tables/users.ts';
+import { Brake, type BrakeKeys, type BrakeOptions, type BrakeTurn } from './brake.ts';
 
-export interface LoginTry {
-  failed(): void;
-  succeeded(): void;
-  /** Neither: the password was not looked at. */
-  abandoned(): void;
-}
-
-export interface LoginAttempt {
-  /** Nothing is counted across tenants. */
+/** Nothing is counted across tenants. */
+export interface LoginOrigin {
   readonly tenant: string;
-  readonly name: string;
   readonly address: string;
 }
 
+export interface LoginAttempt extends LoginOrigin {
+  readonly name: string;
+}
+
 export interface LoginBackoff {
+  /**
+   * Why whoever comes from there is refused now, whatever the name; undefined when they aren't. Looks only, and costs
+   * next to nothing.
+   */
+  refusal(origin: LoginOrigin): KmsError | undefined;
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
-  begin(attempt: LoginAttempt): Promise<LoginTry>;
+  begin(attempt: LoginAttempt): Promise<BrakeTurn>;
+  /** How much is remembered. */
+  readonly size: number;
 }
 
-export interface BackoffOptions {
-  /** Milliseconds. */
-  now(): number;
-  /** Names, addresses and pairs remembered, each; the longest untouched goes first. */
-  readonly remembered?: number;
-  /** Tries that may wait for the outcome of others. */
-  readonly waiting?: number;
-}
+const thresholds = { pair: 5, name: 50, address: 50, site: 50 } as const;
+type Scope = keyof typeof thresholds;
 
-/** Failures in a row after which tries must wait. */
-const thresholds = { pair: 5, name: 50, address: 50 } as const;
-const firstWait = 1_000;
-const longestWait = 900_000;
-
-interface Counter {
-  readonly threshold: number;
-  failures: number;
-  underWay: number;
-  waitUntil: number;
-}
-
-export function loginBackoff({ now, remembered = 20_000, waiting = 1_000 }: BackoffOptions): LoginBackoff {
-  const scopes = {
-    pair: new Map<string, Counter>(),
-    name: new Map<string, Counter>(),
-    address: new Map<string, Counter>(),
+export function loginBackoff(options: Omit<BrakeOptions<Scope>, 'thresholds' | 'what'>): LoginBackoff {
+  const brake = new Brake({ ...options, thresholds, what: 'logins' });
+  const originKeys = ({ tenant, address }: LoginOrigin): BrakeKeys<Scope> => {
+    const { host, site } = networksOf(address);
+    const keys: [Scope, string][] = [['address', `${tenant} ${host}`]];
+    if (site !== undefined) keys.push(['site', `${tenant} ${site}`]);
+    return keys;
   };
-  let queue: (() => void)[] = [];
-
-  function counter(scope: keyof typeof scopes, key: string): Counter {
-    const counters = scopes[scope];
-    const found = counters.get(key) ?? { threshold: thresholds[scope], failures: 0, underWay: 0, waitUntil: 0 };
-    counters.delete(key);
-    counters.set(key, found);
-    for (const [oldest, { underWay }] of counters) {
-      if (counters.size <= remembered) break;
-      if (underWay === 0 && oldest !== key) counters.delete(oldest);
-    }
-    return found;
-  }
-
-  function settle(counters: readonly Counter[], outcome: (each: Counter) => void): void {
-    for (const each of counters) {
-      each.underWay--;
-      outcome(each);
-    }
-    const woken = queue;
-    queue = [];
-    for (const wake of woken) wake();
-  }
-
   return {
-    async begin({ tenant, name, address }) {
+    refusal: (origin) => brake.refusal(originKeys(origin)),
+    begin(attempt) {
+      const { tenant, name, address } = attempt;
       // Hashed, so that what is remembered of a name doesn't grow with it.
       const nameKey = `${tenant} ${hashSecret(withoutCase(name))}`;
-      const addressKey = `${tenant} ${networkOf(address)}`;
-      for (;;) {
-        const counters = [
-          counter('pair', `${nameKey} ${addressKey}`),
-          counter('name', nameKey),
-          counter('address', addressKey),
-        ];
-        const wait = Math.max(...counters.map(({ waitUntil }) => waitUntil)) - now();
-        if (wait > 0) throw mustWait(wait);
-        const undecided = counters.some((each) => each.underWay > 0 && each.failures + each.underWay >= each.threshold);
-        if (!undecided) {
-          for (const each of counters) each.underWay++;
-          return once({
-            failed: () => settle(counters, (each) => fail(each, now())),
-            succeeded: () => settle(counters, forgive),
-            abandoned: () => settle(counters, () => {}),
-          });
-        }
-        if (queue.length >= waiting) throw mustWait(firstWait);
-        await new Promise<void>((wake) => queue.push(wake));
-      }
+      const pairKey = `${nameKey} ${networksOf(address).host}`;
+      return brake.begin([['pair', pairKey], ['name', nameKey], ...originKeys(attempt)]);
+    },
+    get size() {
+      return brake.size;
     },
   };
 }
 
-function fail(counter: Counter, now: number): void {
-  counter.failures++;
-  const past = counter.failures - counter.threshold;
-  if (past >= 0) counter.waitUntil = now + Math.min(longestWait, firstWait * 2 ** past);
-}
-
-function forgive(counter: Counter): void {
-  counter.failures = 0;
-  counter.waitUntil = 0;
-}
-
-function mustWait(milliseconds: number): KmsError {
-  const seconds = Math.max(1, Math.ceil(milliseconds / 1_000));
-  return new KmsError('rate-limited', `too many failed logins; try again in ${seconds} s`, { retryAfter: seconds });
-}
-
-/** A try has one outcome: the first that it is told. */
-function once(outcomes: LoginTry): LoginTry {
-  let told = false;
-  const tell = (outcome: () => void) => () => {
-    if (told) return;
-    told = true;
-    outcome();
-  };
-  return {
-    failed: tell(outcomes.failed),
-    succeeded: tell(outcomes.succeeded),
-    abandoned: tell(outcomes.abandoned),
-  };
-}
-
-/** What counts as one address: an IPv4 address, or the /64 of an IPv6 address, which one host has all of. */
-function networkOf(address: string): string {
-  const bare = address
-    .toLowerCase()
-    .replace(/^::ffff:(?=\d+\.)/, '')
-    .replace(/%.*$/, '');
-  if (!bare.includes(':')) return bare;
-  const [head = '', tail] = bare.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const after = tail === '' ? [] : tail.split(':');
-    while (groups.length + after.length < 8) groups.push('0');
-    groups.push(...after);
+/** What counts as one address, and for IPv6 the larger network that it is in. Other texts stand for themselves. */
+export function networksOf(address: string): { readonly host: string; readonly site?: string } {
+  const bare = address.toLowerCase().replace(/%.*$/, '');
+  const groups = bare.includes(':') ? ipv6Groups(bare) : undefined;
+  if (!groups) return { host: bare };
+  const [high = 0, low = 0] = groups.slice(6);
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return { host: [high >> 8, high & 255, low >> 8, low & 255].join('.') };
   }
-  return groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':');
+  const prefix = (length: number): string => groups.slice(0, length).map(hex).join(':');
+  return { host: `${prefix(4)}::/64`, site: `${prefix(3)}::/48` };
+}
+
+function hex(group: number): string {
+  return group.toString(16);
+}
+
+/** The eight numbers of an IPv6 address (RFC 4291 §2.2); undefined for what is none. */
+function ipv6Groups(text: string): readonly number[] | undefined {
+  const [head = '', tail, ...more] = text.split('::');
+  const before = numbersOf(head);
+  const after = numbersOf(tail ?? '');
+  if (!before || !after || more.length > 0) return undefined;
+  const missing = 8 - before.length - after.length;
+  if (tail === undefined ? missing !== 0 : missing < 1) return undefined;
+  return [...before, ...Array<number>(missing).fill(0), ...after];
+}
+
+/** Numbers between colons, the last 32 bits perhaps as IPv4 has them. */
+function numbersOf(text: string): readonly number[] | undefined {
+  if (text === '') return [];
+  const numbers: number[] = [];
+  for (const part of text.split(':')) {
+    if (/^[0-9a-f]{1,4}$/.test(part)) numbers.push(Number.parseInt(part, 16));
+    else if (/^(\d{1,3}\.){3}\d{1,3}$/.test(part)) {
+      const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);
+      numbers.push((a << 8) | b, (c << 8) | d);
+    } else return undefined;
+  }
+  return numbers;
 }

@@ -1,15 +1,13 @@
-// Password resets: a one-time link, sent by mail or made by the operator, that sets a new password and ends every session.
-import { hashSecret } from '../crypto/api-key.ts';
+// Password resets: a one-time link, sent by mail or made by the operator, that sets a new password and ends every
+// session; and how many mails one user can be made to get, since asking for a link needs no credential.
 import { judgePassword } from '../crypto/password-rules.ts';
-import { isWellFormedToken, newToken } from '../crypto/token.ts';
+import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
-import { type LinkSettings, linkTo } from './access-settings.ts';
-import type { Context, PublicContext } from './context.ts';
-import { timestamp } from './time.ts';
-import { mustNotBeStronger } from './user-grants.ts';
-import { type Mail, resetMail } from './user-mails.ts';
+import { mayTouch } from './authorization.ts';
+import { type Context, type PublicContext, timestamp } from './context.ts';
+import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
 import { findUser, type UserRef } from './users.ts';
 
 /** What everybody is answered who asks for a reset, before anything is looked up. */
@@ -38,7 +36,7 @@ export async function resetLink(
   input: { readonly user: UserRef; readonly links: LinkSettings },
 ): Promise<ResetLink> {
   const user = await findUser(ctx.tx, input.user);
-  mustNotBeStronger(ctx.caller, user);
+  mayTouch(ctx.caller, user);
   if (!user.hasPassword) {
     throw new KmsError('conflict', `the user ${user.username} has not completed the invite`, {
       hint: 'invite the user again for a new link',
@@ -85,4 +83,44 @@ export async function completeReset(
   await tx.userTokens.erase(user.id, 'reset');
   await tx.sessions.endAllOf(user.id, now);
   return {};
+}
+
+export interface MailLimit {
+  /** Whether one more may be sent; counts it when so. */
+  allows(user: string): boolean;
+  /** Users that are remembered. */
+  readonly size: number;
+}
+
+interface MailLimitOptions {
+  /** Milliseconds. */
+  now(): number;
+  readonly most?: number;
+  readonly within?: number;
+}
+
+/**
+ * To be asked of users who exist alone: it remembers those who got a mail within the last hour, and forgets none of
+ * them before, so that nobody's limit can be pushed out by asking for others.
+ */
+export function mailLimit({ now, most = 5, within = 3_600_000 }: MailLimitOptions): MailLimit {
+  /** Whose last mail is the oldest comes first. */
+  const sent = new Map<string, readonly number[]>();
+  return {
+    allows(user) {
+      const since = now() - within;
+      for (const [each, times] of sent) {
+        if ((times.at(-1) ?? 0) > since) break;
+        sent.delete(each);
+      }
+      const recent = (sent.get(user) ?? []).filter((time) => time > since);
+      if (recent.length >= most) return false;
+      sent.delete(user);
+      sent.set(user, [...recent, now()]);
+      return true;
+    },
+    get size() {
+      return sent.size;
+    },
+  };
 }

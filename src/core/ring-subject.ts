@@ -1,9 +1,12 @@
-// Which ring a request is about, for the decision whether its caller may make it: from a name, an id, a hash or a header.
+// The ring that a request is about, for the decision whether its caller may make it: from a name, an id, a hash or a
+// header. What a hash or header says is read once, here, and handed to the operation with the ring.
+import { decodeHeader } from '../crypto/header.ts';
+import { openKeyHash } from '../crypto/key-hash.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Tables } from '../store/port.ts';
 import type { RingService } from '../store/tables/rings.ts';
-import type { RingSubject } from './authorize.ts';
-import type { Tenant } from './context.ts';
-import { readHash, readHeader } from './sealed.ts';
+import type { RingSubject } from './authorization.ts';
+import type { SealedInput, Tenant } from './context.ts';
 
 /** Where a request says its ring; values are as they came, unchecked. An id finds deleted rings too. */
 export type RingSource =
@@ -13,37 +16,48 @@ export type RingSource =
   | { readonly header: unknown }
   | { readonly sealed: { readonly hash?: unknown; readonly header?: unknown } };
 
-export interface SubjectContext {
+interface SubjectContext {
   readonly tx: Pick<Tables, 'rings'>;
   readonly tenant: Pick<Tenant, 'keys'>;
 }
 
+/** The subject, and what was read of a hash or header to find it. */
+interface RingAsked {
+  readonly subject: RingSubject;
+  readonly sealed?: SealedInput;
+}
+
 /** `action` tells the service: `asym.` or another. */
-export function ringSubject(
-  ctx: SubjectContext,
-  action: string,
-  source: RingSource,
-): RingSubject | Promise<RingSubject> {
+export function ringSubject(ctx: SubjectContext, action: string, source: RingSource): RingAsked | Promise<RingAsked> {
   if ('name' in source) {
-    return isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : { kind: 'none' };
+    return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
-  if ('id' in source) return isText(source.id) ? hidden(ctx, serviceOf(action), source.id) : { kind: 'none' };
-  const ringId = sealedRing(ctx, 'sealed' in source ? source.sealed : source);
-  return ringId === undefined ? { kind: 'none' } : hidden(ctx, 'ks', ringId);
+  if ('id' in source) return isText(source.id) ? hidden(ctx, serviceOf(action), source.id) : { subject: none };
+  const { hash, header }: { hash?: unknown; header?: unknown } = 'sealed' in source ? source.sealed : source;
+  const sealed = readSealed(ctx.tenant.keys, { hash, header });
+  const ringId = isOneRing(sealed, hash, header) ? sealed.reference?.ringId : undefined;
+  return ringId === undefined ? { subject: none, sealed } : hidden(ctx, 'ks', ringId, sealed);
 }
 
-async function hidden(ctx: SubjectContext, service: RingService, id: string): Promise<RingSubject> {
-  return { kind: 'hidden', name: (await ctx.tx.rings.byId(service, id))?.name };
+const none: RingSubject = { kind: 'none' };
+
+/** A header's own hash counts where there is a header. */
+export function readSealed(keys: TenantKeys, { hash, header }: { hash?: unknown; header?: unknown }): SealedInput {
+  const decoded = isText(header) ? decodeHeader(keys, header) : undefined;
+  const text = decoded?.hash ?? hash;
+  return { header: decoded, reference: isText(text) ? openKeyHash(keys, text) : undefined };
 }
 
-/** The ring that hash and header stand for; none when one cannot be read or the two differ. */
-function sealedRing(ctx: SubjectContext, sealed: { hash?: unknown; header?: unknown }): string | undefined {
-  const { hash, header } = sealed;
-  if (header === undefined) return isText(hash) ? readHash(ctx.tenant.keys, hash)?.ringId : undefined;
-  if (!isText(header)) return undefined;
-  const decoded = readHeader(ctx.tenant.keys, header);
-  if (!decoded || (hash !== undefined && hash !== decoded.hash)) return undefined;
-  return readHash(ctx.tenant.keys, decoded.hash)?.ringId;
+/** Whether header and hash, as far as they are given, can be read and do not differ. */
+function isOneRing(sealed: SealedInput, hash: unknown, header: unknown): boolean {
+  if (header === undefined) return true;
+  return sealed.header !== undefined && (hash === undefined || hash === sealed.header.hash);
+}
+
+async function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): Promise<RingAsked> {
+  const ring = await ctx.tx.rings.byId(service, id);
+  const subject: RingSubject = { kind: 'hidden', name: ring?.name };
+  return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
 }
 
 function serviceOf(action: string): RingService {

@@ -1,23 +1,28 @@
-// The way in for the first administrator: a link that makes one user who may do everything, until any user is made. Nothing is stored for
-// it: its token says when it was made and stands, under a key of the tenant, for the number of users there had ever been. So it works once,
-// and not again when all users are deleted.
-import { equalBytes } from '../crypto/bytes.ts';
-import { fromBase64Url, toBase64Url, utf8 } from '../crypto/encoding.ts';
+// Setting up: the first account and root API key of a new tenant, and the way in for its first administrator, a link
+// that makes one user who may do everything, until any user is made. Nothing is stored for the link: its token says
+// when it was made and stands, under a key of the tenant, for the number of users there had ever been, so it works
+// once, and not again when all are deleted.
+import type { Account } from '../api/accounts.ts';
+import type { FullApiKey } from '../api/apikeys.ts';
+import type { Body } from '../api/endpoints.ts';
+import type { User } from '../api/users.ts';
+import { equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
-import { type Lifetimes, type LinkSettings, linkTo } from './access-settings.ts';
-import type { PublicContext, Tenant } from './context.ts';
+import { accountAnswer, makeAccount } from './accounts.ts';
+import { activityRecord } from './activity.ts';
+import { makeApiKey } from './api-keys.ts';
+import { type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
 import { localCaller } from './credential.ts';
-import { openSession } from './sessions.ts';
-import { timestamp } from './time.ts';
-import { type User, userOf } from './user-wire.ts';
-import { addUser, type NewUserFields } from './users.ts';
+import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
+import { openSession } from './logins.ts';
+import { addUser, userAnswer } from './users.ts';
 
 const prefix = 'kmssu_';
 const form = /^([0-9]{1,15})_([A-Za-z0-9_-]{43})$/;
 
-export interface SetUpLink {
+interface SetUpLink {
   readonly url: string;
   readonly expiresAt: string;
 }
@@ -35,7 +40,7 @@ export async function setUpLink(
   return { url: linkTo('set-up', token, links), expiresAt: timestamp(now + links.lifetimes.invite) };
 }
 
-export interface SetUpToken {
+interface SetUpToken {
   readonly tenant: Tenant;
   readonly token: string;
   readonly lifetimes: Lifetimes;
@@ -52,8 +57,8 @@ export async function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToke
   if (now >= madeAt + lifetimes.invite) throw refusedSetUp('expired');
 }
 
-export interface CompleteSetUpInput extends Omit<SetUpToken, 'tenant'> {
-  readonly fields: NewUserFields;
+interface CompleteSetUpInput extends Omit<SetUpToken, 'tenant'> {
+  readonly fields: Body<'createUser'>;
   /** Of a password that was checked and hashed beforehand. */
   readonly passwordHash: string;
 }
@@ -67,17 +72,8 @@ export async function completeSetUp(
   await checkSetUp(tx, { tenant, token, lifetimes }, world.now());
   const user = await addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
   // There was no credential, but this is who can do everything from now on.
-  tx.record({
-    id: world.newId('act'),
-    createdAt: world.now(),
-    keyid: user.id,
-    action: 'user.create',
-    ringname: '',
-    validAction: true,
-    status: 200,
-    props: {},
-  });
-  return { user: userOf(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+  tx.record(activityRecord(world, { keyid: user.id, action: 'user.create' }));
+  return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
 }
 
 function macOf({ id, keys }: Tenant, madeAt: number, usersEverMade: number): Uint8Array {
@@ -86,4 +82,10 @@ function macOf({ id, keys }: Tenant, madeAt: number, usersEverMade: number): Uin
 
 function refusedSetUp(state: 'invalid' | 'expired'): KmsError {
   return new KmsError('unauthenticated', `the set-up link is ${state}`, { body: { state } });
+}
+
+export async function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): Promise<{ account: Account; apiKey: FullApiKey }> {
+  const account = await makeAccount(ctx, { uid: 'admin' });
+  const apiKey = await makeApiKey(ctx, { accountId: account.id, flags: { '*': true }, props: {} });
+  return { account: accountAnswer(account), apiKey };
 }

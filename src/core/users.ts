@@ -1,29 +1,16 @@
 // Users: create with a generated password, list, get, change, delete.
+import type { Body } from '../api/endpoints.ts';
+import type { User } from '../api/users.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { User as UserRow } from '../store/tables/users.ts';
-import { missingFlag } from './authorize.ts';
-import type { Caller, Context } from './context.ts';
-import type { JsonObject } from './json.ts';
+import type { User as UserRow, UserTable } from '../store/tables/users.ts';
+import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
+import { type Caller, type Context, needRoom } from './context.ts';
 import { mapPage } from './pages.ts';
-import { needRoom } from './quotas.ts';
-import { checkFree, checkUserNames } from './user-fields.ts';
-import { grantableFlags, isSelf, mustNotBeStronger } from './user-grants.ts';
-import { type User, userOf } from './user-wire.ts';
 
-export interface NewUserFields {
-  readonly username: string;
-  readonly email: string;
-  readonly firstName: string;
-  readonly lastName: string;
-  readonly displayName?: string;
-  readonly flags?: JsonObject;
-  readonly props?: JsonObject;
-}
-
-export interface CreateUserInput {
-  readonly fields: NewUserFields;
+interface CreateUserInput {
+  readonly fields: Body<'createUser'>;
   /** Generated, and its hash, both made beforehand: hashing is too slow for a transaction. */
   readonly password: string;
   readonly passwordHash: string;
@@ -31,11 +18,11 @@ export interface CreateUserInput {
 
 export async function createUser(ctx: Context, input: CreateUserInput): Promise<{ user: User; password: string }> {
   const user = await addUser(ctx, input.fields, input.passwordHash);
-  return { user: userOf(user), password: input.password };
+  return { user: userAnswer(user), password: input.password };
 }
 
 /** Adds a user, without a password hash one who is invited. */
-export async function addUser(ctx: Context, fields: NewUserFields, passwordHash?: string): Promise<UserRow> {
+export async function addUser(ctx: Context, fields: Body<'createUser'>, passwordHash?: string): Promise<UserRow> {
   const { tx, world } = ctx;
   checkUserNames(fields);
   const flagsText = grantableFlags(ctx.caller, fields.flags ?? {});
@@ -61,7 +48,7 @@ export async function addUser(ctx: Context, fields: NewUserFields, passwordHash?
 
 /** The oldest first. */
 export async function listUsers({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<User>> {
-  return mapPage(await tx.users.list(input.page), userOf);
+  return mapPage(await tx.users.list(input.page), userAnswer);
 }
 
 /** A user by name, or by what else the request says the text is. */
@@ -71,21 +58,20 @@ export interface UserRef {
 }
 
 export async function getUser({ tx }: Context, input: { readonly user: UserRef }): Promise<User> {
-  return userOf(await findUser(tx, input.user));
+  return userAnswer(await findUser(tx, input.user));
 }
 
-/** Each field that is named is replaced whole. */
-export type UserChanges = Partial<Pick<NewUserFields, 'email' | 'firstName' | 'lastName' | 'flags' | 'props'>>;
-
-export interface UpdateUserInput {
+interface UpdateUserInput {
   readonly user: UserRef;
-  readonly changes: UserChanges;
+  /** Each that is named is replaced whole. */
+  readonly changes: Body<'updateUser'>;
 }
 
-export async function updateUser({ tx, caller, world }: Context, input: UpdateUserInput): Promise<User> {
+export async function updateUser(ctx: Context, input: UpdateUserInput): Promise<User> {
+  const { tx, caller, world } = ctx;
   const { changes } = input;
   const user = await findUser(tx, input.user);
-  mustNotBeStronger(caller, user);
+  mayTouch(caller, user);
   if (changes.flags && !caller.flags.allows('user.update')) throw missingFlag('user.update');
   const flagsText = changes.flags ? grantableFlags(caller, changes.flags) : user.flagsText;
   const email = changes.email ?? user.email;
@@ -93,7 +79,7 @@ export async function updateUser({ tx, caller, world }: Context, input: UpdateUs
   await checkFree(tx.users, { email }, user.id);
   // A reset link that went to the old address must not open the account.
   if (email !== user.email) await tx.userTokens.erase(user.id, 'reset');
-  await tx.users.update(user.id, {
+  const change = {
     email,
     firstName: changes.firstName ?? user.firstName,
     lastName: changes.lastName ?? user.lastName,
@@ -101,20 +87,25 @@ export async function updateUser({ tx, caller, world }: Context, input: UpdateUs
     flagsText,
     props: changes.props ?? user.props,
     updatedAt: world.now(),
-  });
-  return userOf(found(await tx.users.byId(user.id)));
+  };
+  await keepingHolder(ctx, () => tx.users.update(user.id, change));
+  return userAnswer(found(await tx.users.byId(user.id)));
 }
 
-/** Deletes a user, ends its sessions and disables the API keys that it owns. */
-export async function deleteUser(
-  { tx, caller, world }: Context,
-  input: { readonly user: UserRef },
-): Promise<{ message: string }> {
+/**
+ * Deletes a user, ends its sessions and disables the API keys that it owns, none of which may be stronger than the
+ * caller.
+ */
+export async function deleteUser(ctx: Context, input: { readonly user: UserRef }): Promise<{ message: string }> {
+  const { tx, caller, world } = ctx;
   const user = await findUser(tx, input.user);
-  mustNotBeStronger(caller, user);
-  await tx.sessions.endAllOf(user.id, world.now());
-  await tx.users.disableKeys(user.id, world.now());
-  await tx.users.erase(user.id);
+  mayTouch(caller, user);
+  await mayTouchAll(caller, (look) => tx.apiKeys.lookAtActiveOfUser(user.id, caller.id, look));
+  await keepingHolder(ctx, async () => {
+    await tx.sessions.endAllOf(user.id, world.now());
+    await tx.apiKeys.disableOfUser(user.id, world.now());
+    await tx.users.erase(user.id);
+  });
   return { message: `the user ${user.username} is deleted` };
 }
 
@@ -138,4 +129,67 @@ function lookUp({ users }: Pick<Tables, 'users'>, { text, is }: UserRef): Promis
 function found(user: UserRow | undefined): UserRow {
   if (!user) throw new KmsError('not-found', 'there is no such user');
   return user;
+}
+
+export function userAnswer(row: UserRow): User {
+  return {
+    id: row.id,
+    username: row.username,
+    firstName: row.firstName,
+    lastName: row.lastName,
+    displayName: row.displayName,
+    keys: [...row.keys],
+    email: row.email,
+    flags: JSON.parse(row.flagsText),
+    props: row.props,
+  };
+}
+
+const maxUsername = 256;
+const maxEmail = 254;
+/** Light on purpose: one @ between two parts without spaces and without what an address list is made with. */
+const email = /^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u;
+
+interface UserNames {
+  readonly username?: string;
+  readonly email?: string;
+}
+
+/** Throws `invalid`, naming each field that is wrong. */
+export function checkUserNames({ username, email: address }: UserNames): void {
+  const problems: [string, string][] = [];
+  if (username !== undefined && usernameProblem(username)) problems.push(['username', usernameProblem(username) ?? '']);
+  if (address !== undefined && (address.length > maxEmail || !email.test(address))) {
+    problems.push(['email', 'expected an e-mail address']);
+  }
+  failWith('invalid', problems);
+}
+
+function usernameProblem(username: string): string | undefined {
+  if ([...username].length > maxUsername) return `expected at most ${maxUsername} characters`;
+  if (username.trim() !== username || /\p{Cc}/u.test(username))
+    return 'expected no control characters, nor spaces around it';
+  // Nobody could ask for such a user: as a part of a path it means something else.
+  if (username === '' || username === '.' || username === '..') return 'expected a name';
+  return undefined;
+}
+
+/** Throws `conflict`, naming each field that is taken by another user than `exceptId`. */
+export async function checkFree(
+  users: UserTable,
+  { username, email: address }: UserNames,
+  exceptId?: string,
+): Promise<void> {
+  const problems: [string, string][] = [];
+  const byName = username === undefined ? undefined : await users.byUsername(username);
+  if (byName && byName.id !== exceptId) problems.push(['username', 'is taken']);
+  const byAddress = address === undefined ? undefined : await users.byEmail(address);
+  if (byAddress && byAddress.id !== exceptId) problems.push(['email', 'is taken']);
+  failWith('conflict', problems);
+}
+
+function failWith(code: 'invalid' | 'conflict', problems: readonly [string, string][]): void {
+  if (problems.length === 0) return;
+  const message = problems.map(([field, problem]) => `${field}: ${problem}`).join('; ');
+  throw new KmsError(code, message, { fields: Object.fromEntries(problems) });
 }

@@ -1,5 +1,6 @@
-// Bytes as people copy them by hand: Crockford's base32 in groups of four characters, read without regard to case, hyphens, white
-// space, and which of O and 0, or of I, L and 1 was meant. What is written may be secret: characters are computed, not looked up.
+// Bytes as people copy them by hand: Crockford's base32 in groups of four characters, read without regard to case,
+// hyphens, white space, and which of O and 0, or of I, L and 1 was meant. What is written may be secret: characters are
+// computed, not looked up.
 
 /** Five bits as a character code: `0`-`9`, then `a`-`z` without i, l, o and u. */
 function characterOf(value: number): number {
@@ -26,7 +27,10 @@ export function toBase32(bytes: Uint8Array): string {
   return text;
 }
 
-/** The `length` bytes that the text stands for; undefined for other characters, another length or a spare bit that is set. */
+/**
+ * The `length` bytes that the text stands for; undefined for other characters, another length or a spare bit that is
+ * set.
+ */
 export function fromBase32(text: string, length: number): Uint8Array | undefined {
   const characters = text.toLowerCase().replace(/[-\s]/g, '').replaceAll('o', '0').replace(/[il]/g, '1');
   if (characters.length !== Math.ceil((length * 8) / 5) || !/^[0-9a-hjkmnp-tv-z]*$/.test(characters)) return undefined;

@@ -1,9 +1,9 @@
-// The key schedule of C2SP chunked encryption (c2sp.org/chunked-encryption) with AES-256-GCM and SHA-512, "Cobblestone-256":
-// what a stream's key, nonces and commitment are. Reading and writing the stream itself is the client's.
+// The key schedule of C2SP chunked encryption (c2sp.org/chunked-encryption) with AES-256-GCM and SHA-512,
+// "Cobblestone-256": what a stream's key, nonces and commitment are. Reading and writing the stream itself is the
+// client's.
 import { KmsError } from '../errors.ts';
-import { concatBytes } from './bytes.ts';
-import { utf8 } from './encoding.ts';
-import { hkdfExpandSha512 } from './hkdf.ts';
+import { concatBytes, utf8 } from './bytes.ts';
+import { hkdfExpandSha512 } from './hash.ts';
 
 export const saltLength = 24;
 export const commitmentLength = 32;
@@ -15,7 +15,7 @@ export const maxChunks = 2 ** 38;
 
 const label = utf8('c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0');
 
-export interface ChunkKeys {
+interface ChunkKeys {
   /** AES-256, secret. */
   readonly key: Uint8Array;
   /** 12 bytes. */

@@ -1,20 +1,38 @@
-// Ed25519 signatures (RFC 8032), verified by its strict rules rather than ZIP 215's lenient ones.
+// Ed25519 signatures (RFC 8032), verified by the strictest of the rules in use: what one verifier takes, all take.
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { concatBytes, equalBytes } from './bytes.ts';
+import { sha512 } from '@noble/hashes/sha2.js';
+import { concatBytes, equalBytes, toHex } from './bytes.ts';
 
 /** The 64-byte signature of `message` by the key whose 32-byte seed is given. */
 export function ed25519Sign(seed32: Uint8Array, message: Uint8Array): Uint8Array {
   return ed25519.sign(message, seed32);
 }
 
-/** Whether the signature fits; false, too, for a key or signature that is malformed. */
+const { Point } = ed25519;
+
+/**
+ * Whether the signature fits; false, too, for a key or signature that is malformed. Canonical encodings alone, no point
+ * of small order as key or R, and the equation of RFC 8032 §5.1.7 without the cofactor: libsodium's rules, and
+ * node:crypto's since 26.5. noble's own `verify` multiplies by the cofactor and takes an R of small order, so that who
+ * holds the key can make signatures that only it takes.
+ */
 export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false;
+  const r = signature.subarray(0, 32);
+  const s = littleEndian(signature.subarray(32));
+  if (s >= Point.Fn.ORDER) return false;
   try {
-    return ed25519.verify(signature, message, publicKey, { zip215: false });
+    const key = Point.fromBytes(publicKey);
+    const k = Point.Fn.create(littleEndian(sha512(concatBytes(r, publicKey, message))));
+    const expected = Point.BASE.multiplyUnsafe(s).subtract(key.multiplyUnsafe(k));
+    return !key.isSmallOrder() && !expected.isSmallOrder() && equalBytes(expected.toBytes(), r);
   } catch {
     return false;
   }
+}
+
+function littleEndian(bytes: Uint8Array): bigint {
+  return BigInt(`0x${toHex(bytes.toReversed())}`);
 }
 
 /** The 32-byte public key of a seed. */

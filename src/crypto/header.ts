@@ -1,16 +1,16 @@
-// The `header` of an encrypt, meant to stand in front of a ciphertext: version, flags, the hash, and the asset's id, version
-// and signature where there is an asset. Each of the two parts has a MAC, so that it can be told which was altered.
+// The `header` of an encrypt, meant to stand in front of a ciphertext: version, flags, the hash, and the asset's id,
+// version and signature where there is an asset. Each of the two parts has a MAC, so that it can be told which was
+// altered.
 //
 //   version 1 (1) | flags (1) | hash (75) | mac (12)   and with an asset   asset ULID (16) | version (4, big-endian) |
 //   Ed25519 signature (64) | mac (16)
 //
-// The text is base64url, 119 or 252 characters. Without an asset the first MAC is a part of the hash's own, which costs nothing more; with one it
-// is under another key, so that an asset cannot be cut off. See docs/formats.md.
+// The text is base64url, 119 or 252 characters. Without an asset the first MAC is a part of the hash's own, which costs
+// nothing more; with one it is under another key, so that an asset cannot be cut off. See docs/formats.md.
 
 import { KmsError } from '../errors.ts';
-import { equalBytes } from './bytes.ts';
-import { fromBase64Url, toBase64Url, utf8 } from './encoding.ts';
-import { hmacSha256 } from './hash.ts';
+import { equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
+import { hmacSha256 } from './hot.ts';
 import {
   epochOfHash,
   headerMacFits,
@@ -22,7 +22,7 @@ import {
 } from './key-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
-export interface HeaderAsset {
+interface HeaderAsset {
   readonly id: string;
   readonly version: number;
   /** Ed25519, 64 bytes. */
@@ -57,6 +57,8 @@ export function encodeHeader(
   keys: SealingKeys,
   { hash, headerMac, asset }: SealedKeyHash & { readonly asset?: HeaderAsset },
 ): string {
+  const made = new Uint8Array(asset ? assetLength : baseLength);
+  const madeHash = made.subarray(hashStart, macStart);
   if (!intoKeyHashBytes(hash, madeHash)) {
     throw new KmsError('internal', 'expected a hash of this version to make a header of');
   }
@@ -64,7 +66,7 @@ export function encodeHeader(
   made[1] = asset ? hasAssetFlag : 0;
   if (!asset) {
     made.set(headerMac, macStart);
-    return toBase64Url(madeBase);
+    return toBase64Url(made);
   }
   const mac = keyedMac(keys.key('header', epochOfHash(madeHash)));
   made.set(assetHeaderMac(mac, made), macStart);
@@ -76,12 +78,9 @@ export function encodeHeader(
   return toBase64Url(made);
 }
 
-/** The header being made, and views of it: kept, since an array for each would cost as much as the MAC. */
-const made = new Uint8Array(assetLength);
-const madeBase = made.subarray(0, baseLength);
-const madeHash = made.subarray(hashStart, macStart);
-
-/** What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held. */
+/**
+ * What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held.
+ */
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
   const bytes = headerBytes(text);
   if (!bytes) return undefined;

@@ -1,16 +1,15 @@
-// HPKE (RFC 9180), base mode, single shot: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The key schedule takes
-// the AEAD as a parameter because the published vectors for X25519 exist for others only.
+// HPKE (RFC 9180), base mode, single shot: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The key schedule
+// takes the AEAD as a parameter because the published vectors for X25519 exist for others only.
 import { gcm } from '@noble/ciphers/aes.js';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { KmsError } from '../errors.ts';
-import { concatBytes } from './bytes.ts';
-import { utf8 } from './encoding.ts';
+import { concatBytes, utf8 } from './bytes.ts';
 import { type KeyPair, publicFromPrivate, sharedSecret } from './x25519.ts';
 
 /** An AEAD of RFC 9180 §7.3. */
-export interface HpkeAead {
+interface HpkeAead {
   readonly id: number;
   readonly keyLength: number;
   readonly seal: (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array) => Uint8Array;
@@ -28,7 +27,7 @@ function aesGcm(id: number, keyLength: number): HpkeAead {
 }
 
 export const hpkeAes128Gcm = aesGcm(0x0001, 16);
-export const hpkeAes256Gcm = aesGcm(0x0002, 32);
+const hpkeAes256Gcm = aesGcm(0x0002, 32);
 export const hpkeChaCha20Poly1305: HpkeAead = {
   id: 0x0003,
   keyLength: 32,
@@ -42,7 +41,7 @@ const version = utf8('HPKE-v1');
 const kemSuite = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 
 /** What both sides derive (RFC 9180 §5.1). `key` is secret. */
-export interface HpkeContext {
+interface HpkeContext {
   readonly sharedSecret: Uint8Array;
   readonly key: Uint8Array;
   readonly baseNonce: Uint8Array;
@@ -74,7 +73,7 @@ export function setupRecipient(
   return dh && keySchedule(kemSecret(dh, enc, publicFromPrivate(privateKey)), info, aead);
 }
 
-export interface HpkeSealed {
+interface HpkeSealed {
   /** The encapsulated key, 32 bytes. */
   readonly enc: Uint8Array;
   /** As long as the plaintext, and the 16-byte tag. */

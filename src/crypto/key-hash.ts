@@ -1,14 +1,14 @@
-// The `hash` of an encrypt: which ring and key it was, sealed so that its tenant alone can read it, and nothing is stored.
+// The `hash` of an encrypt: which ring and key it was, sealed so that its tenant alone can read it, and nothing is
+// stored.
 //
 //   version 1 (1) | key epoch (2, big-endian) | nonce (20) | ring ULID (16) and key ULID (16), encrypted | tag (20)
 //
-// Encrypt-then-MAC with HMAC-SHA256 as the one primitive, since two HMACs of one block under keys whose state is kept cost a quarter of
-// an AEAD's set-up for these 32 bytes. Of the second one's 32 bytes 20 are the tag, and the other 12 authenticate a header that holds this
-// hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
+// Encrypt-then-MAC with HMAC-SHA256 as the one primitive, since two HMACs of one block under keys whose state is kept
+// cost a quarter of an AEAD's set-up for these 32 bytes. Of the second one's 32 bytes 20 are the tag, and the other 12
+// authenticate a header that holds this hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
-import { equalBytes } from './bytes.ts';
-import { fromBase64Url, intoBytesOfBase64Url, toBase64Url, utf8 } from './encoding.ts';
-import { hmacSha256 } from './hash.ts';
+import { equalBytes, fromBase64Url, intoBytesOfBase64Url, toBase64Url, utf8 } from './bytes.ts';
+import { hmacSha256 } from './hot.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
 /** The keys of a tenant, as far as hashes and headers need them. */
@@ -46,6 +46,7 @@ export function sealKeyHash(
   keyId: string,
   random: (length: number) => Uint8Array,
 ): SealedKeyHash {
+  const made = new Uint8Array(keyHashLength);
   made[0] = 1;
   made[1] = keys.epoch >>> 8;
   made[2] = keys.epoch;
@@ -53,16 +54,11 @@ export function sealKeyHash(
   made.set(knownIdToBytes('ring', ringId), sealedStart);
   made.set(knownIdToBytes('key', keyId), sealedStart + 16);
   const { stream, tag } = prfsOf(keys.key('hash', keys.epoch));
-  mask(made, stream(madeNonce));
-  const mac = tag(madeContent);
+  mask(made, stream(made.subarray(nonceStart, sealedStart)));
+  const mac = tag(made.subarray(0, tagStart));
   for (let i = 0; i < tagLength; i++) made[tagStart + i] = mac[i] ?? 0;
   return { hash: toBase64Url(made), headerMac: mac.slice(tagLength) };
 }
-
-/** The hash being made, and views of it: kept, since an array for each would cost as much as the MACs. */
-const made = new Uint8Array(keyHashLength);
-const madeNonce = made.subarray(nonceStart, sealedStart);
-const madeContent = made.subarray(0, tagStart);
 
 /** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
 export function openKeyHash(keys: SealingKeys, text: string): KeyReference | undefined {
@@ -76,7 +72,10 @@ export function openKeyHash(keys: SealingKeys, text: string): KeyReference | und
   return { ringId: idFromBytes('ring', bytes, sealedStart), keyId: idFromBytes('key', bytes, sealedStart + 16) };
 }
 
-/** Whether the hash is authentic, and with it the 12 bytes of a header of it without an Asset. Both are looked at in any case. */
+/**
+ * Whether the hash is authentic, and with it the 12 bytes of a header of it without an Asset. Both are looked at in any
+ * case.
+ */
 export function headerMacFits(key: Uint8Array, hashBytes: Uint8Array, headerMac: Uint8Array): boolean {
   const mac = prfsOf(key).tag(hashBytes.subarray(0, tagStart));
   const isHash = equalBytes(mac.subarray(0, tagLength), hashBytes.subarray(tagStart));

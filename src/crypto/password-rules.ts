@@ -1,7 +1,8 @@
-// What a password must be like, count by count. The same function judges on the server and, through the client, where one is typed.
+// What a password must be like, count by count. The same function judges on the server and, through the client, where
+// one is typed.
 
 /** The wire's words for a verdict on a password. */
-export interface PasswordVerdict {
+interface PasswordVerdict {
   readonly isValid: boolean;
   readonly details: {
     readonly minLength: number;

@@ -4,8 +4,8 @@
 const perCall = 65536;
 
 /**
- * `length` bytes from the system's secure generator. Nothing is drawn ahead: a pool would save a microsecond, and a virtual
- * machine restored twice would give out the same nonces twice.
+ * `length` bytes from the system's secure generator. Nothing is drawn ahead: a pool would save a microsecond, and a
+ * virtual machine restored twice would give out the same nonces twice.
  */
 export function systemRandom(length: number): Uint8Array {
   const bytes = new Uint8Array(length);

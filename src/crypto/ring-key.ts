@@ -1,14 +1,13 @@
 // How a ring's key is wrapped to the ring's public key: HPKE with a fixed info for each service and the key's id as
 // associated data, so that a wrapped key opens only as the key that it is.
-import { concatBytes } from './bytes.ts';
-import { fromBase64, toBase64, utf8 } from './encoding.ts';
+import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { hpkeOpen, hpkeSeal } from './hpke.ts';
 
-export type RingService = 'ks' | 'asym';
+type RingService = 'ks' | 'asym';
 
 const infos = { ks: utf8('kms/ks/key/v1'), asym: utf8('kms/asym/key/v1') };
 
-export interface WrappedRingKey {
+interface WrappedRingKey {
   /** Base64 of the encapsulated key (32 bytes) and the ciphertext (key and 16-byte tag). */
   readonly wrapped: string;
   /** Base64 of the HPKE base nonce: it tells, nothing needs it. */

@@ -1,5 +1,6 @@
-// Shamir's secret sharing, byte by byte over GF(2^8) with the polynomial of AES (x^8 + x^4 + x^3 + x + 1). Nothing is looked up or
-// branched on by a secret byte: products are made of masks, and only the shares' numbers, which are public, steer anything.
+// Shamir's secret sharing, byte by byte over GF(2^8) with the polynomial of AES (x^8 + x^4 + x^3 + x + 1). Nothing is
+// looked up or branched on by a secret byte: products are made of masks, and only the shares' numbers, which are
+// public, steer anything.
 import { KmsError } from '../errors.ts';
 
 export interface ShamirShare {
@@ -57,8 +58,8 @@ export function splitSecret(
 }
 
 /**
- * The secret of exactly as many shares as the threshold says. Shares that do not belong together, or too few, give other bytes
- * without a sign of it: whoever calls knows how to tell.
+ * The secret of exactly as many shares as the threshold says. Shares that do not belong together, or too few, give
+ * other bytes without a sign of it: whoever calls knows how to tell.
  */
 export function combineShares(shares: readonly ShamirShare[]): Uint8Array {
   const length = shares[0]?.bytes.length ?? 0;

@@ -1,5 +1,5 @@
-// ULIDs: 48 bits of epoch milliseconds and 80 random bits, whose order is the order of making, and the prefixed ids made of
-// them (`ring_01h…`). Text is lower-case Crockford base32 and canonical: one text for each value.
+// ULIDs: 48 bits of epoch milliseconds and 80 random bits, whose order is the order of making, and the prefixed ids
+// made of them (`ring_01h…`). Text is lower-case Crockford base32 and canonical: one text for each value.
 import { KmsError } from '../errors.ts';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
@@ -11,7 +11,7 @@ const pairs = Array.from({ length: 1024 }, (_, n) => alphabet.charAt(n >>> 5) + 
 const values = new Uint8Array(128).fill(255);
 for (let n = 0; n < 32; n++) values[alphabet.charCodeAt(n)] = n;
 
-export interface UlidSource {
+interface UlidSource {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly random: (length: number) => Uint8Array;
@@ -79,6 +79,14 @@ export function idToBytes(prefix: string, id: string): Uint8Array | undefined {
   const start = prefix.length + 1;
   if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return undefined;
   return parseAt(id, start);
+}
+
+/** Epoch milliseconds at which an id with that prefix was made; undefined for any other text. */
+export function timeOfId(prefix: string, id: string): number | undefined {
+  const bytes = idToBytes(prefix, id);
+  if (!bytes) return undefined;
+  const view = new DataView(bytes.buffer);
+  return view.getUint16(0) * 0x1_0000_0000 + view.getUint32(2);
 }
 
 /** As `idToBytes`, for ids that the product made itself: any other text is a defect. */

@@ -1,8 +1,8 @@
-// X25519 keys (RFC 7748): making them, their DER and PEM forms (RFC 8410), and reading what people and programs hand in.
+// X25519 keys (RFC 7748): making them, their DER and PEM forms (RFC 8410), and reading what people and programs hand
+// in.
 import { pow } from '@noble/curves/abstract/modular.js';
 import { montgomery } from '@noble/curves/abstract/montgomery.js';
-import { concatBytes } from './bytes.ts';
-import { fromBase64, toBase64 } from './encoding.ts';
+import { concatBytes, fromBase64, toBase64 } from './bytes.ts';
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of id-X25519 up to the 32 key bytes. */
 const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
@@ -15,8 +15,8 @@ const pkcs8Prefix = Uint8Array.of(
 const p = 2n ** 255n - 19n;
 
 /**
- * RFC 7748 §5, by the ladder alone: the `x25519` of @noble/curves brings the Edwards curve for its multiples of the base point, which
- * is a quarter of what the client library weighs, and 17 ms of tables at the first use.
+ * RFC 7748 §5, by the ladder alone: the `x25519` of @noble/curves brings the Edwards curve for its multiples of the
+ * base point, which is a quarter of what the client library weighs, and 17 ms of tables at the first use.
  */
 const x25519 = montgomery({
   P: p,
@@ -77,22 +77,25 @@ export function spkiToPem(der: Uint8Array): string {
 }
 
 /**
- * The 32 raw bytes of a public key given as base64 SPKI DER, PEM, or base64 of the raw bytes. Undefined for anything else:
- * another kind of key, a low-order point, and an encoding that no key pair yields (u of 2^255 - 19 or more), for which
- * what is sealed could not be opened.
+ * The 32 raw bytes of a public key given as base64 SPKI DER, PEM, or base64 of the raw bytes. Undefined for anything
+ * else: another kind of key, a low-order point, and an encoding that no key pair yields (u of 2^255 - 19 or more), for
+ * which what is sealed could not be opened.
  */
 export function parsePublicKey(text: string): Uint8Array | undefined {
   const raw = parseKey(text, 'PUBLIC KEY', spkiPrefix);
   return raw && isUsablePublicKey(raw) ? raw : undefined;
 }
 
-/** The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER, or base64 of the raw bytes. Undefined for anything else. */
+/**
+ * The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER, or base64 of the raw bytes. Undefined for anything
+ * else.
+ */
 export function parsePrivateKey(text: string): Uint8Array | undefined {
   return parseKey(text, 'PRIVATE KEY', pkcs8Prefix);
 }
 
 /** Whether something can be sealed to these bytes and opened again: 32 bytes, canonical, not of low order. */
-export function isUsablePublicKey(raw: Uint8Array): boolean {
+function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32 || !isCanonical(raw)) return false;
   // Multiplying by any clamped scalar, a multiple of 8, takes a low-order point to zero.
   return sharedSecret(new Uint8Array(32).fill(1), raw) !== undefined;

@@ -1,18 +1,17 @@
-// Who a request comes from and whether it may go on: credential, ring and flag, in that order. The same decision serves the
-// look before a transaction and the transaction itself.
+// Admission is the decision who a request comes from and whether it may go on: credential, ring and flag, in that
+// order. The same decision serves the look before a transaction and the transaction itself.
 import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
-import { authorize, type RingSubject } from '../core/authorize.ts';
-import type { Caller } from '../core/context.ts';
+import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
+import type { Caller, SealedInput } from '../core/context.ts';
 import { authenticate, localCaller } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
+import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
-import { bearerToken } from './bearer.ts';
-import type { BodyRead } from './body.ts';
-import type { AppContext, TenantHandle } from './deps.ts';
-import { headerOf } from './header.ts';
 import type { RawInput } from './input.ts';
+import { type AppContext, type BodyRead, headerOf } from './request.ts';
+import type { TenantHandle } from './tenants.ts';
 
 /** A credential as it came: the token, or that of whoever is at the machine. */
 export type Credential = { readonly token: string } | 'local';
@@ -21,6 +20,8 @@ export interface Admission {
   readonly caller: Caller;
   /** For the activity log: the ring's name in lower case, or empty. */
   readonly ringname: string;
+  /** What was read of a hash or header on the way. */
+  readonly sealed?: SealedInput | undefined;
   /** Why the caller may not; absent when it may. */
   readonly refusal?: KmsError;
 }
@@ -35,6 +36,16 @@ export function credentialOf(c: AppContext): Credential | undefined {
   if (header === undefined && c.env?.local) return 'local';
   const token = bearerToken(header);
   return token === undefined ? undefined : { token };
+}
+
+const longestCredential = 512;
+
+/** The bearer token; undefined when there is none or it cannot be one. */
+function bearerToken(header: string | undefined): string | undefined {
+  if (header === undefined || header.length > longestCredential) return undefined;
+  if (!header.startsWith('Bearer ') && header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
+  const token = header.slice(7).trim();
+  return token === '' ? undefined : token;
 }
 
 /** The one who holds the credential; undefined when nobody does. A known one may be of no use any more. */
@@ -62,19 +73,42 @@ export async function admit(
   const { access } = endpoint;
   let subject: RingSubject | undefined;
   let ringname = '';
+  let sealed: SealedInput | undefined;
   if (access.kind === 'flag') {
     const source = access.ring ?? access.about;
     if (source) {
       const told = ringSubject({ tx: tables, tenant }, serviceAction(endpoint.path), ringValue(source, raw));
-      const named = told instanceof Promise ? await told : told;
-      ringname = recordedName(named);
-      if (access.ring) subject = named;
+      const asked = told instanceof Promise ? await told : told;
+      ringname = recordedName(asked.subject);
+      sealed = asked.sealed;
+      if (access.ring) subject = asked.subject;
     }
   }
   if (!found.usable) return { caller, ringname, refusal: unknownCredential };
-  const refusal = access.kind === 'flag' ? refusalOf(caller, access.flag ?? access.action, subject) : undefined;
-  if (!refusal || (await isAboutSelf(access, tables, caller, raw))) return { caller, ringname };
+  if (access.kind === 'flag' && access.operator && caller.kind !== 'local') {
+    const outside = refusalOutside(tenant, access.action);
+    if (outside) return { caller, ringname, refusal: outside };
+  }
+  const refusal = access.kind === 'flag' ? refusalOf(caller, access.action, subject) : undefined;
+  if (!refusal || (await isAboutSelf(access, tables, caller, raw))) return { caller, ringname, sealed };
   return { caller, ringname, refusal };
+}
+
+/** The same as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
+export async function admitByHeaders(
+  endpoint: Endpoint,
+  handle: TenantHandle,
+  tables: Tables,
+  credential: Credential,
+  raw: RawInput,
+  now: number,
+): Promise<Admission | undefined> {
+  const { access } = endpoint;
+  if (access.kind !== 'flag' || (access.ring?.from !== 'body' && access.ring?.from !== 'sealed-body')) {
+    return admit(endpoint, handle, tables, credential, raw, now);
+  }
+  const found = await identify(tables, credential, now);
+  return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 
 /** Whether the request is about the user who makes it, at an endpoint that lets one do it to oneself. */
@@ -99,11 +133,9 @@ function serviceAction(path: string): string {
   return path.startsWith('/asym/') ? 'asym.read' : 'keyring.read';
 }
 
-const ringName = /^[a-z0-9][a-z0-9._-]{0,127}$/;
-
 function recordedName(subject: RingSubject): string {
   const name = subject.kind === 'none' ? undefined : subject.name;
-  return name !== undefined && ringName.test(name) ? name : '';
+  return name !== undefined && isRingName(name) ? name : '';
 }
 
 function ringValue(source: RingSource, raw: RawInput): RingValue {

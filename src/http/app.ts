@@ -1,21 +1,20 @@
-// The one Hono app behind every way in: the network, the local socket, a call in process. Each declared endpoint is bound to
-// its route; health, local endpoints and the console's files stand beside them; what is left is an unknown path or another method.
+// The one Hono app behind every way in: the network, the local socket, a call in process. Each declared endpoint is
+// bound to its route; health, local endpoints and the console's files stand beside them; what is left is an unknown
+// path or another method.
 import { Hono } from 'hono';
-import type { Endpoint } from '../api/endpoint.ts';
+import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/endpoints.ts';
-import { publicEndpoints } from '../api/health.ts';
-import { consoleRoutes, serveUnknownPage } from './console.ts';
-import type { AppDeps, RequestEnv } from './deps.ts';
-import { descriptionRoutes } from './description.ts';
-import { serveHealth, serveReadiness } from './health.ts';
-import { serveLocal } from './local.ts';
+import { localEndpoints } from '../api/local.ts';
+import type { AppDeps } from './deps.ts';
+import { type LocalHandlers, type PlainLocalHandler, serveLocal } from './local.ts';
+import { consoleRoutes, descriptionRoutes, serveUnknownPage } from './pages.ts';
 import { type PlainRoute, serveEndpoint } from './pipeline.ts';
+import type { RequestEnv } from './request.ts';
 import { logged, requestIds } from './request-log.ts';
-import { activityChainRoutes } from './routes/activity-chain.ts';
-import { resetLinkRoute } from './routes/reset-link.ts';
-import { setUpLinkRoute } from './routes/set-up-link.ts';
+import { chainHandlers } from './routes/activity.ts';
+import { linkHandlers } from './routes/people.ts';
+import { healthRoutes, sealRoutes } from './routes/system.ts';
 import { routes } from './routes.ts';
-import { sealRoutes } from './seal.ts';
 import { serveUnmatched } from './unmatched.ts';
 
 export type App = Hono<{ Bindings: RequestEnv }>;
@@ -23,19 +22,9 @@ export type App = Hono<{ Bindings: RequestEnv }>;
 export function createApp(deps: AppDeps): App {
   const app: App = new Hono();
   const ids = requestIds(deps.world.newId('act').slice(-8));
-  const localRoutes = [
-    resetLinkRoute(deps),
-    setUpLinkRoute(deps),
-    ...activityChainRoutes(deps),
-    ...(deps.localRoutes ?? []),
-  ];
-  const health = [
-    { method: 'GET', path: publicEndpoints.health.path, serve: serveHealth },
-    { method: 'GET', path: publicEndpoints.readiness.path, serve: serveReadiness(deps) },
-  ] as const;
-  const pages = consoleRoutes(deps);
-  const description = descriptionRoutes(deps);
-  const seal = sealRoutes(deps);
+  const beside = [...healthRoutes(deps), ...sealRoutes(deps), ...consoleRoutes(deps), ...descriptionRoutes(deps)];
+  const local: Partial<LocalHandlers> = { ...linkHandlers(deps), ...chainHandlers(deps), ...deps.local };
+  const localHere = localEndpoints.filter(({ id }) => local[id]);
 
   for (const endpoint of endpoints) {
     const route = routes[endpoint.id];
@@ -44,30 +33,22 @@ export function createApp(deps: AppDeps): App {
     const serve = serveEndpoint(deps, endpoint, plain);
     app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve, countedAs(endpoint)));
   }
-  for (const { method, path, serve } of [...health, ...seal, ...pages, ...description]) {
-    app.on(method, honoPath(path), logged(deps, ids, path, serve));
+  for (const { method, path, serve } of beside) app.on(method, honoPath(path), logged(deps, ids, path, serve));
+  for (const endpoint of localHere) {
+    // Likewise bound to its endpoint by the type of `local`.
+    const serve = serveLocal(deps, endpoint, local[endpoint.id] as PlainLocalHandler);
+    app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve));
   }
-  for (const route of localRoutes) {
-    app.on(route.method, honoPath(route.path), logged(deps, ids, route.path, serveLocal(deps, route)));
-  }
+  if (deps.consoleFiles) app.get('/console/*', logged(deps, ids, 'none', serveUnknownPage(deps)));
 
-  if (pages.length > 0) app.get('/console/*', logged(deps, ids, 'none', serveUnknownPage(deps)));
-
-  const known = [
-    ...endpoints,
-    ...health,
-    ...seal,
-    ...pages,
-    ...description,
-    ...localRoutes.map((route) => ({ ...route, local: true })),
-  ];
+  const known = [...endpoints, ...beside, ...localHere.map((endpoint) => ({ ...endpoint, local: true }))];
   app.notFound(logged(deps, ids, 'none', serveUnmatched(deps, known), 'none'));
   return app;
 }
 
 /** The action; where there is none in the activity log, the endpoint's id. */
 function countedAs({ id, access }: Endpoint): string {
-  return access.kind === 'public' ? id : access.action;
+  return actionOf(access) || id;
 }
 
 /** `/ks/hash/{hash}` as Hono has it. */

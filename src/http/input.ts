@@ -1,13 +1,17 @@
-// What a request carries, checked against its endpoint's declaration: path and query parameters, body, and the page that a
-// list is asked for.
+// Input is what a request carries, checked against its endpoint's declaration: path and query parameters, body, and the
+// page that a list is asked for. What is wrong with it is told field by field, in words that never repeat a value.
+import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
-import { defaultLimit } from '../api/page.ts';
-import { openCursor } from '../core/cursor.ts';
-import { invalidField, type KmsError } from '../errors.ts';
-import type { PageRequest } from '../store/sql.ts';
-import type { BodyRead } from './body.ts';
-import type { AppContext, TenantHandle } from './deps.ts';
-import { invalidInput } from './problems.ts';
+import { inexactNumber } from '../api/exact-json.ts';
+import { defaultLimit, type PageInfo } from '../api/page.ts';
+import { kindOf, withArticle } from '../api/values.ts';
+import type { World } from '../core/context.ts';
+import { openCursor, sealCursor } from '../core/pages.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { Page, PageRequest } from '../store/sql.ts';
+import type { AppContext, BodyRead } from './request.ts';
+import { mostFields } from './respond.ts';
+import type { TenantHandle } from './tenants.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,15 +19,18 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
-  /** Undefined where the endpoint takes none. */
+  /** Undefined where the endpoint takes none, and until it is read. */
   readonly body: BodyRead | undefined;
 }
 
-/** The same, checked. */
-export interface CheckedInput {
+interface Parts {
   readonly params: Fields;
   readonly query: Fields;
   readonly body: Fields;
+}
+
+/** The same, checked. */
+export interface CheckedInput extends Parts {
   readonly page: PageRequest;
 }
 
@@ -32,12 +39,16 @@ export type Checked = { readonly input: CheckedInput; readonly error?: undefined
 const none: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Path and query of a request; work is done only for endpoints that have them. */
-export function rawInput(endpoint: Endpoint, c: AppContext, body: BodyRead | undefined): RawInput {
+export function rawInput(endpoint: Pick<Endpoint, 'params' | 'query'>, c: AppContext): RawInput {
   const hasQuery = endpoint.query !== undefined && c.req.url.includes('?');
-  return { params: endpoint.params ? c.req.param() : none, query: hasQuery ? c.req.query() : none, body };
+  return { params: endpoint.params ? c.req.param() : none, query: hasQuery ? c.req.query() : none, body: undefined };
 }
 
-export function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInput): Checked {
+/** Path, query and body, each against its schema. */
+export function checkParts(
+  endpoint: Pick<Endpoint, 'params' | 'query' | 'body'>,
+  raw: RawInput,
+): { readonly input: Parts; readonly error?: undefined } | { readonly error: KmsError } {
   let params: Fields = none;
   let query: Fields = none;
   let body: Fields = none;
@@ -55,8 +66,18 @@ export function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInp
     if (raw.body.problem) return { error: raw.body.problem };
     const parsed = endpoint.body.safeParse(raw.body.value);
     if (!parsed.success) return { error: invalidInput(parsed.error.issues, raw.body.value, 'body') };
+    if (raw.body.inexact.length > 0) {
+      return { error: wrongFields(new Map(raw.body.inexact.map((field) => [field, inexactNumber])), 'body') };
+    }
     body = parsed.data;
   }
+  return { input: { params, query, body } };
+}
+
+export function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInput): Checked {
+  const checked = checkParts(endpoint, raw);
+  if (checked.error) return checked;
+  const { params, query, body } = checked.input;
   if (!endpoint.paginated) return { input: { params, query, body, page: firstPage } };
   const { cursor, limit = defaultLimit, ...filters } = query;
   const scope = cursorScope(endpoint, handle, params, filters, body);
@@ -71,7 +92,7 @@ export function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInp
 const firstPage: PageRequest = Object.freeze({ limit: defaultLimit });
 
 /** What a cursor is bound to. */
-export function cursorScope(
+function cursorScope(
   endpoint: Endpoint,
   { tenant }: TenantHandle,
   params: Fields,
@@ -79,4 +100,73 @@ export function cursorScope(
   body: Fields,
 ): readonly unknown[] {
   return [tenant.id, endpoint.id, params, filters, body];
+}
+
+/** A page as the wire has it: items, counts, and a cursor where there is more. */
+export function pageBody(
+  endpoint: Endpoint,
+  handle: TenantHandle,
+  world: World,
+  { params, query, body, page }: CheckedInput,
+  { items, next }: Page<unknown>,
+): { data: unknown[]; pagination: PageInfo } {
+  const counts = { limit: page.limit, count: items.length };
+  if (next === undefined) return { data: items, pagination: { ...counts, hasMore: false } };
+  const scope = cursorScope(endpoint, handle, params, query, body);
+  const nextCursor = sealCursor(handle.tenant.keys, scope, next, world);
+  return { data: items, pagination: { ...counts, hasMore: true, nextCursor } };
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** The error for input that a schema refuses. `whole` names the input where the problem is not in a field of it. */
+export function invalidInput(issues: readonly Issue[], input: unknown, whole: string): KmsError {
+  const fields = new Map<string, string>();
+  for (const issue of issues) {
+    if (fields.size === mostFields) break;
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) fields.set(key, issue.message);
+      continue;
+    }
+    const field = issue.path.length === 0 ? whole : issue.path.join('.');
+    if (!fields.has(field)) fields.set(field, problemOf(issue, valueAt(input, issue.path)));
+  }
+  return wrongFields(fields, whole);
+}
+
+/** The error for fields that are wrong, the first of which the message names. */
+function wrongFields(fields: ReadonlyMap<string, string>, whole: string): KmsError {
+  const [first] = fields;
+  const message = first ? `${first[0]}: ${first[1]}` : `${whole}: not valid`;
+  return new KmsError('invalid', message, { fields: Object.fromEntries(fields) });
+}
+
+function problemOf(issue: Issue, value: unknown): string {
+  if (value === undefined) return 'is required';
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.expected === 'int' || (issue.expected === 'number' && typeof value === 'number')
+        ? 'must be an integer'
+        : `expected ${withArticle(issue.expected)}, got ${kindOf(value)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((each) => `'${String(each)}'`).join(' or ')}`;
+    case 'too_small':
+      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return issue.maximum === Number.MAX_SAFE_INTEGER
+        ? `must be an integer of at most ${issue.maximum}: a larger one cannot be kept exactly`
+        : `must be at most ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+/** What the input holds at a path, own properties only. */
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  let value = input;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = Reflect.get(value, key);
+  }
+  return value;
 }

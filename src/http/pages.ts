@@ -1,22 +1,228 @@
-// Pages as the wire has them: items, counts, and a cursor where there is more.
-import type { Endpoint } from '../api/endpoint.ts';
-import type { PageInfo } from '../api/page.ts';
-import type { World } from '../core/context.ts';
-import { sealCursor } from '../core/cursor.ts';
-import type { Page } from '../store/sql.ts';
-import type { TenantHandle } from './deps.ts';
-import { type CheckedInput, cursorScope } from './input.ts';
+// Pages are the public files for people: the console, a page for each of its paths with one script and one style sheet
+// under names that change with their content, and the API description, as a document for programs and as a page. They
+// were made beforehand; nothing in their HTML is inline but text, and what is behind the console is the API.
+import { consolePages } from '../api/console-pages.ts';
+import { publicEndpoints } from '../api/health.ts';
+import { KmsError } from '../errors.ts';
+import { sealedError } from './admission.ts';
+import type { AppContext } from './request.ts';
+import type { Served, ServedPath } from './request-log.ts';
+import { type Outcome, refused, unknownPath } from './respond.ts';
+import { type TenantDirectory, tenantOf } from './tenants.ts';
 
-export function pageBody(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  world: World,
-  { params, query, body, page }: CheckedInput,
-  { items, next }: Page<unknown>,
-): { data: unknown[]; pagination: PageInfo } {
-  const counts = { limit: page.limit, count: items.length };
-  if (next === undefined) return { data: items, pagination: { ...counts, hasMore: false } };
-  const scope = cursorScope(endpoint, handle, params, query, body);
-  const nextCursor = sealCursor(handle.tenant.keys, scope, next, world);
-  return { data: items, pagination: { ...counts, hasMore: true, nextCursor } };
+export interface ConsoleFile {
+  /** Changes with the content. */
+  readonly name: string;
+  readonly contentType: string;
+  readonly content: Uint8Array<ArrayBuffer>;
 }
+
+export interface ConsoleFiles {
+  readonly script: ConsoleFile;
+  readonly style: ConsoleFile;
+  readonly icon: ConsoleFile;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface DescriptionFiles {
+  /** OpenAPI 3.1, JSON. */
+  readonly document: Bytes;
+  /** HTML, which refers to the two below. */
+  readonly page: Bytes;
+  readonly style: Bytes;
+  readonly icon: Bytes;
+}
+
+export interface PageDeps {
+  readonly tenants: TenantDirectory;
+  /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
+  sealed?(): boolean;
+  /** The console; where it is absent there is none. Called for each request to a page of it. */
+  consoleFiles?(): Promise<ConsoleFiles>;
+  /** The API description, where it is served. Called for each request to it. */
+  descriptionFiles?(): Promise<DescriptionFiles>;
+}
+
+/** Where a file's name is appended. */
+const assets = '/console/static/';
+
+export function consoleRoutes(deps: PageDeps): readonly ServedPath[] {
+  const { consoleFiles } = deps;
+  if (!consoleFiles) return [];
+  const pages = [...Object.values(consolePages), { ...consolePages.home, path: '/console/' }];
+  return [
+    ...pages.map(({ path, title }): ServedPath => {
+      const serve = async () =>
+        consolePage(200, pageHtml(title, { root: rootFrom(path), files: await consoleFiles() }));
+      return { method: 'GET', path, serve: inConsole(deps, serve) };
+    }),
+    { method: 'GET', path: `${assets}{name}`, serve: async (c) => ({ outcome: consoleFile(await consoleFiles(), c) }) },
+  ];
+}
+
+/** For every other path below the console: a page for whoever wants one, JSON for the rest. */
+export function serveUnknownPage(deps: PageDeps): ServedPath['serve'] {
+  return inConsole(deps, () => Promise.reject(unknownPath));
+}
+
+/**
+ * What the appliance has for everybody, where it is open and a tenant answers the host. `notice` puts what is wrong on
+ * a page.
+ */
+async function guarded(
+  deps: PageDeps,
+  c: AppContext,
+  serve: () => Promise<Outcome>,
+  notice?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
+): Promise<Served> {
+  try {
+    if (deps.sealed?.()) throw sealedError;
+    tenantOf(deps, c);
+    return { outcome: await serve() };
+  } catch (error) {
+    const outcome = refused(error);
+    return { outcome: notice && error instanceof KmsError ? await notice(error, outcome) : outcome };
+  }
+}
+
+/** The same for the console: what is wrong is told on a page where one was asked for. */
+function inConsole(deps: PageDeps, serve: () => Promise<Outcome>) {
+  return (c: AppContext): Promise<Served> =>
+    guarded(deps, c, serve, async (error, outcome) => {
+      if (!deps.consoleFiles || !c.req.header('accept')?.includes('text/html')) return outcome;
+      const text = noticeHtml(noticeOf(error), { root: rootFrom(c.req.path), files: await deps.consoleFiles() });
+      return { ...consolePage(outcome.status, text), cause: outcome.cause };
+    });
+}
+
+function noticeOf({ code, message }: KmsError): { title: string; text: string } {
+  if (code === 'sealed') {
+    return { title: 'The service is sealed', text: 'Nobody can use it until an administrator has unsealed it.' };
+  }
+  if (code === 'not-found') return { title: 'Nothing is here', text: 'There is no page at this address.' };
+  return { title: 'This page cannot be shown', text: message };
+}
+
+function consolePage(status: number, html: string): Outcome {
+  return { status, body: {}, content: html, headers: consoleHeaders };
+}
+
+function consoleFile({ script, style, icon }: ConsoleFiles, c: AppContext): Outcome {
+  const name = c.req.param('name');
+  const found = [script, style, icon].find((each) => each.name === name);
+  if (!found) return refused(unknownPath);
+  const tag = `"${found.name}"`;
+  const headers = { ...fileHeaders, ETag: tag, 'Content-Type': found.contentType };
+  if (c.req.header('if-none-match') === tag) return { status: 304, body: {}, content: null, headers };
+  return { status: 200, body: {}, content: found.content, headers };
+}
+
+/** From a path to the appliance's address, which may have a path of its own in front. */
+function rootFrom(path: string): string {
+  return '../'.repeat(path.split('/').length - 2) || './';
+}
+
+const consoleHeaders: Readonly<Record<string, string>> = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+const fileHeaders: Readonly<Record<string, string>> = {
+  'Cache-Control': 'public, max-age=31536000, immutable',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+interface PagePlace {
+  /** The appliance's address as seen from the page, with a slash at the end. */
+  readonly root: string;
+  readonly files: ConsoleFiles;
+}
+
+function pageHtml(title: string, place: PagePlace): string {
+  const { root, files } = place;
+  const script = `<script type="module" src="${root}console/static/${files.script.name}"></script>\n`;
+  const main = `<noscript>
+<h1>${escaped(title)}</h1>
+<p>This page needs JavaScript: please allow it for this address and load the page again.</p>
+</noscript>`;
+  return html(title, place, script, main);
+}
+
+function noticeHtml({ title, text }: { title: string; text: string }, place: PagePlace): string {
+  const main = `<h1>${escaped(title)}</h1>
+<p>${escaped(text)}</p>
+<p><a href="${place.root}console">To the start page</a></p>`;
+  return html(title, place, '', main);
+}
+
+function html(title: string, { root, files }: PagePlace, script: string, main: string): string {
+  const href = (name: string): string => `${root}console/static/${name}`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${escaped(title)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="icon" type="image/svg+xml" href="${href(files.icon.name)}">
+<link rel="stylesheet" href="${href(files.style.name)}">
+${script}</head>
+<body>
+<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a></header>
+<main>
+${main}
+</main>
+<div role="status"></div>
+</body>
+</html>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** None where there are no files. */
+export function descriptionRoutes(deps: PageDeps): readonly ServedPath[] {
+  const { descriptionFiles } = deps;
+  if (!descriptionFiles) return [];
+  const { description, docs } = publicEndpoints;
+  const route = (path: string, file: keyof DescriptionFiles, headers: Readonly<Record<string, string>>) => ({
+    method: 'GET' as const,
+    path,
+    serve: (c: AppContext) =>
+      guarded(deps, c, async () => ({ status: 200, body: {}, content: (await descriptionFiles())[file], headers })),
+  });
+  return [
+    route(description.path, 'document', {}),
+    route(docs.path, 'page', pageHeaders),
+    route(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
+    route(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+  ];
+}
+
+const pageHeaders: Readonly<Record<string, string>> = {
+  'Content-Type': publicEndpoints.docs.text,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};

@@ -1,6 +1,7 @@
 // The single map from what went wrong to status and body, and the making of responses.
 import type { ErrorBody } from '../api/error.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
+import { stateHeader } from '../model/names.ts';
 
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   invalid: 400,
@@ -11,8 +12,10 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   'not-found': 404,
   'method-not-allowed': 405,
   'too-large': 413,
+  'unsupported-media': 415,
   'asset-invalid': 422,
   'rate-limited': 429,
+  corrupt: 503,
   sealed: 503,
   unavailable: 503,
 };
@@ -92,8 +95,19 @@ export function failed(error: unknown): Outcome {
   return outcome.status >= 500 ? outcome : { status: 500, body: internalError, cause: error };
 }
 
-function bodyOf(error: KmsError): ErrorBody {
-  return error.fields ? { message: error.message, errors: { ...error.fields } } : { message: error.message };
+/** However long what they repeat: no refusal is longer than 64 KiB. */
+const longestText = 1024;
+export const mostFields = 20;
+
+function bodyOf({ message, fields }: KmsError): ErrorBody {
+  if (!fields) return { message: clipped(message) };
+  const few = Object.entries(fields).slice(0, mostFields);
+  const errors = Object.fromEntries(few.map(([field, problem]) => [clipped(field), clipped(problem)]));
+  return { message: clipped(message), errors };
+}
+
+function clipped(text: string): string {
+  return text.length <= longestText ? text : `${text.slice(0, longestText - 1).toWellFormed()}…`;
 }
 
 /** Sent with every answer. Plain objects: the Node adapter writes them as they are. */
@@ -109,9 +123,11 @@ const standardHeaders: Readonly<Record<string, string>> = {
 
 /** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
 export function respond({ status, body, headers, stream, content }: Outcome, state?: string): Response {
-  const always = state === undefined ? standardHeaders : { ...standardHeaders, 'Kms-State': state };
+  const always = state === undefined ? standardHeaders : { ...standardHeaders, [stateHeader]: state };
   return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, {
     status,
     headers: headers ? { ...always, ...headers } : always,
   });
 }
+
+export const unknownPath = new KmsError('not-found', 'no such path');

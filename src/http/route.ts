@@ -1,11 +1,12 @@
-// What stands behind an endpoint: an operation of the core in the request's transaction, with work before and after where
-// it has some.
-import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf } from '../api/endpoints.ts';
+// What stands behind an endpoint: an operation of the core in the request's transaction, with work before and after
+// where it has some.
+import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { Context, PublicContext } from '../core/context.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { AppDeps, TenantHandle } from './deps.ts';
+import type { AppDeps } from './deps.ts';
+import type { TenantHandle } from './tenants.ts';
 
-export interface Input<E> {
+interface Input<E> {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: BodyOf<E>;
@@ -18,15 +19,8 @@ export interface Input<E> {
 
 type ItemOf<Answer> = Answer extends { readonly data: readonly (infer Item)[] } ? Item : never;
 
-/** As the core makes it: nothing in it is ever changed. */
-type Sent<T> = T extends readonly (infer Item)[]
-  ? readonly Sent<Item>[]
-  : T extends object
-    ? { readonly [K in keyof T]: Sent<T[K]> }
-    : T;
-
 /** What a route answers: the body of status 200, or for lists a page of items. */
-export type Result<E> = E extends { readonly paginated: true } ? Page<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
+type Result<E> = E extends { readonly paginated: true } ? Page<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
 
 type ContextOf<E> = E extends { readonly access: { readonly kind: 'public' } } ? PublicContext : Context;
 
@@ -36,26 +30,44 @@ export interface Outside {
   readonly handle: TenantHandle;
 }
 
+/** Where a request comes from. */
+export interface Origin {
+  readonly remoteAddress: string | undefined;
+}
+
 /** An operation with work around it. `P` is what goes from `prepare` to `run`, `R` what comes of `run`. */
-export interface StagedRoute<E, P, R> {
+interface StagedRoute<E, P, R> {
   /**
-   * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that the
-   * caller will be let in. What it throws counts as thrown by `run`.
+   * Throws where whoever comes from there has to wait, before a byte of the body is read. It may only look, and costs
+   * next to nothing.
+   */
+  brake?(from: Origin, outside: Outside): void;
+  /**
+   * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that
+   * the caller will be let in. What it throws counts as thrown by `run`.
    */
   prepare(input: Input<E>, outside: Outside): Promise<P>;
   /** The operation. Nothing is awaited but the store. */
   run(ctx: ContextOf<E>, input: Input<E>, prepared: P): Promise<R>;
   /** What of it the client is told. */
   answer(result: R): Result<E>;
-  /** Work that must not be done unless what `run` did is durable, such as sending mail. No answer waits for it; what it throws is logged. */
+  /**
+   * Work that must not be done unless what `run` did is durable, and that the answer waits for: what it throws is the
+   * answer.
+   */
+  conclude?(result: R, input: Input<E>, outside: Outside): Promise<void>;
+  /**
+   * Work that must not be done unless what `run` did is durable, such as sending mail. No answer waits for it; what it
+   * throws is logged.
+   */
   after?(result: R, input: Input<E>, outside: Outside): Promise<void>;
 }
 
 /** A route that is its operation alone. */
-export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
+type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
 
 /** A staged route whose `P` and `R` are its own business. */
-export type AnyStagedRoute<E> = StagedRoute<E, never, never>;
+type AnyStagedRoute<E> = StagedRoute<E, never, never>;
 
 /** The routes of some endpoints, by their ids. */
 export type RoutesOf<Id extends EndpointId> = {

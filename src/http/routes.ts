@@ -1,16 +1,117 @@
-// Every endpoint's route, by the endpoint's id. The compiler holds it against the declarations: none is missing, none is too many.
+// Every endpoint's route, by the endpoint's id. The compiler holds it against the declarations: none is missing, none
+// is too many. Those that have work around their operation stand in files of their own.
+import type { accountEndpoints } from '../api/accounts.ts';
+import type { apikeyEndpoints } from '../api/apikeys.ts';
+import type { asymEndpoints } from '../api/asym.ts';
+import type { encryptionEndpoints } from '../api/encryption.ts';
+import type { assetEndpoints } from '../api/endpoints/assets.ts';
 import type { EndpointId } from '../api/endpoints.ts';
-import type { RoutesOf } from './route.ts';
-import { accountRoutes } from './routes/accounts.ts';
+import type { keyringEndpoints } from '../api/keyrings.ts';
+import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
+import {
+  createApiKey,
+  deleteApiKey,
+  getApiKey,
+  listAccountApiKeys,
+  listApiKeys,
+  searchApiKeysByRing,
+  updateApiKeyById,
+  updateApiKeyBySecret,
+  validateApiKey,
+} from '../core/api-keys.ts';
+import { signingKeys } from '../core/asset-signing.ts';
+import { deleteAsset, getAsset, searchAssets } from '../core/assets.ts';
+import { createAsymKeyring, getAsymKey, rotateAsymKeyring } from '../core/asym.ts';
+import { decrypt, encrypt, hashInfo, headerInfo } from '../core/encryption.ts';
+import {
+  createKeyring,
+  deleteKeyring,
+  getConfig,
+  getKey,
+  getKeyring,
+  listKeyrings,
+  listKeys,
+  putConfig,
+  restoreKeyring,
+  rotateKeyring,
+} from '../core/keyrings.ts';
+import type { RingRef } from '../core/rings.ts';
+import { type RoutesOf, staged } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
-import { apikeyRoutes } from './routes/apikeys.ts';
-import { assetRoutes } from './routes/assets.ts';
-import { asymRoutes } from './routes/asym.ts';
-import { encryptionRoutes } from './routes/encryption.ts';
-import { keyringRoutes } from './routes/keyrings.ts';
-import { loginRoutes } from './routes/login.ts';
+import { loginRoutes, userRoutes } from './routes/people.ts';
 import { systemRoutes } from './routes/system.ts';
-import { userRoutes } from './routes/users.ts';
+
+const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
+  createKeyring: (ctx, { body }) => createKeyring(ctx, body),
+  listKeyrings: (ctx, { page }) => listKeyrings(ctx, { page }),
+  getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
+  deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
+  restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
+  listKeys: (ctx, { params, query, page }) => listKeys(ctx, { ring: ringRef(params.ringname, query.id), page }),
+  getKey: (ctx, { params, query }) => getKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
+  rotateKeyring: (ctx, { body }) => rotateKeyring(ctx, body),
+  getConfig: (ctx, { query }) => getConfig(ctx, query),
+  putConfig: (ctx, { body }) => putConfig(ctx, body),
+};
+
+const encryptionRoutes: RoutesOf<(typeof encryptionEndpoints)[number]['id']> = {
+  encrypt: (ctx, { body }) => encrypt(ctx, body),
+  decrypt: (ctx, { body }) => decrypt(ctx, body),
+  resolveHash: (ctx, { params }) => hashInfo(ctx, params),
+  inspectHeader: (ctx, { params }) => headerInfo(ctx, params),
+};
+
+const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
+  createAsymKeyring: (ctx, { body }) => createAsymKeyring(ctx, body),
+  getAsymKey: (ctx, { params, query }) =>
+    getAsymKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
+  rotateAsymKeyring: (ctx, { body }) => rotateAsymKeyring(ctx, body),
+};
+
+const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
+  // Since when a key signs stands in the activity log, which may have to be read from closed segments.
+  listSigningKeys: staged('listSigningKeys', {
+    prepare: (_input, { handle }) => signingKeys(handle.tenant, handle.store),
+    run: async (_ctx, _input, found) => found,
+    answer: (keys) => ({ keys }),
+  }),
+  getAsset: (ctx, { params }) => getAsset(ctx, params),
+  deleteAsset: (ctx, { params }) => deleteAsset(ctx, params),
+  // Read before the transaction, in looks between which others have their turn.
+  searchAssets: staged('searchAssets', {
+    prepare: ({ body, page }, { handle }) => searchAssets(handle.store, body, page),
+    run: async (_ctx, _input, found) => found,
+    answer: (found) => found,
+  }),
+};
+
+const accountRoutes: RoutesOf<(typeof accountEndpoints)[number]['id']> = {
+  createAccount: (ctx, { body }) => createAccount(ctx, body),
+  listAccounts: (ctx, { page }) => listAccounts(ctx, { page }),
+  getAccount: (ctx, { params, query }) => getAccount(ctx, { account: accountRef(params.id, query.uid) }),
+  updateAccount: (ctx, { params, body }) => updateAccount(ctx, { account: params, ...body }),
+  deleteAccount: (ctx, { params, query }) => deleteAccount(ctx, { account: accountRef(params.id, query.uid) }),
+  listAccountApiKeys: (ctx, { params, query, page }) =>
+    listAccountApiKeys(ctx, { account: accountRef(params.accountId, query.uid), page }),
+};
+
+const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
+  validateApiKey: (ctx, { body }) => validateApiKey(ctx, body),
+  listApiKeys: (ctx, { page }) => listApiKeys(ctx, { page }),
+  createApiKey: (ctx, { query, body: { accountId, ...rest } }) =>
+    createApiKey(ctx, { account: accountRef(accountId, query.uid), ...rest }),
+  updateApiKeyBySecret: (ctx, { body }) => updateApiKeyBySecret(ctx, body),
+  updateApiKey: (ctx, { body }) => updateApiKeyById(ctx, body),
+  getApiKey: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
+  deleteApiKey: (ctx, { params }) => deleteApiKey(ctx, { key: params.apikey }),
+  getApiKeyProps: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
+  searchKeyringApiKeys: (ctx, { params, query, page }) =>
+    searchApiKeysByRing(ctx, {
+      ring: ringRef(params.keyringname, query.id),
+      wildcard: query.wildcard === 'true',
+      page,
+    }),
+};
 
 export const routes: RoutesOf<EndpointId> = {
   ...keyringRoutes,
@@ -24,3 +125,12 @@ export const routes: RoutesOf<EndpointId> = {
   ...loginRoutes,
   ...systemRoutes,
 };
+
+/** What a path value refers to: the thing's name, or another property of it where the query says so. */
+function ringRef(value: string, byId: string | undefined): RingRef {
+  return byId === 'true' ? { id: value } : { name: value };
+}
+
+function accountRef(value: string, byUid: string | undefined): { id: string } | { uid: string } {
+  return byUid === 'true' ? { uid: value } : { id: value };
+}

@@ -1,12 +1,30 @@
-// Which tenant a request is for: by its Host, or by name where it comes from the machine itself.
+// Tenants as requests find them: by Host, or by name where a request comes from the machine itself.
+
+import type { Tenant } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
-import type { AppContext, AppDeps, TenantDirectory, TenantHandle } from './deps.ts';
-import { headerOf } from './header.ts';
+import { tenantHeader } from '../model/names.ts';
+import type { Store } from '../store/port.ts';
+import { type AppContext, headerOf } from './request.ts';
 
-/** By which a request from the machine itself names its tenant. */
-export const tenantHeader = 'kms-tenant';
+export interface TenantHandle {
+  readonly tenant: Tenant;
+  readonly store: Store;
+  /** Where people reach this tenant, without a slash at the end, where that is not the appliance's own address. */
+  readonly baseUrl?: string;
+}
 
-/** A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other lists. */
+/** The tenants that are being served. Names and hosts are in lower case. */
+export interface TenantDirectory {
+  /** The tenant that lists the host (no port), or the one that lists `*`. */
+  byHost(host: string): TenantHandle | undefined;
+  byName(name: string): TenantHandle | undefined;
+  names(): readonly string[];
+}
+
+/**
+ * A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other
+ * lists.
+ */
 export function tenantDirectory(
   tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
 ): TenantDirectory {
@@ -24,7 +42,7 @@ export function tenantDirectory(
 }
 
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
-export function tenantOf({ tenants }: AppDeps, c: AppContext): TenantHandle {
+export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
   if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
   const handle = tenants.byHost(hostName(headerOf(c, 'host') ?? authority(c.req.url)));
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');

@@ -1,21 +1,19 @@
 // Requests that no endpoint takes: an unknown path, or a known one with another method.
 import { KmsError } from '../errors.ts';
 import { credentialOf, identify, sealedError } from './admission.ts';
-import type { AppContext, AppDeps } from './deps.ts';
-import { headerOf } from './header.ts';
+import type { AppDeps } from './deps.ts';
+import { type AppContext, headerOf } from './request.ts';
 import type { Served } from './request-log.ts';
-import { failed, type Outcome, refused } from './respond.ts';
+import { failed, type Outcome, refused, unknownPath } from './respond.ts';
 import { tenantOf } from './tenants.ts';
 
-export interface KnownPath {
+interface KnownPath {
   readonly method: string;
   /** With `{name}` for parameters. */
   readonly path: string;
   /** To others than the administrator at the machine it is unknown. */
   readonly local?: boolean;
 }
-
-export const unknownPath = new KmsError('not-found', 'no such path');
 
 export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: AppContext) => Promise<Served> {
   const { world } = deps;

@@ -1,7 +1,8 @@
-// The text of the seal file: its shape, read strictly and written one way only, so that each text has one meaning. What is
-// wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
-import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/encoding.ts';
+// The text of the seal file: its shape, read strictly and written one way only, so that each text has one meaning. What
+// is wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
+import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
+import { isJsonObject } from '../model/json.ts';
 import { custodianKinds, type Slot, type SlotParam, slotId } from './slot.ts';
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
@@ -17,7 +18,10 @@ export interface SealHeader {
   /** The fingerprint of the master key. */
   readonly master: string;
   readonly slots: readonly (Slot & { readonly wrapped: Uint8Array })[];
-  /** Wrapped store keys by directory, then by epoch: the whole key, or of a retired epoch what reading takes, told apart by length. */
+  /**
+   * Wrapped store keys by directory, then by epoch: the whole key, or of a retired epoch what reading takes, told apart
+   * by length.
+   */
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
 
@@ -44,7 +48,7 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
   } catch {
     throw damaged('expected JSON');
   }
-  if (!isObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
+  if (!isJsonObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
   if (typeof fields.version === 'number' && fields.version > version) {
     throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, {
       hint: 'it was written by a newer kms: run that one',
@@ -91,7 +95,7 @@ function readFields(fields: Record<string, unknown>): SealHeader | undefined {
 }
 
 function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
-  if (!isObject(value) || !isObject(value.params)) return;
+  if (!isJsonObject(value) || !isJsonObject(value.params)) return;
   const kind = custodianKinds.find((known) => known === value.kind);
   const publicKey = bytesOf(value.publicKey, 32);
   const wrapped = bytesOf(value.wrapped, 32 + 32 + 16);
@@ -105,20 +109,16 @@ function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
 }
 
 function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | undefined {
-  if (!isObject(value) || typeof value.store !== 'string' || !Array.isArray(value.epochs)) return;
+  if (!isJsonObject(value) || typeof value.store !== 'string' || !Array.isArray(value.epochs)) return;
   const epochs = new Map<number, Uint8Array>();
   for (const entry of value.epochs) {
-    if (!isObject(entry)) return;
+    if (!isJsonObject(entry)) return;
     const epoch = entry.epoch;
     const wrapped = bytesOf(entry.wrapped, wrappedKey) ?? bytesOf(entry.reading, wrappedReadingKeys);
     if (typeof epoch !== 'number' || !Number.isInteger(epoch) || epoch < 1 || epoch > 0xffff || !wrapped) return;
     epochs.set(epoch, wrapped);
   }
   return epochs.size > 0 ? [value.store, epochs] : undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isTexts(value: unknown): value is string[] {

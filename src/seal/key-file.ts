@@ -1,6 +1,6 @@
-// The key file: one line of text with the secret of the custodian `keyfile`, and a checksum by which a damaged file is told from a
-// wrong one. Format: docs/seal-format.md.
-import { fromBase64Url, toBase64Url, toHex, utf8 } from '../crypto/encoding.ts';
+// The key file: one line of text with the secret of the custodian `keyfile`, and a checksum by which a damaged file is
+// told from a wrong one. Format: docs/seal-format.md.
+import { fromBase64Url, toBase64Url, toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 

@@ -1,6 +1,7 @@
-// A custodian's secret as it comes from outside: out of a key file, an environment variable, a credential, a command or a recovery kit.
-// Either in a format of ours, with a checksum, or 32 bytes in hex, base64 or as they are, as other tools give them.
-import { fromBase64, fromBase64Url, fromHex, fromUtf8 } from '../crypto/encoding.ts';
+// A custodian's secret as it comes from outside: out of a key file, an environment variable, a credential, a command or
+// a recovery kit. Either in a format of ours, with a checksum, or 32 bytes in hex, base64 or as they are, as other
+// tools give them.
+import { fromBase64, fromBase64Url, fromHex, fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { parseKeyFile, secretLength } from './key-file.ts';
 import { mentionsRecoveryCode, parseRecoveryCode } from './recovery-code.ts';

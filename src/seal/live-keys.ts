@@ -1,8 +1,12 @@
-// The keys of a tenant that is being served: one object for as long as it is, whose keys may become others while it is used.
+// The keys of a tenant that is being served: one object for as long as it is, whose keys may become others while it is
+// used.
 import type { TenantKeys } from './tenant-keys.ts';
 
 export interface LiveKeys extends TenantKeys {
-  /** From here on `next` is what is used. What was handed out before stays good until the wipe, since files are being written with it. */
+  /**
+   * From here on `next` is what is used. What was handed out before stays good until the wipe, since files are being
+   * written with it.
+   */
   replace(next: TenantKeys): void;
 }
 
@@ -12,6 +16,9 @@ export function liveKeys(first: TenantKeys): LiveKeys {
   return {
     get epoch() {
       return current.epoch;
+    },
+    get epochs() {
+      return current.epochs;
     },
     key: (label, epoch) => current.key(label, epoch),
     replace(next) {

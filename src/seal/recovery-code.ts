@@ -1,8 +1,7 @@
 // The code in a recovery kit: the secret of a custodian in characters that can be read from paper and typed. Format:
 // docs/seal-format.md.
 import { fromBase32, toBase32 } from '../crypto/base32.ts';
-import { concatBytes, equalBytes } from '../crypto/bytes.ts';
-import { utf8 } from '../crypto/encoding.ts';
+import { concatBytes, equalBytes, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { secretLength } from './key-file.ts';

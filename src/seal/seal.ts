@@ -1,10 +1,8 @@
-// The opened seal: the master key and, under it, the key of every store. A value: what changes it answers a new one, whose bytes the
-// caller makes durable before using it. Opening touches nothing.
+// The opened seal: the master key and, under it, the key of every store. A value: what changes it answers a new one,
+// whose bytes the caller makes durable before using it. Opening touches nothing.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
-import { concatBytes, equalBytes } from '../crypto/bytes.ts';
-import { toHex, utf8 } from '../crypto/encoding.ts';
-import { hmacSha256 } from '../crypto/hash.ts';
-import { hkdfSha256 } from '../crypto/hkdf.ts';
+import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
+import { hkdfSha256, hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { formatHeader, headerText, parseHeader, type SealHeader } from './header.ts';
 import { fingerprint, makeSlot, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
@@ -44,7 +42,10 @@ export interface Seal {
   withNewMaster(): Seal;
   /** The seal file. */
   toBytes(): Uint8Array;
-  /** Another seal file of this appliance, opened with the master key that this one holds. `name` is how errors call the file. */
+  /**
+   * Another seal file of this appliance, opened with the master key that this one holds. `name` is how errors call the
+   * file.
+   */
   openOther(bytes: Uint8Array, name: string): Seal;
   /** Overwrites the keys held, best effort. */
   wipe(): void;
@@ -60,7 +61,9 @@ interface State {
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
 
-/** A seal with a new master key, held by one custodian of the kind `keyfile`. `params` is kept with its slot in clear. */
+/**
+ * A seal with a new master key, held by one custodian of the kind `keyfile`. `params` is kept with its slot in clear.
+ */
 export function createSeal(secret: Uint8Array, random: Random, params: Slot['params'] = {}): Seal {
   return sealFor([makeSlot('keyfile', secret, params)], random);
 }

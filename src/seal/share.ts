@@ -1,8 +1,7 @@
-// A share of the custodian `shares` as people keep and type it: whose it is, which one, how many it takes, its bytes, and a checksum by
-// which a mistyped share is named before anything is tried with it. Format: docs/seal-format.md.
+// A share of the custodian `shares` as people keep and type it: whose it is, which one, how many it takes, its bytes,
+// and a checksum by which a mistyped share is named before anything is tried with it. Format: docs/seal-format.md.
 import { fromBase32, toBase32 } from '../crypto/base32.ts';
-import { concatBytes, equalBytes } from '../crypto/bytes.ts';
-import { utf8 } from '../crypto/encoding.ts';
+import { concatBytes, equalBytes, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { secretLength } from './key-file.ts';
@@ -24,7 +23,9 @@ export function formatShare(share: Share): string {
   return `${head}-${toBase32(concatBytes(share.bytes, checksum(head, share.bytes)))}`;
 }
 
-/** Throws `invalid`; the message names the share where the text says which one it is, and repeats nothing else of it. */
+/**
+ * Throws `invalid`; the message names the share where the text says which one it is, and repeats nothing else of it.
+ */
 export function parseShare(text: string): Share {
   // White space and line ends come from mails and paper.
   const [, set = '', threshold, index, code = ''] = shape.exec(text.toLowerCase().replace(/\s/g, '')) ?? [];

@@ -1,9 +1,7 @@
-// A slot of the seal: the master key, wrapped so that one custodian's secret opens it. The wrapping is to a public key (HPKE), so
-// that a new master key is wrapped for every custodian without asking one of them.
-import { concatBytes } from '../crypto/bytes.ts';
-import { toHex, utf8 } from '../crypto/encoding.ts';
-import { sha256 } from '../crypto/hash.ts';
-import { hkdfSha256 } from '../crypto/hkdf.ts';
+// A slot of the seal: the master key, wrapped so that one custodian's secret opens it. The wrapping is to a public key
+// (HPKE), so that a new master key is wrapped for every custodian without asking one of them.
+import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
+import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { hpkeOpen, hpkeSeal } from '../crypto/hpke.ts';
 import { publicFromPrivate } from '../crypto/x25519.ts';
 

@@ -1,14 +1,21 @@
-// The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes. Of an epoch that was
-// retired, only the keys that read what left the appliance are left.
+// The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes. Of an
+// epoch that was retired, only the keys that read what left the appliance are left.
 import { concatBytes } from '../crypto/bytes.ts';
-import { hkdfSha256 } from '../crypto/hkdf.ts';
+import { hkdfSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 
 /** Keys of what clients and auditors hold: hashes, headers, cursors, signatures. They stay readable for ever. */
 const readingLabels = ['hash', 'header', 'cursor', 'asset-signing', 'activity-head'] as const;
 
 /** What a key is for. The label is part of the derivation and never changes once released. */
-export type KeyLabel = 'log' | 'snapshot' | 'activity' | 'backup' | 'set-up' | (typeof readingLabels)[number];
+export type KeyLabel =
+  | 'log'
+  | 'snapshot'
+  | 'activity'
+  | 'backup'
+  | 'set-up'
+  | 'witness'
+  | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;
 export const readingKeysLength = readingLabels.length * tenantKeyLength;
@@ -16,7 +23,12 @@ export const readingKeysLength = readingLabels.length * tenantKeyLength;
 export interface TenantKeys {
   /** Counts the tenant keys that there have been; new bytes are made under this one. Fits 16 bits. */
   readonly epoch: number;
-  /** The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers don't change or wipe it. Throws `not-found` for an epoch that is not held, `sealed` after a wipe. */
+  /** All that are held, retired ones too, the oldest first. */
+  readonly epochs: readonly number[];
+  /**
+   * The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers don't change or
+   * wipe it. Throws `not-found` for an epoch that is not held, `sealed` after a wipe.
+   */
   key(label: KeyLabel, epoch?: number): Uint8Array;
   /** Overwrites all key bytes, best effort. */
   wipe(): void;
@@ -29,11 +41,13 @@ export function readingKeysOf(tenantKey: Uint8Array): Uint8Array {
 
 /** Makes the keys from what is held by epoch: tenant keys (32 bytes), or the keys for reading of retired epochs. */
 export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys {
-  const epoch = Math.max(...byEpoch.keys());
+  const epochs = [...byEpoch.keys()].sort((a, b) => a - b);
+  const epoch = epochs.at(-1) ?? 0;
   const derived = new Map<string, Uint8Array>();
   let wiped = false;
   return {
     epoch,
+    epochs,
     key(label, wanted = epoch) {
       if (wiped) throw new KmsError('sealed', 'the appliance was sealed');
       const name = `${wanted} ${label}`;

@@ -1,11 +1,22 @@
-// Node's HTTP servers around the app: limits against slow and oversized clients, errors below the app in the app's own shape, and an
-// end that lets requests under way finish.
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+// Node's HTTP servers around the app: limits against slow and oversized clients, what a reverse proxy says of the
+// client, and an end that lets requests under way finish. Requests that never get to the app (bytes that are no HTTP,
+// and HTTP that it has no use for) are answered in the app's own shape, and the connection ends.
+
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
-import type { RequestEnv } from '../http/deps.ts';
-import { isForApp, refuseBelowApp } from './http-refusals.ts';
+import { systemCode } from '../errors.ts';
+import type { RequestEnv } from '../http/request.ts';
+import { BodyBudget, RequestBody } from './request-body.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
@@ -19,7 +30,10 @@ export interface HttpLimits {
   readonly keepAliveTimeout: number;
   /** How often connections are looked at. */
   readonly connectionsCheckingInterval: number;
-  /** Without a byte in either direction: a client that stopped reading its answer. Longer than any request takes to be answered. */
+  /**
+   * Without a byte in either direction: a client that stopped reading its answer. Longer than any request takes to be
+   * answered.
+   */
   readonly silence: number;
   readonly maxConnections: number;
 }
@@ -48,27 +62,40 @@ const grace = 15_000;
 export interface ServerOptions {
   readonly tls?: Certificate | undefined;
   readonly limits?: Partial<HttpLimits>;
+  /** For the bodies that wait, where it is not this server's own. */
+  readonly bodies?: BodyBudget;
   /** What the app is told of where a request came from. */
   env(incoming: IncomingMessage): RequestEnv;
   /** Looks at a request before the app does. */
   prepare?(incoming: IncomingMessage): void;
 }
 
-export function httpServer(fetch: AppFetch, { tls, env, prepare, limits: given }: ServerOptions): Server {
+export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
+  const { tls, env, prepare, limits: given, bodies = new BodyBudget() } = options;
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
-  const listener = getRequestListener((request, { incoming }) => fetch(request, env(incoming as IncomingMessage)), {
-    errorHandler: () => problem(400, 'the request is malformed'),
-  });
+  const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
+  const listener = getRequestListener(
+    (request, bindings) => {
+      // These are what this server's own listener is called with.
+      const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
+      if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, env(incoming));
+      const body = new RequestBody(incoming, outgoing, bodies);
+      return letGoOf(body, fetch(request, { ...env(incoming), body }));
+    },
+    { errorHandler: () => problem(400, 'the request is malformed'), autoCleanupIncoming: false },
+  );
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
-    if (!isForApp(incoming, outgoing)) return;
+    if (!isForApp(incoming, outgoing, letGo)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     void listener(incoming, outgoing);
   };
   const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, handle) : createServer(limits, handle);
   server.maxConnections = maxConnections;
+  // Whoever waits to be told to send its body is told when the body is asked for.
+  server.on('checkContinue', handle);
   server.setTimeout(silence);
-  refuseBelowApp(server);
+  refuseBelowApp(server, letGo);
   return server;
 }
 
@@ -77,8 +104,31 @@ export function replaceCertificate(server: Server, certificate: Certificate): vo
   if (server instanceof TlsServer) server.setSecureContext(secure(certificate));
 }
 
+/** AEAD with forward secrecy alone: the first three are those of TLS 1.3, the others of TLS 1.2. */
+const ciphers = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+].join(':');
+
 function secure({ cert, key }: Certificate) {
-  return { cert, key, minVersion: 'TLSv1.2', honorCipherOrder: true } as const;
+  return { cert, key, ciphers, minVersion: 'TLSv1.2', honorCipherOrder: true } as const;
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
+
+async function letGoOf(body: RequestBody, answer: Response | Promise<Response>): Promise<Response> {
+  const response = await answer;
+  body.letGo();
+  return response;
 }
 
 function problem(status: number, message: string): Response {
@@ -104,4 +154,133 @@ export async function endServer(server: Server): Promise<void> {
   await ended;
   clearInterval(idle);
   clearTimeout(cut);
+}
+
+/** The client's address: behind a proxy the last one in X-Forwarded-For, which the nearest proxy wrote. */
+export function clientAddress(incoming: IncomingMessage, behindProxy: boolean): string | undefined {
+  const forwarded = behindProxy ? lastOf(incoming.headers['x-forwarded-for']) : undefined;
+  return forwarded ?? incoming.socket.remoteAddress;
+}
+
+/** Puts X-Forwarded-Host in the place of Host, since a request's tenant goes by that. */
+export function takeForwardedHost(incoming: IncomingMessage): void {
+  const host = lastOf(incoming.headers['x-forwarded-host']);
+  if (host === undefined) return;
+  incoming.headers.host = host;
+  for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
+    if (incoming.rawHeaders[i]?.toLowerCase() === 'host') incoming.rawHeaders[i + 1] = host;
+  }
+}
+
+function lastOf(header: string | string[] | undefined): string | undefined {
+  const last = header?.toString().split(',').at(-1)?.trim();
+  return last ? last : undefined;
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  /** Which methods there are, where that is what it is about. */
+  readonly allow?: string;
+}
+
+const allow = 'DELETE, GET, HEAD, PATCH, POST, PUT';
+const malformed: Refusal = { status: 400, message: 'the request is not well-formed HTTP' };
+const unknownMethod: Refusal = { status: 405, message: `no path takes this method; there are: ${allow}`, allow };
+const tunnel: Refusal = { status: 405, message: `this is no proxy: no path takes CONNECT; there are: ${allow}`, allow };
+const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };
+const late: Refusal = { status: 408, message: 'the request took too long to arrive' };
+const tooLarge: Refusal = { status: 431, message: 'the headers of the request are too large' };
+const noHost: Refusal = { status: 400, message: 'the header Host is missing' };
+const coded: Refusal = { status: 501, message: 'the header Transfer-Encoding: only chunked is understood' };
+const severalHosts: Refusal = { status: 400, message: 'the header Host is there more than once' };
+
+/** Sees to the body of a request that is answered without it, before the answer. */
+type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+
+/** Answers what Node would refuse without a word, or with none that a program can read. */
+function refuseBelowApp(server: Server, letGo: LetGo): void {
+  server.on('clientError', (error, socket) => {
+    if (!socket.writable || systemCode(error) === 'ECONNRESET') return void socket.destroy();
+    onSocket(socket, refusalOf(error));
+  });
+  server.on('connect', (_incoming, socket) => onSocket(socket, tunnel));
+  server.on('checkExpectation', (incoming, outgoing) => {
+    letGo(incoming, outgoing);
+    onResponse(outgoing, expectation);
+  });
+}
+
+/** Whether the request is one for the app; one that is not is answered. */
+function isForApp(incoming: IncomingMessage, outgoing: ServerResponse, letGo: LetGo): boolean {
+  const refusal = hostRefusal(incoming) ?? codingRefusal(incoming);
+  const isAboutServer = incoming.url === '*' && incoming.method === 'OPTIONS';
+  if (!refusal && !isAboutServer) return true;
+  letGo(incoming, outgoing);
+  if (refusal) onResponse(outgoing, refusal);
+  else onServerItself(outgoing);
+  return false;
+}
+
+/** `OPTIONS *` asks about the server, not about a path (RFC 9110 §9.3.7). */
+function onServerItself(outgoing: ServerResponse): void {
+  outgoing.writeHead(204, { Allow: allow });
+  outgoing.end();
+}
+
+/** What is not chunked last never gets here (RFC 9112 §6.1). */
+function codingRefusal({ headers }: IncomingMessage): Refusal | undefined {
+  const coding = headers['transfer-encoding'];
+  return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? undefined : coded;
+}
+
+/** A tenant is found by its Host, so there must be one, and two would be two tenants to two programs. */
+function hostRefusal({ headers, rawHeaders }: IncomingMessage): Refusal | undefined {
+  if (!headers.host) return noHost;
+  let hosts = 0;
+  for (let n = 0; n < rawHeaders.length; n += 2) {
+    const name = rawHeaders[n];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1 ? severalHosts : undefined;
+}
+
+function refusalOf(error: Error): Refusal {
+  switch (systemCode(error)) {
+    case 'HPE_HEADER_OVERFLOW':
+      return tooLarge;
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return late;
+    case 'HPE_INVALID_METHOD':
+      return beginsRequest(error) ? unknownMethod : malformed;
+    default:
+      return malformed;
+  }
+}
+
+/** Whether what arrived begins as a request does, in all but its method (RFC 9112 §3). */
+function beginsRequest(error: Error): boolean {
+  const packet = 'rawPacket' in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : new Uint8Array();
+  const start = Buffer.from(packet.subarray(0, 8192)).toString('latin1');
+  return /^(?:\r?\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(start);
+}
+
+function onSocket(socket: Duplex, { status, message, allow }: Refusal): void {
+  const body = JSON.stringify({ message });
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(allow === undefined ? [] : [`Allow: ${allow}`]),
+  ];
+  socket.on('error', () => socket.destroy());
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+function onResponse(outgoing: ServerResponse, { status, message }: Refusal): void {
+  const body = JSON.stringify({ message });
+  const length = Buffer.byteLength(body);
+  outgoing.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, Connection: 'close' });
+  outgoing.end(body);
 }

@@ -1,10 +1,13 @@
-// Where to listen and under which protocol: what the options may say, and what is too dangerous to do.
-import { readFile } from 'node:fs/promises';
+// Where the server listens: what the options may say, what is too dangerous to do, and taking the port on the network
+// and the socket in the data directory.
+import { chmod, readFile, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { KmsError } from '../errors.ts';
-import type { Certificate } from './http-server.ts';
-import { fileTrouble } from './trouble.ts';
+import { inDir, socketFile } from '../appliance/data-dir.ts';
+import { KmsError, systemCode, systemError } from '../errors.ts';
+import { type Certificate, listen } from './http-server.ts';
+import type { Logger } from './log.ts';
 
 export interface ListenOptions {
   /** `HOST:PORT`; an IPv6 address stands in brackets; port 0 lets the system choose. */
@@ -22,7 +25,9 @@ export interface Listening {
   readonly port: number;
   readonly tls: Certificate | undefined;
   readonly behindProxy: boolean;
-  /** The address for clients, once the port is known. */
+  /** Where it listens, once the port is known. */
+  addressOf(port: number): string;
+  /** The address for clients: that one, unless they reach it under another. */
   urlOf(port: number): string;
 }
 
@@ -38,13 +43,8 @@ export async function listening(options: ListenOptions): Promise<Listening> {
       hint: 'give --tls-cert and --tls-key, or --behind-proxy where TLS ends in front of this process',
     });
   }
-  return {
-    host,
-    port,
-    tls,
-    behindProxy,
-    urlOf: (actual) => url ?? `${tls ? 'https' : 'http'}://${authority(host, actual)}`,
-  };
+  const addressOf = (actual: number) => `${tls ? 'https' : 'http'}://${authority(host, actual)}`;
+  return { host, port, tls, behindProxy, addressOf, urlOf: (actual) => url ?? addressOf(actual) };
 }
 
 export function parseListen(text: string): { host: string; port: number } {
@@ -90,7 +90,7 @@ async function readPem(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (error) {
-    throw fileTrouble(error, file);
+    throw systemError(error, file);
   }
 }
 
@@ -101,4 +101,57 @@ function isLoopback(host: string): boolean {
 function authority(host: string, port: number): string {
   if (host === '0.0.0.0' || host === '::') return `localhost:${port}`;
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+export async function takePort(server: Server, { host, port }: Listening): Promise<void> {
+  try {
+    await listen(server, { host, port });
+  } catch (error) {
+    throw listenTrouble(error, `${host}:${port}`);
+  }
+}
+
+function listenTrouble(error: unknown, address: string): unknown {
+  switch (systemCode(error)) {
+    case 'EADDRINUSE':
+      return new KmsError('in-use', `${address} is in use by another program`, {
+        hint: 'stop that one, or choose another address with --listen (port 0 picks a free one)',
+        cause: error,
+      });
+    case 'EACCES':
+      return new KmsError('refused', `${address}: this user may not listen on that port`, {
+        hint: 'choose a port from 1024 on with --listen',
+        cause: error,
+      });
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new KmsError('refused', `${address} is no address of this machine`, {
+        hint: 'choose one that is, with --listen',
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}
+
+/** Only its owner may open it. With the lock held, a file that is there already is what a killed server left. */
+export async function openSocket(server: Server, data: string, logger: Logger): Promise<void> {
+  const path = inDir(data, socketFile);
+  // sun_path holds 108 bytes.
+  if (Buffer.byteLength(path) > 107) {
+    logger.warn(
+      { path },
+      'the path is too long for a local socket: commands on this machine need --server while this runs',
+    );
+    return;
+  }
+  await rm(path, { force: true });
+  await listen(server, { path });
+  await chmod(path, 0o600);
+}
+
+export function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
 }

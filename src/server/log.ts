@@ -1,7 +1,7 @@
 // The server's own log: JSON lines on stderr. What may hold a secret never gets here; `redact` is the second net.
 import pino, { type Logger } from 'pino';
+import { environment } from '../appliance/process.ts';
 import { KmsError } from '../errors.ts';
-import { environment } from './env.ts';
 
 export type { Logger };
 

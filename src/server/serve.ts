@@ -1,30 +1,34 @@
-// An appliance on the network and on the local socket. The port is taken first, so that a port in use is found before anything is made;
-// requests that come early wait until the appliance is open.
+// An appliance on the network and on the local socket. The port is taken first, so that a port in use is found before
+// anything is made; requests that come early wait until the appliance is open.
+
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
-import type { KmsError } from '../errors.ts';
+import { Appliance } from '../appliance/appliance.ts';
+import type { CopySettings } from '../appliance/backup/service.ts';
+import type { KeySources } from '../appliance/custody/key-sources.ts';
+import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
+import { type Initialised, initAppliance } from '../appliance/init.ts';
+import type { PeopleSettings } from '../appliance/mail.ts';
+import type { MetricsSettings } from '../appliance/metrics/metrics.ts';
+import type { Notice } from '../appliance/notices.ts';
+import type { ApplianceOptions, OpenAppliance } from '../appliance/open-appliance.ts';
+import { hardenProcess } from '../appliance/process.ts';
+import type { SpaceSettings } from '../appliance/space/space-guard.ts';
+import type { VerifierSettings } from '../appliance/threads/segments.ts';
+import { type KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
-import type { Appliance } from './assemble.ts';
-import type { CopySettings } from './backup/service.ts';
-import type { KeySources } from './custody/key-sources.ts';
-import { dataDirState } from './data-dir.ts';
-import { needPrivateDirectory } from './exposure.ts';
-import { Gate } from './gate.ts';
-import { hardenProcess } from './hardening.ts';
-import { type AppFetch, endServer, type HttpLimits, httpServer, replaceCertificate } from './http-server.ts';
-import { type Initialised, initAppliance } from './init.ts';
-import { type Listening, type ListenOptions, listening, readTls } from './listen.ts';
+import type { RequestEnv } from '../http/request.ts';
+import {
+  type AppFetch,
+  clientAddress,
+  endServer,
+  type HttpLimits,
+  httpServer,
+  replaceCertificate,
+  takeForwardedHost,
+} from './http-server.ts';
+import { type Listening, type ListenOptions, listening, openSocket, portOf, readTls, takePort } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
-import type { MetricsSettings } from './metrics/metrics.ts';
-import type { Notice } from './notices.ts';
-import type { OpenOptions } from './open-options.ts';
-import type { PeopleSettings } from './people.ts';
-import { openSocket, portOf, takePort } from './ports.ts';
-import { clientAddress, takeForwardedHost } from './proxy.ts';
-import { SealableAppliance } from './sealable.ts';
-import type { SpaceSettings } from './space/space-guard.ts';
-import { fileTrouble } from './trouble.ts';
 
 export interface ServeOptions extends ListenOptions {
   /** The data directory; initialised first when it is missing, empty or unfinished. */
@@ -45,21 +49,33 @@ export interface ServeOptions extends ListenOptions {
   readonly limits?: Partial<HttpLimits> | undefined;
   /** How the room on the disk is watched. */
   readonly space?: SpaceSettings | undefined;
+  /** Tenants by name, and `system`, that go on although their files are older than they were. */
+  readonly acceptOlder?: readonly string[] | undefined;
+  /** How the closed segments of the activity logs are looked after. */
+  readonly segments?: Partial<VerifierSettings> | undefined;
   readonly logLevel?: string | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
 }
 
 export interface Serving {
+  /** Where it listens. */
+  readonly address: string;
   /** Where clients reach it. */
   readonly url: string;
   /** Throws `sealed` while it is. */
-  readonly appliance: Appliance;
-  /** Where the first administrator makes their user; undefined where there is a user already, and where it is not clear in which tenant. */
+  readonly appliance: OpenAppliance;
+  /**
+   * Where the first administrator makes their user; undefined where there is a user already, and where it is not clear
+   * in which tenant.
+   */
   readonly setUpUrl: string | undefined;
   /** Why it is sealed at the start; undefined when it is not. */
   readonly sealed: KmsError | undefined;
-  /** Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used changes nothing. */
+  /**
+   * Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used
+   * changes nothing.
+   */
   reloadTls(): Promise<boolean>;
   /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
   close(): Promise<void>;
@@ -73,20 +89,19 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const gate = new Gate();
   const network = networkServer(gate.fetch, where, options.limits);
   await takePort(network, where);
+  const address = where.addressOf(portOf(network));
   const url = where.urlOf(portOf(network));
   const socket = httpServer(gate.fetch, {
     env: ({ headers }) => ({ local: true, headers }),
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
   });
-  let sealable: SealableAppliance | undefined;
-  let lock: DirectoryLock | undefined;
+  let appliance: Appliance | undefined;
   const close = async (): Promise<void> => {
     // Closing takes the socket's name away, which may be another server's by now.
-    if (isInPlace(lock)) await Promise.all([endServer(network), endServer(socket)]);
+    if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);
     else await endServer(network).finally(() => socket.unref());
-    await sealable?.close();
-    lock?.release();
+    await appliance?.close();
     flush();
   };
   try {
@@ -100,9 +115,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       await options.onInitialised?.(made);
     }
     await needPrivateDirectory(data);
-    const held = lockDirectory(data);
-    lock = held;
-    const settings: OpenOptions = {
+    const settings: ApplianceOptions = {
       data,
       keyFile: options.keyFile,
       sources: options.sources,
@@ -114,20 +127,23 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       copies: options.copies,
       metrics: options.metrics,
       space: { every: 1000, ...options.space },
+      acceptOlder: options.acceptOlder,
+      segments: options.segments,
       certificates: options,
     };
-    const started = new SealableAppliance(settings, held);
-    sealable = started;
+    const started = Appliance.hold(settings);
+    appliance = started;
     const sealed = await started.start();
     await openSocket(socket, data, logger);
     gate.open(started);
     return {
+      address,
       url,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
-        const { appliance } = started;
-        if (!appliance) throw sealedError;
-        return appliance;
+        const { state } = started;
+        if (state.sealed) throw sealedError;
+        return state;
       },
       sealed,
       reloadTls: () => reloadTls(network, options, logger),
@@ -136,25 +152,17 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   } catch (error) {
     gate.refuse();
     await close();
-    throw fileTrouble(error, data);
+    throw systemError(error, data);
   }
 }
 
-function isInPlace(lock: DirectoryLock | undefined): boolean {
-  try {
-    lock?.needInPlace();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function setUpUrl({ appliance }: SealableAppliance): Promise<string | undefined> {
-  const [only, another] = (await appliance?.status())?.tenants ?? [];
+async function setUpUrl({ state }: Appliance): Promise<string | undefined> {
+  if (state.sealed) return undefined;
+  const [only, another] = (await state.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
   const headers = { 'content-type': 'application/json' };
   const request = new Request('http://kms.local/local/set-up-link', { method: 'POST', headers, body: '{}' });
-  const answer: { readonly url?: string } | undefined = await (await appliance?.fetchLocal(request))?.json();
+  const answer: { readonly url?: string } | undefined = await (await state.fetchLocal(request)).json();
   return answer?.url;
 }
 
@@ -193,4 +201,31 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
     closing ??= close();
     return closing;
   };
+}
+
+/** Holds requests that come before the appliance is open until it is, or could not be. */
+class Gate {
+  readonly #opened = Promise.withResolvers<Appliance | undefined>();
+  #appliance: Appliance | undefined;
+
+  readonly fetch: AppFetch = (request, env) => {
+    const appliance = this.#appliance;
+    return appliance ? appliance.fetch(request, env) : this.#later(request, env);
+  };
+
+  open(appliance: Appliance): void {
+    this.#appliance = appliance;
+    this.#opened.resolve(appliance);
+  }
+
+  refuse(): void {
+    this.#opened.resolve(undefined);
+  }
+
+  async #later(request: Request, env: RequestEnv): Promise<Response> {
+    const appliance = await this.#opened.promise;
+    return (
+      appliance?.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
+    );
+  }
 }

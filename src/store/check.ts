@@ -1,16 +1,23 @@
-// Proves a store from its files, beside whatever serves it: recovers it into memory, has SQLite look at all of it, and follows the
-// chain of the activity log from its first record to its last. Changes nothing.
-import { toHex } from '../crypto/encoding.ts';
+// Proves a store from its files, beside whatever serves it: recovers it into memory, has SQLite look at all of it, and
+// follows the chain of the activity log from its first record to its last. Changes nothing.
+import { toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import type { ChainHead } from './activity/activity-log.ts';
-import { verifyChain } from './activity/verify.ts';
+import type { Mark } from '../model/mark.ts';
+import type { ActivityLog } from './activity/activity-log.ts';
+import { verifyChain } from './activity/chain.ts';
+import { SegmentFault, segmentPath } from './activity/segment.ts';
+import { problemOfSegment } from './activity/segment-watch.ts';
+import type { ChainHead } from './port.ts';
 import { type RecoverOptions, recover } from './recover.ts';
 import type { Row } from './sql.ts';
+import { logName } from './store-files.ts';
 
 export interface CheckedStore {
   /** Hexadecimal. */
   readonly uid: string;
-  readonly sequence: number;
+  readonly mark: Mark;
+  /** The last log file. */
+  readonly log: string;
   /** Migrations done. */
   readonly schema: number;
   /** Rows of each table. */
@@ -20,34 +27,89 @@ export interface CheckedStore {
   readonly lastActivityAt: number | undefined;
   /** Bytes behind the last whole record: a write that was never acknowledged. */
   readonly torn: number;
-  /** What `query` answers. */
+  /** What the query answers. */
   readonly rows: readonly Row[];
+  /** Closed files of the activity log that are missing or changed: all else is whole, and what is in them is lost. */
+  readonly faults: readonly SegmentFault[];
 }
 
-/** Throws `corrupt` for anything that does not verify. `query` is a constant statement that reads. */
-export async function checkStore(options: RecoverOptions, query?: string): Promise<CheckedStore> {
+/**
+ * Throws `corrupt` for anything else that does not verify. `queryFor` answers a constant statement that reads a
+ * database of that schema.
+ */
+export async function checkStore(
+  options: RecoverOptions,
+  queryFor?: (schema: number) => string,
+): Promise<CheckedStore> {
   const { state, activity, uid, log } = await recover(options);
   try {
     const [fault] = state.faults();
     if (fault !== undefined) throw damaged(`${options.dir}: the database is damaged: ${fault}`);
-    const { broken, head } = await verifyChain(activity.read(1));
-    if (broken) throw damaged(`${options.dir}: the activity log does not verify: ${broken.problem}`);
-    if (head.seq !== activity.head.seq || head.hash !== activity.head.hash) {
-      throw damaged(`${options.dir}: the activity log ends at record ${head.seq}, expected ${activity.head.seq}`);
-    }
-    const last = await activity.search({}, { limit: 1 });
+    const faults = await followActivity(activity, uid, options);
+    const last = await lastRecord(activity);
     return {
       uid: toHex(uid),
-      sequence: log.place.sequence,
+      mark: { sequence: log.place.sequence, runs: log.place.runs },
+      log: logName(options.dir, log.header.generation),
       schema: state.schemaVersion,
       tables: state.countRows(),
       activity: activity.head,
-      lastActivityAt: last.items[0]?.createdAt,
+      lastActivityAt: last,
       torn: log.torn,
-      rows: query === undefined ? [] : state.all(state.statement(query), []),
+      rows: queryFor ? state.all(state.statement(queryFor(state.schemaVersion)), []) : [],
+      faults,
     };
   } finally {
     state.close();
+  }
+}
+
+/**
+ * Follows the whole chain. Where it meets a segment that is at fault, every segment is looked through, and the rest is
+ * followed alone.
+ */
+async function followActivity(
+  activity: ActivityLog,
+  uid: Uint8Array,
+  options: RecoverOptions,
+): Promise<SegmentFault[]> {
+  const { files, dir, keys } = options;
+  const { head } = activity;
+  const ends = (end: ChainHead): void => {
+    if (end.seq === head.seq && end.hash === head.hash) return;
+    throw damaged(`${dir}: the activity log ends at record ${end.seq}, expected ${head.seq}`);
+  };
+  const follow = async (start?: ChainHead): Promise<void> => {
+    const links = activity.read((start?.seq ?? 0) + 1);
+    const { broken, head: end } = await verifyChain(links, start ? { start } : {});
+    if (broken) throw damaged(`${dir}: the activity log does not verify: ${broken.problem}`);
+    ends(end);
+  };
+  try {
+    await follow();
+    return [];
+  } catch (error) {
+    if (!(error instanceof SegmentFault)) throw error;
+    const faults: SegmentFault[] = [];
+    for (const summary of activity.segments) {
+      const problem = await problemOfSegment({ dir, uid, summary }, files, keys);
+      if (problem !== undefined) faults.push(new SegmentFault(segmentPath(dir, summary.file), problem));
+    }
+    // Read again it was well: whoever asked first met something that passed.
+    if (faults.length === 0) throw error;
+    const last = activity.segments.at(-1);
+    await follow(last && { seq: last.lastSeq, hash: last.hash });
+    return faults;
+  }
+}
+
+/** Undefined too where the last record cannot be read. */
+async function lastRecord(activity: ActivityLog): Promise<number | undefined> {
+  try {
+    return (await activity.search({}, { limit: 1 })).items[0]?.createdAt;
+  } catch (error) {
+    if (error instanceof SegmentFault) return undefined;
+    throw error;
   }
 }
 

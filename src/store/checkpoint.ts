@@ -1,7 +1,8 @@
 // A checkpoint: what a start does, up to the end of the closed log files, written out as a new snapshot. It runs beside
 // the serving thread, on the files alone, and removes nothing.
-import type { SegmentSummary } from './activity/activity-log.ts';
-import type { LogContext } from './log-writer.ts';
+
+import type { LogContext } from './log-file.ts';
+import type { SegmentSummary } from './port.ts';
 import { type RecoverOptions, recover } from './recover.ts';
 import { writeSnapshot } from './snapshot.ts';
 
@@ -20,17 +21,18 @@ export interface CheckpointResult {
   readonly segments: readonly SegmentSummary[];
 }
 
-export type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<LogContext, 'random'>;
+type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<LogContext, 'random'>;
 
 /** Resolves when the snapshot and the segments that it names are durable. */
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
   const { state, activity, uid, log } = await recover({ ...world, ...job });
   try {
     const segments = await activity.roll();
-    const { sequence, chain } = log.place;
+    const { sequence, chain, runs } = log.place;
     const content = {
       schema: state.schemaVersion,
       savedAt: job.at,
+      runs,
       activity: { segments, head: activity.head },
     };
     const snapshotBytes = await writeSnapshot(

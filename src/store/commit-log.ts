@@ -1,13 +1,12 @@
-// Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves on to a
-// new log file when a checkpoint wants the old one closed.
+// Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves
+// on to a new log file when a checkpoint wants the old one closed.
 import { KmsError } from '../errors.ts';
-import { logName } from './file-names.ts';
 import { Group, Numbering } from './group.ts';
+import { type BrokenLog, createLog, type LogContext, type LogWriter } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
-import { createLog, type LogContext, type LogWriter } from './log-writer.ts';
 import type { ClosedLog } from './recover.ts';
-import type { BrokenLog } from './repair.ts';
 import type { Written } from './session.ts';
+import { logName } from './store-files.ts';
 
 /** A group that became durable. */
 export interface Commit {
@@ -17,7 +16,7 @@ export interface Commit {
   readonly syncMs: number;
 }
 
-export interface CommitLogEvents {
+interface CommitLogEvents {
   /** After each group. */
   onDurable(commit: Commit): void;
   /** Once, at the failure itself; `takenBack` resolves when everybody who waited was told. */
@@ -36,6 +35,8 @@ export class CommitLog {
   #running: Promise<void> | undefined;
   #rotation: PromiseWithResolvers<number> | undefined;
   #failure: KmsError | undefined;
+  /** Whether it wrote anything yet: what it writes is one run. */
+  #hasBegun = false;
 
   constructor(
     context: LogContext,
@@ -87,7 +88,10 @@ export class CommitLog {
     return this.#filling.count > 0 ? this.#filling.done : this.#syncing?.done;
   }
 
-  /** Closes the log file behind everything added so far, unless nothing is in it and its key is the newest; answers the last closed one's number. */
+  /**
+   * Closes the log file behind everything added so far, unless nothing is in it and its key is the newest; answers the
+   * last closed one's number.
+   */
   rotate(): Promise<number> {
     if (this.#failure) return Promise.reject(this.#failure);
     const { place, generation, epoch } = this.#writer;
@@ -132,13 +136,15 @@ export class CommitLog {
   async #write(group: Group): Promise<boolean> {
     this.#syncing = group;
     const started = performance.now();
+    const begins = !this.#hasBegun;
     let syncMs: number;
     try {
-      syncMs = await this.#writer.append(group.payload(), group.count);
+      syncMs = await this.#writer.append(group.payload(begins), { transactions: group.count, begins });
     } catch (cause) {
       await this.#fail(cause);
       return false;
     }
+    this.#hasBegun = true;
     this.#syncing = undefined;
     group.resolve();
     this.#events.onDurable({ transactions: group.count, ms: performance.now() - started, syncMs });
@@ -147,10 +153,10 @@ export class CommitLog {
 
   async #rotate(rotation: PromiseWithResolvers<number>): Promise<void> {
     const { generation, place } = this.#writer;
-    const { sequence, chain } = place;
+    const { sequence, chain, runs } = place;
     let next: LogWriter;
     try {
-      next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain });
+      next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain, runs });
     } catch (cause) {
       // The old file may go on only where it is certain that no new one follows it.
       const name = logName(this.#context.dir, generation + 1);

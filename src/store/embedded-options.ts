@@ -1,14 +1,12 @@
 // What an embedded store is opened with: its world (files, keys, clock, randomness) and its limits.
-import { systemRandom } from '../crypto/random.ts';
 import type { CheckpointJob, CheckpointResult } from './checkpoint.ts';
-import { writeCheckpoint } from './checkpoint.ts';
 import type { Commit } from './commit-log.ts';
 import type { Files } from './files.ts';
-import type { LogContext } from './log-writer.ts';
+import type { LogContext } from './log-file.ts';
 import type { Migration } from './migrations.ts';
-import type { StoreNotice } from './notice.ts';
+import type { StoreEvent } from './port.ts';
 import type { Sql } from './sql.ts';
-import type { StoreKeys } from './store-keys.ts';
+import type { StoreKeys } from './store-files.ts';
 
 export interface EmbeddedOptions<T extends object> {
   readonly files: Files;
@@ -27,7 +25,7 @@ export interface EmbeddedOptions<T extends object> {
   readonly onClosed?: () => Promise<void>;
   /** Called before the first missing migration of a store that is not new; what it throws stops the start. */
   readonly beforeMigration?: () => Promise<void>;
-  readonly onNotice?: (notice: StoreNotice) => void;
+  readonly onEvent?: (event: StoreEvent) => void;
   /** Told of each group of transactions. */
   readonly onCommit?: (commit: Commit) => void;
   /** Epoch milliseconds. */
@@ -50,36 +48,9 @@ export interface StoreLimits {
   readonly activityCacheBytes: number;
 }
 
-const defaultLimits: StoreLimits = {
-  checkpointBytes: 8 * 1024 * 1024,
-  recoveryRetry: 1000,
-  checkpointRetry: 60_000,
-  segmentRecords: 8192,
-  activityCacheBytes: 32 * 1024 * 1024,
-};
-
 /** The options with every default put in. */
 export type EmbeddedWorld<T extends object> = Required<Omit<EmbeddedOptions<T>, 'uid' | 'limits'>> & {
   readonly uid: Uint8Array | undefined;
   readonly limits: StoreLimits;
   readonly context: LogContext;
 };
-
-export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
-  const { files, dir, keys, wasm, random = systemRandom } = options;
-  return {
-    onNotice: () => {},
-    onCommit: () => {},
-    onClosed: async () => {},
-    beforeMigration: async () => {},
-    now: Date.now,
-    later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
-    runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),
-    ...options,
-    tables: (sql) => options.tables(sql),
-    uid: options.uid,
-    random,
-    limits: { ...defaultLimits, ...options.limits },
-    context: { files, dir, keys, random },
-  };
-}

@@ -1,74 +1,91 @@
-// The embedded store: the state in memory, the truth on disk. Transactions run one after the other in memory and become
-// durable in groups; each resolves only after the fsync of what it wrote, or of what it may have read.
-import { KmsError } from '../errors.ts';
-import { Checkpointer, removeSuperseded } from './checkpointer.ts';
-import { type EmbeddedOptions, type EmbeddedWorld, embeddedWorld } from './embedded-options.ts';
-import { listStoreFiles } from './file-names.ts';
-import { FilesGone, holdLive, type StoreHold } from './hold.ts';
-import { type Live, openLive } from './live.ts';
-import { inWords } from './notice.ts';
-import type { ActivityFilter, ActivityRecord, ChainedActivity, Store, StoreStatus, Transaction } from './port.ts';
-import { repairLog } from './repair.ts';
-import { Resealer } from './reseal.ts';
-import { StateLost } from './session.ts';
-import type { Page, PageRequest } from './sql.ts';
-import { Turns } from './turns.ts';
+// EmbeddedStore is the driver that keeps the state in memory and the truth in files. Transactions run one after the
+// other in memory and become durable in groups; each resolves only after the fsync of what it wrote, or of what it may
+// have read.
 
-export class EmbeddedStore<T extends object> implements Store<T> {
-  readonly #world: EmbeddedWorld<T>;
-  readonly #checkpoints: Checkpointer<T>;
-  readonly #resealer: Resealer<T>;
-  readonly #turns = new Turns<Live<T>>(() => this.#live ?? this.#serving(), {
-    begins: (live) => {
-      live.inUse = true;
-    },
-    ended: (live) => {
-      live.inUse = false;
-      if (live.dead) live.state.close();
-    },
-  });
-  #live: Live<T> | undefined;
-  #status: StoreStatus | undefined;
-  #reason = 'the store is being opened';
-  #recovery: Promise<void> | undefined;
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import type { Mark } from '../model/mark.ts';
+import { emptyHead } from './activity/activity-log.ts';
+import { SegmentWatch } from './activity/segment-watch.ts';
+import { writeCheckpoint } from './checkpoint.ts';
+import type { EmbeddedOptions, EmbeddedWorld, StoreLimits } from './embedded-options.ts';
+import type { Files } from './files.ts';
+import { createLog, type LogContext } from './log-file.ts';
+import { logHeaderLength } from './log-format.ts';
+import { FilesGone } from './maintenance.ts';
+import type {
+  ActivityFilter,
+  ActivityRecord,
+  ChainedActivity,
+  Store,
+  StoreHold,
+  StoreStatus,
+  Transaction,
+} from './port.ts';
+import type { Recovered } from './recover.ts';
+import { SerialQueue } from './serial-queue.ts';
+import { type Live, markOf, recoverFor, Service, storeClosed } from './service.ts';
+import { StateLost } from './session.ts';
+import { writeSnapshot } from './snapshot.ts';
+import type { Page, PageRequest, Row } from './sql.ts';
+import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
+
+class EmbeddedStore<T extends object> implements Store<T> {
+  readonly segments: SegmentWatch;
+  readonly #service: Service<T>;
+  /** What uses the state: transactions, peeks, holds. */
+  readonly #queue = new SerialQueue();
   #closing: Promise<void> | undefined;
 
   constructor(world: EmbeddedWorld<T>) {
-    this.#world = world;
-    this.#checkpoints = new Checkpointer(world, () => this.#serving());
-    this.#resealer = new Resealer(world, this.#checkpoints, () => this.#inService());
+    this.#service = new Service(world);
+    this.segments = new SegmentWatch(world, this.#service);
   }
 
-  /** For `openEmbedded`. */
-  async open(): Promise<void> {
-    const { files, dir } = this.#world;
-    const { leftovers } = await listStoreFiles(files, dir);
-    for (const name of leftovers) await files.remove(name);
-    this.#live = await this.#openLive();
-    // What a crash left of a checkpoint; only space is lost when that fails.
-    await removeSuperseded(this.#world, this.#live.snapshot.generation).catch(() => {});
-    this.#checkpoints.startWhenDue(this.#live);
+  /** For `readEmbedded`. */
+  async open(recovered: Recovered): Promise<void> {
+    const live = await this.#service.open(recovered);
+    await this.segments.open(live);
+    this.#service.maintenance.startWhenDue(live);
   }
 
   transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.#turns.add({
-        refuse: reject,
-        run: async (live) => {
-          // An error is an answer too, and may rest on something read that is not durable yet.
-          let answer: () => void;
-          try {
-            const result = await live.session.run(fn);
-            answer = () => resolve(result);
-          } catch (error) {
-            if (error instanceof StateLost) this.#leaveService(live, error, live.log.close());
-            answer = () => reject(error);
-          }
-          const durable = this.#commit(live);
-          if (durable) durable.then(answer, reject);
-          else answer();
-        },
+      this.#inTurn(reject, async (live) => {
+        // An error is an answer too, and may rest on something read that is not durable yet.
+        let answer: () => void;
+        try {
+          const result = await live.session.run(fn);
+          answer = () => resolve(result);
+        } catch (error) {
+          if (error instanceof StateLost) this.#service.leave(live, error, live.log.close());
+          answer = () => reject(error);
+        }
+        const durable = this.#commit(live);
+        if (durable) durable.then(answer, reject);
+        else answer();
       });
+    });
+  }
+
+  /** Runs `job`, which must not fail, on what is in service when its turn comes. `refuse` is told why there is none. */
+  #inTurn(refuse: (error: unknown) => void, job: (live: Live<T>) => Promise<void>): void {
+    if (this.#closing) {
+      refuse(storeClosed());
+      return;
+    }
+    this.#queue.add(async () => {
+      let live: Live<T>;
+      try {
+        live = this.#service.live ?? (await this.#service.serving());
+      } catch (error) {
+        refuse(error);
+        return;
+      }
+      live.inUse = true;
+      await job(live);
+      live.inUse = false;
+      if (live.dead) live.state.close();
     });
   }
 
@@ -80,189 +97,209 @@ export class EmbeddedStore<T extends object> implements Store<T> {
       return log.add(session.written);
     } catch (error) {
       // The state has what the log could not take.
-      this.#leaveService(live, error, log.close());
+      this.#service.leave(live, error, log.close());
       return Promise.reject(error);
     }
   }
 
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.#turns.add({ refuse: reject, run: (live) => live.session.peek(fn).then(resolve, reject) });
+      this.#inTurn(reject, (live) => live.session.peek(fn).then(resolve, reject));
     });
   }
 
   async hold(counted: boolean): Promise<StoreHold> {
-    const { activity } = await this.#inService();
+    const { activity } = await this.#service.inService();
     await activity.hashed();
     return new Promise((resolve, reject) => {
-      this.#turns.add({ refuse: reject, run: (live) => this.#hold(live, counted).then(resolve, reject) });
+      this.#inTurn(reject, (live) => this.#hold(live, counted).then(resolve, reject));
     });
   }
 
   async #hold(live: Live<T>, counted: boolean): Promise<StoreHold> {
     try {
-      return await holdLive(live, this.#world, this.#checkpoints, counted);
+      return await this.#service.maintenance.hold(live, counted);
     } catch (error) {
-      if (error instanceof FilesGone) this.#leaveService(live, error, live.log.close());
+      if (error instanceof FilesGone) this.#service.leave(live, error, live.log.close());
       throw error;
     }
   }
 
   async searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
-    const { activity, log } = await this.#inService();
-    const found = await activity.search(filter, page);
+    const { activity, log } = await this.#service.inService();
+    const found = await this.#noting(() => activity.search(filter, page));
     await log.durable();
     return found;
   }
 
   async findActivity(id: string): Promise<ActivityRecord | undefined> {
-    const { activity, log } = await this.#inService();
-    const found = await activity.find(id);
+    const { activity, log } = await this.#service.inService();
+    const found = await this.#noting(() => activity.find(id));
     await log.durable();
     return found;
   }
 
   async *readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
-    const { activity, log } = await this.#inService();
+    const { activity, log } = await this.#service.inService();
     const end = activity.count;
     await log.durable();
-    for await (const chained of activity.read(fromSeq)) {
-      if (chained.record.seq > end) return;
-      yield chained;
+    try {
+      for await (const chained of activity.read(fromSeq)) {
+        if (chained.record.seq > end) return;
+        yield chained;
+      }
+    } catch (error) {
+      throw this.segments.met(error);
     }
   }
 
-  get sequence(): number {
-    return this.#live?.log.writer.place.sequence ?? this.#status?.sequence ?? 0;
+  /** A segment that somebody finds at fault is known to be from then on. */
+  async #noting<R>(read: () => Promise<R>): Promise<R> {
+    try {
+      return await read();
+    } catch (error) {
+      throw this.segments.met(error);
+    }
+  }
+
+  get mark(): Mark {
+    return this.#service.mark;
   }
 
   status(): StoreStatus {
-    const live = this.#live;
-    if (live) {
-      const { log, snapshot, activity } = live;
-      this.#status = {
-        writable: true,
-        logBytes: log.bytes,
-        snapshotBytes: snapshot.bytes,
-        activityBytes: activity.bytes,
-        sequence: log.writer.place.sequence,
-        lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
-        activityCount: activity.count,
-        activitySegments: activity.segments.length,
-      };
-      return this.#status;
-    }
-    const known = this.#status ?? {
-      logBytes: 0,
-      snapshotBytes: 0,
-      activityBytes: 0,
-      sequence: 0,
-      activityCount: 0,
-      activitySegments: 0,
-    };
-    return { lastCheckpointAt: undefined, ...known, writable: false, reason: this.#reason };
+    const { faults, verified, passedAt } = this.segments;
+    const activity = { activityFaults: faults, activityVerified: verified, activityVerifiedAt: passedAt };
+    return { ...this.#service.status(), ...activity };
   }
 
   async checkpoint(): Promise<void> {
-    await this.#inService();
-    return this.#checkpoints.run();
+    await this.#service.inService();
+    return this.#service.maintenance.checkpoint();
   }
 
   async reseal(): Promise<readonly number[]> {
-    await this.#inService();
-    return this.#resealer.run();
+    await this.#service.inService();
+    return this.#noting(() => this.#service.maintenance.reseal());
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#shut();
+    this.#closing ??= this.#close();
     return this.#closing;
   }
 
-  async #shut(): Promise<void> {
-    await this.#turns.close();
-    await this.#resealer.stop();
-    await this.#checkpoints.idle();
-    await this.#recovery;
-    const live = this.#live;
-    this.status();
-    this.#live = undefined;
-    this.#reason = 'the store is closed';
-    await live?.log.close();
-    live?.state.close();
-    await this.#world.onClosed();
-  }
-
-  /** What is in service, after the recovery under way if there is one. */
-  async #serving(): Promise<Live<T>> {
-    while (this.#recovery) await this.#recovery;
-    if (this.#live) return this.#live;
-    throw unavailable(this.#reason);
-  }
-
-  #inService(): Promise<Live<T>> {
-    return this.#closing ? Promise.reject(unavailable('the store is closed')) : this.#serving();
-  }
-
-  async #openLive(): Promise<Live<T>> {
-    let live: Live<T> | undefined;
-    live = await openLive(this.#world, {
-      onDurable: (commit) => {
-        this.#world.onCommit(commit);
-        if (live) this.#checkpoints.startWhenDue(live);
-      },
-      onFailure: (cause, takenBack) => live && this.#leaveService(live, cause, takenBack),
-    });
-    return live;
-  }
-
-  /** Throws the state away and recovers it from the disk, once `ready` resolves. */
-  #leaveService(live: Live<T>, cause: unknown, ready: Promise<void>): void {
-    if (live.dead) return;
-    this.status();
-    live.dead = true;
-    this.#live = undefined;
-    this.#reason = `a write failed: ${inWords(cause)}`;
-    this.#world.onNotice({ kind: 'write-failed', message: this.#reason, cause });
-    this.#recover(live, ready);
-  }
-
-  #recover(dead: Live<T>, ready?: Promise<void>): void {
-    this.#recovery = (async () => {
-      await ready;
-      if (!dead.inUse) dead.state.close();
-      await this.#tryToRecover(dead);
-      this.#recovery = undefined;
-    })();
-  }
-
-  async #tryToRecover(dead: Live<T>): Promise<void> {
-    const { context, limits, later, onNotice } = this.#world;
-    try {
-      const { broken } = dead.log;
-      if (broken) await repairLog(context, dead.uid, broken);
-      this.#live = await this.#openLive();
-      onNotice({ kind: 'recovered', message: 'the store was recovered from the disk and writes again' });
-    } catch (cause) {
-      const reason = `a write failed, and the store is not recovered yet: ${inWords(cause)}`;
-      // Said once, not at each try.
-      if (reason !== this.#reason) onNotice({ kind: 'recovery-failed', message: reason, cause });
-      this.#reason = reason;
-      later(limits.recoveryRetry, () => {
-        if (!this.#closing && !this.#recovery) this.#recover(dead);
-      });
-    }
+  async #close(): Promise<void> {
+    this.#service.beginClosing();
+    await this.#queue.idle();
+    await this.#service.close();
   }
 }
 
-/** Opens the store in `options.dir`, which `createEmbedded` made. Throws `corrupt` for anything that does not verify. */
+/** A store that was recovered into memory, with nothing changed on the disk yet. */
+export interface ReadStore<T extends object> {
+  readonly mark: Mark;
+  /** The last log file. */
+  readonly log: string;
+  /**
+   * What a constant statement that reads answers; `queryFor` is told how many migrations the database has behind it.
+   */
+  rows<R extends Row>(queryFor: (schema: number) => string): readonly R[];
+  /** Puts it in service, which is when the first file may change. */
+  open(): Promise<Store<T>>;
+  /** Lets go of it, unless it was opened. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Reads the store in `options.dir`, which `createEmbedded` made. Throws `corrupt` for anything that does not verify.
+ */
+export async function readEmbedded<T extends object>(options: EmbeddedOptions<T>): Promise<ReadStore<T>> {
+  const world = embeddedWorld(options);
+  const recovered = await recoverFor(world);
+  const { state, log } = recovered;
+  let isOpen = false;
+  return {
+    mark: markOf(log.place),
+    log: logName(world.dir, log.header.generation),
+    rows: (queryFor) => state.all(state.statement(queryFor(state.schemaVersion)), []),
+    async open() {
+      isOpen = true;
+      try {
+        const store = new EmbeddedStore(world);
+        await store.open(recovered);
+        return store;
+      } catch (error) {
+        state.close();
+        throw error;
+      }
+    },
+    async discard() {
+      if (isOpen) return;
+      state.close();
+      await world.onClosed();
+    },
+  };
+}
+
+/** The two in one. */
 export async function openEmbedded<T extends object>(options: EmbeddedOptions<T>): Promise<Store<T>> {
-  const store = new EmbeddedStore(embeddedWorld(options));
-  await store.open();
-  return store;
+  const read = await readEmbedded(options);
+  return read.open();
 }
 
-function unavailable(reason: string): KmsError {
-  return new KmsError('unavailable', `the store does not serve: ${reason}`, {
-    hint: 'it goes on by itself once the cause is gone',
-  });
+export const defaultLimits: StoreLimits = {
+  checkpointBytes: 8 * 1024 * 1024,
+  recoveryRetry: 1000,
+  checkpointRetry: 60_000,
+  segmentRecords: 8192,
+  activityCacheBytes: 32 * 1024 * 1024,
+};
+
+export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
+  const { files, dir, keys, wasm, random = systemRandom } = options;
+  return {
+    onEvent: () => {},
+    onCommit: () => {},
+    onClosed: async () => {},
+    beforeMigration: async () => {},
+    now: Date.now,
+    later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
+    runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),
+    ...options,
+    tables: (sql) => options.tables(sql),
+    uid: options.uid,
+    random,
+    limits: { ...defaultLimits, ...options.limits },
+    context: { files, dir, keys, random },
+  };
+}
+
+interface CreateOptions extends LogContext {
+  /** 16 bytes to bind the store's files to; random when absent. */
+  readonly uid?: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/**
+ * Makes the files of a new, empty store: the first log, then the snapshot, whose presence says that the store exists.
+ * The store is on disk, durably, when this resolves. Throws `refused` where one is.
+ */
+export async function createEmbedded(options: CreateOptions): Promise<void> {
+  const { files, dir, at } = options;
+  await files.makeDir(dir);
+  await refuseExisting(files, dir);
+  const uid = options.uid ?? options.random(uidLength);
+  const start = { uid, sequence: 0, chain: new Uint8Array(tagLength), runs: [] };
+  const log = await createLog(options, { ...start, generation: 1 });
+  await log.close();
+  const content = { schema: 0, savedAt: at, runs: [], activity: { segments: [], head: emptyHead } };
+  await writeSnapshot(options, { ...start, generation: 0 }, content, [], new Uint8Array(0));
+}
+
+/** A first log without a record may be there: a crash came while the store was being made. */
+async function refuseExisting(files: Files, dir: string): Promise<void> {
+  const { snapshots, logs } = await listStoreFiles(files, dir);
+  const empty = snapshots.length === 0 && logs.every((number) => number === 1);
+  if (empty && (logs.length === 0 || (await files.size(logName(dir, 1))) <= logHeaderLength)) return;
+  throw new KmsError('refused', `there is a store in ${dir} already`);
 }

@@ -1,20 +1,33 @@
 // The transactions that become durable together, as the text of one log record, and its reading at recovery.
 //
-// The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum, id], …]}`, then
-// one line for each record of the activity log (see group-activity.ts). Statement texts are numbered through a log file; `from` is the number of the first
-// one given here. `counts` is left out where nothing was counted.
-import { fromUtf8, utf8 } from '../crypto/encoding.ts';
+// The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum,
+// id], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file; `from`
+// is the number of the first one given here. `counts` is left out where nothing was counted. `"begins":true` stands in
+// the first record after the store was opened.
+//
+// What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
+// `"who":[[action, keyid, ringname, status, validAction], …]`. A record's own line is `<number in who> <milliseconds
+// after at> <id>`; one that has props or a reporter, or that this cannot say, is JSON of itself. JSON that has a `seq`
+// is the record's canonical line, as the first logs had them all.
+import { fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { corrupt } from './file-header.ts';
-import { type ActivityHead, GroupActivity, readRecord } from './group-activity.ts';
+import type { Applied } from './log-file.ts';
 import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
 import type { SqlValue } from './sql.ts';
 import type { State, Statement } from './state.ts';
+import { corrupt } from './store-files.ts';
 
 /** Counts the statement texts given in a log file. A new file has a new one. */
 export class Numbering {
   count = 0;
+}
+
+type Who = readonly [action: string, keyid: string, ringname: string, status: number, validAction: boolean];
+
+export interface ActivityHead {
+  readonly at: number;
+  readonly who: readonly Who[];
 }
 
 export class Group {
@@ -82,15 +95,73 @@ export class Group {
     return statement.place;
   }
 
-  payload(): Uint8Array {
+  /** `begins`: nothing was written since the store was opened. */
+  payload(begins: boolean): Uint8Array {
     const sums = [...this.#counts].flatMap(([place, ids]) => [...ids].map(([id, sum]) => [place, sum, id]));
     const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
     const { head, lines } = this.#activity;
+    const run = begins ? ',"begins":true' : '';
     const activity = head ? `,"at":${head.at},"who":${JSON.stringify(head.who)}` : '';
     return utf8(
-      `{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}${activity}}\n${lines}`,
+      `{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}${activity}${run}}\n${lines}`,
     );
   }
+}
+
+/** More are not looked through: each further record brings its own. */
+const mostCompared = 16;
+
+export class GroupActivity {
+  readonly #who: Who[] = [];
+  #at: number | undefined;
+  #lines = '';
+
+  add(record: ActivityInput): void {
+    const { id, createdAt, props, reporter } = record;
+    this.#at ??= createdAt;
+    const after = createdAt - this.#at;
+    const isShort =
+      Number.isSafeInteger(createdAt) &&
+      Number.isSafeInteger(after) &&
+      plain.test(id) &&
+      isEmpty(props) &&
+      reporter === undefined;
+    this.#lines += isShort ? `${this.#numberOf(record)} ${after} ${id}\n` : `${JSON.stringify(record)}\n`;
+  }
+
+  /** Undefined where there is no record. */
+  get head(): ActivityHead | undefined {
+    return this.#at === undefined ? undefined : { at: this.#at, who: this.#who };
+  }
+
+  /** Each with a line feed behind it. */
+  get lines(): string {
+    return this.#lines;
+  }
+
+  #numberOf({ action, keyid, ringname, status, validAction }: ActivityInput): number {
+    const who = this.#who;
+    for (let i = who.length - 1; i >= Math.max(0, who.length - mostCompared); i--) {
+      const known = who[i];
+      if (
+        known?.[1] === keyid &&
+        known[0] === action &&
+        known[2] === ringname &&
+        known[3] === status &&
+        known[4] === validAction
+      ) {
+        return i;
+      }
+    }
+    return who.push([action, keyid, ringname, status, validAction]) - 1;
+  }
+}
+
+const plain = /^\w+$/;
+
+function isEmpty(props: ActivityInput['props']): boolean {
+  for (const name in props) if (Object.hasOwn(props, name)) return false;
+  return true;
 }
 
 interface Payload {
@@ -100,6 +171,7 @@ interface Payload {
   readonly counts?: [number, number, string][];
   readonly at?: number;
   readonly who?: ActivityHead['who'];
+  readonly begins?: boolean;
 }
 
 /** Runs the groups of one log file again. */
@@ -118,14 +190,13 @@ export class GroupReplayer {
     this.#state.run(this.#state.statement(this.#texts[number] ?? ''), params);
   }
 
-  /** Answers how many transactions the payload held. */
-  apply(payload: Uint8Array, name: string, offset: number): number {
+  apply(payload: Uint8Array, name: string, offset: number): Applied {
     const text = fromUtf8(payload);
     if (text === undefined) throw corrupt(name, offset, 'a record is not UTF-8');
     try {
       const [first = '', ...lines] = text.split('\n');
       // Cast: the record was sealed by `Group.payload`.
-      const { from, sql, tx, counts = [], at = 0, who = [] } = JSON.parse(first) as Payload;
+      const { from, sql, tx, counts = [], at = 0, who = [], begins = false } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
       this.#state.control('BEGIN');
@@ -134,10 +205,27 @@ export class GroupReplayer {
       this.#state.control('COMMIT');
       const head = { at, who };
       for (const line of lines) if (line !== '') this.#record(readRecord(head, line));
-      return tx.length;
+      return { transactions: tx.length, begins };
     } catch (cause) {
       const what = cause instanceof KmsError ? cause.message : 'no such format';
       throw corrupt(name, offset, `a record verifies but cannot be run again: ${what}`);
     }
   }
+}
+
+/** The record of a line, or its canonical line where it is that. Throws for what is neither. */
+export function readRecord({ at, who }: ActivityHead, line: string): ActivityInput | string {
+  if (line.startsWith('{')) {
+    const value = JSON.parse(line);
+    // Cast: the line was sealed by `GroupActivity.add`.
+    return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
+  }
+  const [number, after, id, ...more] = line.split(' ');
+  const found = who[Number(number)];
+  if (!found || id === undefined || more.length > 0)
+    throw new KmsError('corrupt', 'an activity record has no such format');
+  const createdAt = at + Number(after);
+  if (!Number.isSafeInteger(createdAt)) throw new KmsError('corrupt', 'an activity record has no such time');
+  const [action, keyid, ringname, status, validAction] = found;
+  return { id, createdAt, keyid, action, ringname, validAction, status, props: {} };
 }

@@ -1,5 +1,5 @@
-// The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so that it
-// ends with the process however that dies, and holds between containers that share the directory.
+// The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so
+// that it ends with the process however that dies, and holds between containers that share the directory.
 import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,19 +9,25 @@ export const lockFile = 'kms.lock';
 /** Who holds it, for the message alone. */
 export const pidFile = 'kms.pid';
 
-/** A hold ends when it is released or the process does, not when whoever has it forgets it and its database is collected. */
+/**
+ * A hold ends when it is released or the process does, not when whoever has it forgets it and its database is
+ * collected.
+ */
 const heldHere = new Set<DatabaseSync>();
 
 export interface DirectoryLock {
-  /** Throws `unavailable` when the directory is not in its place any more: what stands there now is somebody else's to hold. */
+  /**
+   * Throws `unavailable` when the directory is not in its place any more: what stands there now is somebody else's to
+   * hold.
+   */
   needInPlace(): void;
   /** Lets go; may be called twice. */
   release(): void;
 }
 
 /**
- * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing about itself, and
- * changes no file.
+ * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing
+ * about itself, and changes no file.
  */
 export function lockDirectory(root: string, { onlyLooks = false } = {}): DirectoryLock {
   const path = join(root, lockFile);

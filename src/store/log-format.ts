@@ -1,20 +1,25 @@
-// The bytes of a log file: a header that its own seal authenticates, then one sealed record per group of transactions.
-// Each record is bound by associated data to its store, file, offset and sequence and to the seal before it.
+// The bytes of a log file: a header that its own seal authenticates, then one sealed record per group of transactions;
+// and what a crash may leave at the end. Each record is bound by associated data to its store, file, offset and
+// sequence and to the seal before it.
 //
 //   file   = header 64 | nonce 24 | tag 16 | record*
 //   record = length u32 | check 8 | nonce 24 | ciphertext | tag 16      (length counts from the nonce on)
+//
+// One append is under way at a time and the next starts after its fsync, so only the last record of the last file can
+// be torn. Of an append that was not synced a crash leaves any of its sectors, zeros in place of the others, and maybe
+// a shorter file.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
-import { concatBytes, equalBytes } from '../crypto/bytes.ts';
-import { utf8 } from '../crypto/encoding.ts';
-import { hmacSha256 } from '../crypto/hash.ts';
-import { hkdfSha256 } from '../crypto/hkdf.ts';
-import { encodeFileHeader, type FileHeader, headerLength, nonceLength, tagLength } from './file-header.ts';
+import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
+import { hkdfSha256 } from '../crypto/hash.ts';
+import { hmacSha256 } from '../crypto/hot.ts';
+import type { Run } from '../model/mark.ts';
+import { encodeFileHeader, type FileHeader, headerLength, nonceLength, tagLength } from './store-files.ts';
 
 /** Where the records start. */
 export const logHeaderLength = headerLength + nonceLength + tagLength;
 /** Length and check, before a record's nonce. */
 export const prefixLength = 12;
-export const recordOverhead = prefixLength + nonceLength + tagLength;
+const recordOverhead = prefixLength + nonceLength + tagLength;
 /** What a disk writes whole or not at all. */
 export const sectorLength = 512;
 
@@ -25,12 +30,23 @@ const recordLabel = utf8('kms/log/record/v1');
 const empty = new Uint8Array(0);
 
 /** Where a record stands. */
-export interface RecordPlace {
+interface RecordPlace {
   readonly offset: number;
   /** Transactions before it. */
   readonly sequence: number;
   /** The tag before it. */
   readonly chain: Uint8Array;
+}
+
+/** Where a record may follow, and whose runs are behind it. */
+export interface LogPlace extends RecordPlace {
+  /** The newest first. */
+  readonly runs: readonly Run[];
+}
+
+/** The run that begins with the record that `tag` seals, after `from` transactions. */
+export function runOf(from: number, tag: Uint8Array): Run {
+  return { from, tag: toHex(tag.subarray(0, 8)) };
 }
 
 /** The header of a new file. The last 16 bytes are the chain's value for the first record. */
@@ -111,12 +127,61 @@ export class RecordSealer {
 }
 
 /**
- * The plaintext length with which a record never has fewer than 8 bytes in any sector: it ends at a sector's end, or 8 to 504
- * bytes into one. A sector that a crash lost then shows as a run of zeros that no damage to a single byte can make.
+ * The plaintext length with which a record never has fewer than 8 bytes in any sector: it ends at a sector's end, or 8
+ * to 504 bytes into one. A sector that a crash lost then shows as a run of zeros that no damage to a single byte can
+ * make.
  */
 function paddedLength(offset: number, length: number): number {
   const into = (offset + recordOverhead + length) % sectorLength;
   if (into === 0) return length;
   if (into < 8) return length + 8 - into;
   return into > sectorLength - 8 ? length + sectorLength - into : length;
+}
+
+/** A run of zeros shorter than this proves nothing. */
+const provingZeros = 4;
+
+/**
+ * Why the record at `offset`, which does not verify, is damage; undefined when it is a torn end. `length` is what it
+ * says and proves of itself.
+ */
+export function damageAt(
+  file: Uint8Array,
+  offset: number,
+  length: number | undefined,
+  sealer: RecordSealer,
+): string | undefined {
+  if (file.length - offset < prefixLength) return undefined;
+  if (length !== undefined) {
+    const end = offset + prefixLength + length;
+    if (end > file.length) return undefined;
+    if (end < file.length) return 'a record does not verify, and more follows it';
+    return zeroSector(file, offset, end) ? undefined : 'the last record does not verify';
+  }
+  const prefixEnd = offset + prefixLength;
+  const sectorEnd = Math.ceil(prefixEnd / sectorLength) * sectorLength;
+  if (!zeroSector(file, offset, Math.min(sectorEnd, file.length))) return "a record's length does not verify";
+  const next = nextRecord(file, prefixEnd, sealer);
+  return next === undefined ? undefined : `a record is missing; the next one is at offset ${next}`;
+}
+
+/** Whether some sector's part of the range holds nothing but zeros. */
+function zeroSector(file: Uint8Array, start: number, end: number): boolean {
+  for (let at = start; at < end; ) {
+    const sectorEnd = Math.min(end, (Math.floor(at / sectorLength) + 1) * sectorLength);
+    if (sectorEnd - at >= provingZeros && file.subarray(at, sectorEnd).every((byte) => byte === 0)) return true;
+    at = sectorEnd;
+  }
+  return false;
+}
+
+/** The first place from `start` on at which a record proves its length. */
+function nextRecord(file: Uint8Array, start: number, sealer: RecordSealer): number | undefined {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  for (let at = start; at + recordOverhead <= file.length; at++) {
+    const length = view.getUint32(at);
+    if (length < recordOverhead - prefixLength || at + prefixLength + length > file.length) continue;
+    if (sealer.lengthAt(file, at) !== undefined) return at;
+  }
+  return undefined;
 }

@@ -1,11 +1,13 @@
-// The file port over the operating system's files, below one root directory. Everything runs off the event loop; files are made
-// with mode 0600, directories with 0700.
+// The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
+// are made with mode 0600, directories with 0700.
 import { constants, fdatasync, fstatSync, ftruncate, write } from 'node:fs';
-import { type FileHandle, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import type { AppendFile, Files } from './files.ts';
-import { makeDirs } from './make-dirs.ts';
+
+/** A pipe that somebody put in a file's place must keep no reader waiting; for files it changes nothing. */
+const reading = constants.O_RDONLY | constants.O_NONBLOCK;
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
@@ -29,7 +31,7 @@ export function nodeFiles(root: string): Files {
         const entries = await readdir(path(dir), { withFileTypes: true });
         return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
       } catch (error) {
-        if (codeOf(error) === 'ENOENT') return [];
+        if (systemCode(error) === 'ENOENT') return [];
         throw error;
       }
     },
@@ -38,15 +40,15 @@ export function nodeFiles(root: string): Files {
         await stat(path(name));
         return true;
       } catch (error) {
-        if (codeOf(error) === 'ENOENT') return false;
+        if (systemCode(error) === 'ENOENT') return false;
         throw error;
       }
     },
     size: async (name) => (await stat(path(name))).size,
     // A plain array: a Buffer may be a view of a pool that others use.
-    read: async (name) => plain(await readFile(path(name))),
+    read: async (name) => plain(await readFile(path(name), { flag: reading })),
     async readAt(name, offset, length) {
-      const handle = await open(path(name), 'r');
+      const handle = await open(path(name), reading);
       try {
         return await readFully(handle, offset, length);
       } finally {
@@ -107,7 +109,10 @@ class NodeAppendFile implements AppendFile {
     return this.#size;
   }
 
-  /** Kept until the sync that follows: the file is opened so that one write is both, which spares a round through the thread pool. */
+  /**
+   * Kept until the sync that follows: the file is opened so that one write is both, which spares a round through the
+   * thread pool.
+   */
   async append(bytes: Uint8Array): Promise<void> {
     this.#pending.push(bytes);
     this.#size += bytes.length;
@@ -164,6 +169,26 @@ class NodeAppendFile implements AppendFile {
   }
 }
 
+/**
+ * Makes the directory with mode 0700 and those above it, level by level: Node's own recursive mkdir never ends below a
+ * file system that answers ENOENT to it, as /proc does. Answers the topmost one that it had to make, undefined when all
+ * were there.
+ */
+export async function makeDirs(path: string): Promise<string | undefined> {
+  const whole = resolve(path);
+  try {
+    await mkdir(whole, { mode: 0o700 });
+    return whole;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return undefined;
+    if (systemCode(error) !== 'ENOENT' || dirname(whole) === whole) throw error;
+  }
+  const above = await makeDirs(dirname(whole));
+  // What is above was there or is now: a second ENOENT is the file system's own.
+  await mkdir(whole, { mode: 0o700 });
+  return above ?? whole;
+}
+
 function called(run: (done: FileCallback) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     run((error) => (error ? reject(error) : resolve()));
@@ -203,8 +228,4 @@ async function syncPath(path: string): Promise<void> {
 
 function plain(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -1,5 +1,7 @@
-// The store as `core` sees it: transactions over typed tables, and the activity log. No SQL, no driver, no file.
-import type { StoreHold } from './hold.ts';
+// Store is a database as the rest of the appliance sees it: transactions over typed tables, an activity log, and the
+// files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
+import type { Mark } from '../model/mark.ts';
+
 import type { Page, PageRequest } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
@@ -25,6 +27,8 @@ export interface ActivityInput {
   /** The HTTP status that came of it. */
   readonly status: number;
   readonly props: Readonly<Record<string, unknown>>;
+  /** Who sent the record, where it is not the appliance's own: the id of an API key or user, or `local`. */
+  readonly reporter?: string;
 }
 
 export interface ActivityRecord extends ActivityInput {
@@ -38,6 +42,12 @@ export interface ChainedActivity {
   /** The canonical text that the chain hashes. */
   readonly line: string;
   /** Base64url. */
+  readonly hash: string;
+}
+
+/** A place in the chain as it is stored and shown: the hash, base64url, is that of the record `seq`. */
+export interface ChainHead {
+  readonly seq: number;
   readonly hash: string;
 }
 
@@ -74,6 +84,21 @@ export type Transaction<T extends object = Tables> = T & {
   record(activity: ActivityInput): void;
 };
 
+/** What a store has to say to its operator, apart from the answers to requests. */
+export interface StoreEvent {
+  readonly kind:
+    | 'torn-tail'
+    | 'write-failed'
+    | 'recovered'
+    | 'recovery-failed'
+    | 'checkpoint'
+    | 'checkpoint-failed'
+    | 'segment-fault'
+    | 'segment-well';
+  readonly message: string;
+  readonly cause?: unknown;
+}
+
 export interface StoreStatus {
   /** False while a failed write is being recovered from; `reason` then says why. */
   readonly writable: boolean;
@@ -88,19 +113,111 @@ export interface StoreStatus {
   readonly activityCount: number;
   /** Closed files of the activity log. */
   readonly activitySegments: number;
+  /** Those of them that are known to be missing or changed. */
+  readonly activityFaults: readonly SegmentProblem[];
+  /** Those whose contents were verified in the pass under way, or in the last one. */
+  readonly activityVerified: number;
+  /** When the last whole pass over their contents ended, in epoch milliseconds; undefined before the first. */
+  readonly activityVerifiedAt: number | undefined;
+}
+
+/** What a search and a start need to know of a closed file of the activity log; JSON, about a kilobyte at most. */
+export interface SegmentSummary {
+  readonly file: string;
+  readonly bytes: number;
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** Chain hash before the first record and after the last, base64url. */
+  readonly prevHash: string;
+  readonly hash: string;
+  /** Earliest and latest `createdAt`. */
+  readonly from: number;
+  readonly to: number;
+  /** Least and greatest `idMark`. */
+  readonly idFrom: string;
+  readonly idTo: string;
+  readonly validCount: number;
+  readonly invalidCount: number;
+  /** Bloom filters of the terms, base64url; null = too many to tell. */
+  readonly keys: string | null;
+  readonly actions: string | null;
+  readonly rings: string | null;
+  readonly props: string | null;
+}
+
+/** What is wrong with a closed file of the activity log. */
+export interface SegmentProblem {
+  /** The file, within the data directory. */
+  readonly path: string;
+  /** What follows its name in a sentence: `is missing`. */
+  readonly problem: string;
+  /** Since when it is known, in epoch milliseconds. */
+  readonly since: number;
+}
+
+/** A closed file of the activity log that is to be verified. */
+export interface SegmentCheck {
+  readonly dir: string;
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  readonly summary: SegmentSummary;
+}
+
+/** Answers what is wrong with the contents of a segment, read whole; undefined when nothing is. */
+export type VerifySegment = (check: SegmentCheck) => Promise<string | undefined>;
+
+/** Looking after the closed files of the activity log. What is found stands in the store's status. */
+export interface StoreSegments {
+  /** Looks whether every file is there, with its size and its header. */
+  look(): Promise<void>;
+  /** Throws `corrupt` where a file with records from `fromSeq` on is known to be at fault, or a look shows it. */
+  need(fromSeq: number): Promise<void>;
+  /** Looks again at what was at fault, and verifies what looks well. */
+  again(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void>;
+  /**
+   * Verifies the contents of every file, one after the other. `pause` is awaited with the size of each that was read;
+   * once it answers false, the pass ends early and does not count.
+   */
+  pass(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void>;
+}
+
+/** A file, or the first `bytes` bytes of one. */
+export interface HeldFile {
+  /** As the store's files have it: with the store's directory in front. */
+  readonly name: string;
+  readonly bytes: number;
+}
+
+export interface StoreHold {
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  /** Transactions up to the commit. */
+  readonly sequence: number;
+  /** The snapshot from which a recovery starts. */
+  readonly snapshot: number;
+  /** The last log, and where in it the commit ends. */
+  readonly log: { readonly generation: number; readonly offset: number };
+  /** All that a recovery up to the commit reads. The last one is the last log. */
+  readonly files: readonly HeldFile[];
+  /** The end of the activity log at the commit. */
+  readonly activity: ChainHead;
+  /** Rows of each table at the commit; empty where they were not asked for. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** Lets the files go; may be called twice. */
+  release(): void;
 }
 
 /** A database of the appliance: one for each tenant, and one (with other tables) for the appliance itself. */
 export interface Store<T extends object = Tables> {
   /**
-   * Runs `fn` alone, then makes what it wrote durable together with its neighbours, and only then resolves. Inside, nothing
-   * is awaited but the store. When `fn` throws, nothing of it remains and the error is thrown on.
-   * Throws `unavailable` while the store cannot write.
+   * Runs `fn` alone, then makes what it wrote durable together with its neighbours, and only then resolves. Inside,
+   * nothing is awaited but the store. When `fn` throws, nothing of it remains and the error is thrown on. Throws
+   * `unavailable` while the store cannot write.
    */
   transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R>;
   /**
-   * Runs `fn` between transactions, on the state as it is, which may be ahead of the disk: for looking before a transaction, never for
-   * answering. It waits its turn, so it never ends when called inside a transaction.
+   * Runs `fn` between transactions, on the state as it is, which may be ahead of the disk: for looking before a
+   * transaction, never for answering. It waits its turn, so it never ends when called inside a transaction.
    */
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R>;
   /** The newest first. `next` of the page is a sequence number. */
@@ -108,21 +225,24 @@ export interface Store<T extends object = Tables> {
   findActivity(id: string): Promise<ActivityRecord | undefined>;
   /** Records in chain order with their hashes, for export and verification. Throws `corrupt` where the chain breaks. */
   readActivity(fromSeq: number): AsyncIterable<ChainedActivity>;
-  /** Transactions that are durable. */
-  readonly sequence: number;
+  /** How far what is durable goes. */
+  readonly mark: Mark;
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;
   /**
-   * Keeps the files of the last commit as they are until released, `counted` with the rows of each table. Absent where the truth is not in
-   * files of the store's own.
+   * Keeps the files of the last commit as they are until released, `counted` with the rows of each table. Absent where
+   * the truth is not in files of the store's own.
    */
   hold?(counted: boolean): Promise<StoreHold>;
   /**
-   * Brings every file under the newest key, while the store serves, and answers the key epochs that files still need: that one alone,
-   * unless a newer came meanwhile. Absent where there are no such files. Throws `unavailable` when the store is closed before the end.
+   * Brings every file under the newest key, while the store serves, and answers the key epochs that files still need:
+   * that one alone, unless a newer came meanwhile. Absent where there are no such files. Throws `unavailable` when the
+   * store is closed before the end.
    */
   reseal?(): Promise<readonly number[]>;
+  /** Absent where the truth is not in files of the store's own. */
+  readonly segments?: StoreSegments;
   /** Waits for what is under way, makes it durable and lets go of the files. */
   close(): Promise<void>;
 }

@@ -1,19 +1,17 @@
-// From the files on disk to the database in memory: the newest snapshot, then every record of the logs after it, in order.
-// A start, a checkpoint and the return from a failed write all do just this.
+// From the files on disk to the database in memory: the newest snapshot, then every record of the logs after it, in
+// order. A start, a checkpoint and the return from a failed write all do just this.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
+import type { Mark } from '../model/mark.ts';
 import { type ActivityLog, openActivityLog } from './activity/activity-log.ts';
-import { corrupt, type FileHeader } from './file-header.ts';
-import { listStoreFiles, logName, snapshotName } from './file-names.ts';
 import type { Files } from './files.ts';
 import { GroupReplayer } from './group.ts';
-import type { RecordPlace } from './log-format.ts';
-import { readLog } from './log-reader.ts';
-import { refuseNewer } from './migrate.ts';
-import type { Migration } from './migrations.ts';
+import { readLog } from './log-file.ts';
+import type { LogPlace } from './log-format.ts';
+import { type Migration, refuseNewer } from './migrations.ts';
 import { readSnapshot } from './snapshot.ts';
 import { openState, type State } from './state.ts';
-import type { StoreKeys } from './store-keys.ts';
+import { corrupt, type FileHeader, listStoreFiles, logName, type StoreKeys, snapshotName } from './store-files.ts';
 
 export interface RecoverOptions {
   readonly files: Files;
@@ -43,7 +41,7 @@ export interface Recovered {
   readonly uid: Uint8Array;
   readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
   /** The last log file. */
-  readonly log: { readonly header: FileHeader; readonly place: RecordPlace; readonly torn: number };
+  readonly log: { readonly header: FileHeader; readonly place: LogPlace; readonly torn: number };
   /** The logs since the snapshot but the last. */
   readonly closed: readonly ClosedLog[];
   /** Files that the snapshot stands for; a crash came before their removal. */
@@ -71,7 +69,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tail: snapshot.tail,
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
-    const replayed = await replay(options, header, logs, new GroupTarget(state, activity));
+    const start = { ...header, runs: manifest.runs ?? [] };
+    const replayed = await replay(options, start, logs, new GroupTarget(state, activity));
     // The migration of a newer program may stand in the log alone.
     if (options.migrations) refuseNewer(state.schemaVersion, options.migrations, dir);
     return {
@@ -93,26 +92,26 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 
 async function replay(
   options: RecoverOptions,
-  header: FileHeader,
+  header: FileHeader & Pick<Mark, 'runs'>,
   logs: readonly number[],
   target: GroupTarget,
 ): Promise<Pick<Recovered, 'log' | 'closed'>> {
   const { files, dir, keys } = options;
   const first = header.generation + 1;
   const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
-  let { sequence, chain } = header;
+  let { sequence, chain, runs } = header;
   const closed: ClosedLog[] = [];
   for (let generation = first; ; generation++) {
     const name = logName(dir, generation);
     if (!logs.includes(generation)) throw corrupt(name, 0, 'the file is missing');
     const bytes = await files.read(name);
-    const start = { uid: header.uid, generation, sequence, chain };
+    const start = { uid: header.uid, generation, sequence, chain, runs };
     const open = generation === last && options.through === undefined;
     const apply = target.replayer();
     const end = readLog(name, bytes, keys, start, open, (payload, name, offset) => apply.apply(payload, name, offset));
     if (generation === last) return { log: { header: end.header, place: end, torn: end.torn }, closed };
     closed.push({ generation, bytes: bytes.length });
-    ({ sequence, chain } = end);
+    ({ sequence, chain, runs } = end);
   }
 }
 
@@ -133,5 +132,7 @@ class GroupTarget {
 
 function noSnapshot(dir: string, logs: readonly number[]): KmsError {
   if (logs.length > 0) return corrupt(dir, 0, 'there are log files but no snapshot');
-  return new KmsError('not-found', `no store in ${dir}`);
+  return new KmsError('not-found', `no store in ${dir}`, {
+    hint: 'nothing was changed; put its files back, or restore from a backup',
+  });
 }

@@ -1,7 +1,7 @@
-// One transaction after the other on the state in memory: begin, run, commit or take back. It keeps what a transaction
-// wrote, for whoever makes that durable, and knows nothing of how that happens.
+// Session runs transactions on the state in memory, one after the other: begin, run, commit or take back. It keeps what
+// a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
+import { setImmediate } from 'node:timers/promises';
 import { KmsError } from '../errors.ts';
-import { Memory } from './memory.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Sql, SqlValue } from './sql.ts';
 import type { State, Statement } from './state.ts';
@@ -44,6 +44,52 @@ export class StateLost extends KmsError {
   }
 }
 
+/**
+ * Entries of a table in the cache; one more lets go of them all. Only what exists is kept, so that nobody fills it by
+ * asking for nothing.
+ */
+const most = 10_000;
+
+/**
+ * What look-ups found, kept as long as it is certainly still so: until its table is written to or a transaction is
+ * taken back. It spares the hot requests their statements; whoever asks cannot tell that it is there.
+ */
+class Cache {
+  readonly #tables = new Map<string, Map<string, object>>();
+
+  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+    const known = this.#tables.get(table)?.get(key);
+    // Cast: a table file asks for one type under one kind of key.
+    return known ? Promise.resolve(known as T) : this.#learn(table, key, load);
+  }
+
+  async #learn<T extends object>(
+    table: string,
+    key: string,
+    load: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const found = await load();
+    if (!found) return undefined;
+    let entries = this.#tables.get(table);
+    if (!entries) {
+      entries = new Map();
+      this.#tables.set(table, entries);
+    }
+    if (entries.size >= most) entries.clear();
+    entries.set(key, found);
+    return found;
+  }
+
+  /** Something was written to the table. */
+  forget(table: string): void {
+    this.#tables.get(table)?.clear();
+  }
+
+  forgetAll(): void {
+    this.#tables.clear();
+  }
+}
+
 export class Session<T extends object> {
   readonly written: Written;
   readonly #state: State;
@@ -54,11 +100,14 @@ export class Session<T extends object> {
   readonly #params: SqlValue[][] = [];
   readonly #records: ActivityInput[] = [];
   readonly #counts: Count[] = [];
-  readonly #memory = new Memory();
+  readonly #cache = new Cache();
   #mode: Mode = 'idle';
   /** Savepoints that are open. */
   #depth = 0;
-  /** How many of the transaction and its savepoints SQLite knows of: it is told with the first statement, which many transactions never run. */
+  /**
+   * How many of the transaction and its savepoints SQLite knows of: it is told with the first statement, which many
+   * transactions never run.
+   */
   #begun = 0;
 
   constructor(state: State, tables: (sql: Sql) => T, staging: Staging) {
@@ -68,10 +117,14 @@ export class Session<T extends object> {
     this.#tables = tables({
       get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
       all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
+      some: async <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
+        this.#all<R>(text, params, enough),
       run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
-      remember: (table, key, load) => this.#memory.remember(table, key, load),
+      remember: (table, key, load) => this.#cache.remember(table, key, load),
       count: async (text, id) => this.#count(text, id),
       counted: (text, id) => this.#state.statement(text).counts?.get(id) ?? 0,
+      // Whoever has the turn keeps it: nothing else runs on this session meanwhile.
+      pause: () => setImmediate(),
     });
     this.#transaction = {
       ...this.#tables,
@@ -150,9 +203,9 @@ export class Session<T extends object> {
     return row;
   }
 
-  #all<R extends Row>(text: string, params: SqlValue[]): R[] {
+  #all<R extends Row>(text: string, params: SqlValue[], enough?: (row: R) => boolean): R[] {
     const statement = this.#readable(text);
-    const rows = this.#state.all<R>(statement, params);
+    const rows = this.#state.all<R>(statement, params, enough);
     if (!statement.reads) this.#keep(statement, params);
     return rows;
   }
@@ -168,8 +221,8 @@ export class Session<T extends object> {
     this.#statements.push(statement);
     this.#params.push(params);
     // A deletion may reach other tables through their references.
-    if (statement.writes === undefined) this.#memory.forgetAll();
-    else this.#memory.forget(statement.writes);
+    if (statement.writes === undefined) this.#cache.forgetAll();
+    else this.#cache.forget(statement.writes);
   }
 
   async #savepoint<R>(fn: () => Promise<R>): Promise<R> {
@@ -222,7 +275,7 @@ export class Session<T extends object> {
 
   /** What was written from these places on is taken back. */
   #forgetFrom(statements: number, counts: number): void {
-    if (this.#statements.length > statements) this.#memory.forgetAll();
+    if (this.#statements.length > statements) this.#cache.forgetAll();
     this.#statements.length = statements;
     this.#params.length = statements;
     for (const { statement, id } of this.#counts.splice(counts)) {

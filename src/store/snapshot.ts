@@ -4,12 +4,14 @@
 //   chunk = nonce 24 | ciphertext of at most 256 KiB | tag 16; all but the last are full
 //   text  = manifest length u32 | manifest (JSON) | activity lines, each ended by a line feed | SQLite image
 //
-// The associated data of a chunk are the header, its number and whether it is the last, so that none can be changed, moved,
-// left out or added.
+// The associated data of a chunk are the header, its number and whether it is the last, so that none can be changed,
+// moved, left out or added.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
-import { concatBytes } from '../crypto/bytes.ts';
-import { fromUtf8, utf8 } from '../crypto/encoding.ts';
-import type { ChainHead, SegmentSummary } from './activity/activity-log.ts';
+import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
+import type { Run } from '../model/mark.ts';
+import type { Files } from './files.ts';
+import type { LogContext } from './log-file.ts';
+import type { ChainHead, SegmentSummary } from './port.ts';
 import {
   corrupt,
   decodeFileHeader,
@@ -18,29 +20,29 @@ import {
   headerLength,
   keyOf,
   nonceLength,
+  type StoreKeys,
+  snapshotName,
   tagLength,
-} from './file-header.ts';
-import { snapshotName } from './file-names.ts';
-import type { Files } from './files.ts';
-import type { LogContext } from './log-writer.ts';
-import type { StoreKeys } from './store-keys.ts';
+} from './store-files.ts';
 
 const chunkLength = 256 * 1024;
 const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
 
-export interface SnapshotManifest {
+interface SnapshotManifest {
   readonly version: 1;
   /** Migrations done. */
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
+  /** The newest runs up to its end; absent in one that an earlier program wrote, which kept none. */
+  readonly runs?: readonly Run[];
   readonly activity: { readonly segments: readonly SegmentSummary[]; readonly head: ChainHead };
   readonly tailBytes: number;
   readonly imageBytes: number;
 }
 
-export interface SnapshotContent {
+interface SnapshotContent {
   readonly manifest: SnapshotManifest;
   readonly tail: readonly string[];
   /** Empty for a database without a table. */

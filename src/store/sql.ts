@@ -1,27 +1,41 @@
 // What a table file needs of a driver, and nothing more: constant statements with parameters, answered asynchronously.
 
-/** A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and 1. */
+/**
+ * A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and
+ * 1.
+ */
 export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;
 
-/** What a table file needs of a driver. Statements take `?` parameters; texts are constants, so that drivers can keep them prepared. */
+/**
+ * What a table file needs of a driver. Statements take `?` parameters; texts are constants, so that drivers can keep
+ * them prepared.
+ */
 export interface Sql {
   get<R extends Row>(sql: string, ...params: SqlValue[]): Promise<R | undefined>;
   all<R extends Row>(sql: string, ...params: SqlValue[]): Promise<R[]>;
+  /** The rows up to and with the first that is `enough`; those after it are not read. */
+  some<R extends Row>(enough: (row: R) => boolean, sql: string, ...params: SqlValue[]): Promise<R[]>;
   /** Runs a statement that writes; answers the number of rows it changed. */
   run(sql: string, ...params: SqlValue[]): Promise<number>;
   /**
-   * What `load` finds in `table` under `key`, perhaps remembered from before: a driver may keep it until something is written to the
-   * table or a transaction is taken back. `load` reads that table alone, and nobody changes what it answers.
+   * What `load` finds in `table` under `key`, perhaps remembered from before: a driver may keep it until something is
+   * written to the table or a transaction is taken back. `load` reads that table alone, and nobody changes what it
+   * answers.
    */
   remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
   /**
-   * Counts one: `sql` adds its first parameter to a number in the row that its second one names. As durable as a statement that was
-   * run, but a driver may add up what it counts and run the sum when the database is opened again; `counted` says what is to be added
-   * to the row until then.
+   * Counts one: `sql` adds its first parameter to a number in the row that its second one names. As durable as a
+   * statement that was run, but a driver may add up what it counts and run the sum when the database is opened again;
+   * `counted` says what is to be added to the row until then.
    */
   count(sql: string, id: string): Promise<void>;
   counted(sql: string, id: string): number;
+  /**
+   * Lets the event loop turn, for what takes long and must be one transaction: other requests of this store go on
+   * waiting for it, and everybody else is served.
+   */
+  pause(): Promise<void>;
 }
 
 export interface Page<T> {

@@ -1,5 +1,5 @@
-// The database in memory: SQLite in WebAssembly (sql.js), opened from nothing or from an image, with its statements kept
-// prepared by their text. It knows nothing of logs and files; whoever drives it decides what becomes durable.
+// The database in memory: SQLite in WebAssembly (sql.js), opened from nothing or from an image, with its statements
+// kept prepared by their text. It knows nothing of logs and files; whoever drives it decides what becomes durable.
 import initSqlJs from 'sql.js';
 import { KmsError } from '../errors.ts';
 import type { Row, SqlValue } from './sql.ts';
@@ -11,7 +11,7 @@ type Prepared = ReturnType<Database['prepare']>;
 let library: Promise<SqlJs> | undefined;
 
 /** Loads sql.js once for the process; `wasm` is the content of its sql-wasm.wasm. */
-export function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
+function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
   if (!library) {
     // Cast: emscripten wants an ArrayBuffer by its types and takes a view as well.
     library = initSqlJs({ wasmBinary: wasm as ArrayBuffer });
@@ -22,7 +22,9 @@ export function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
   return library;
 }
 
-/** A prepared statement. `logged` and `place` belong to whoever writes the log: the numbering that `place` counts in. */
+/**
+ * A prepared statement. `logged` and `place` belong to whoever writes the log: the numbering that `place` counts in.
+ */
 export interface Statement {
   readonly text: string;
   readonly prepared: Prepared;
@@ -37,9 +39,9 @@ export interface Statement {
   place: number;
 }
 
-// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction. The cache is
-// small because the file is in memory itself, and because a commit that makes the file longer looks at every cached page: with
-// 256 MiB it takes 120 µs at a million rows, with 4 MiB the same 10 µs as at a thousand.
+// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction. The
+// cache is small because the file is in memory itself, and because a commit that makes the file longer looks at every
+// cached page: with 256 MiB it takes 120 µs at a million rows, with 4 MiB the same 10 µs as at a thousand.
 const pragmas = [
   'PRAGMA locking_mode = EXCLUSIVE',
   'PRAGMA journal_mode = MEMORY',
@@ -56,7 +58,8 @@ const oneTable = /^\s*(?:INSERT INTO|UPDATE)\s+(\w+)/i;
 const control =
   /^\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM|ANALYZE|REINDEX|EXPLAIN)\b/i;
 const versionText = /^PRAGMA user_version = \d+$/;
-// What a replay of the log could answer otherwise than the first run did, or what leaves a part of a failed statement behind.
+// What a replay of the log could answer otherwise than the first run did, or what leaves a part of a failed statement
+// behind.
 const unrepeatable =
   /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
 
@@ -122,12 +125,17 @@ export class State {
     }
   }
 
-  all<R extends Row>(statement: Statement, params: SqlValue[]): R[] {
+  /** The rows, with `enough` up to and with the first for which it answers true. */
+  all<R extends Row>(statement: Statement, params: SqlValue[], enough?: (row: R) => boolean): R[] {
     const { prepared } = statement;
     const rows: R[] = [];
     try {
       bind(statement, params);
-      while (prepared.step()) rows.push(this.#row<R>(statement));
+      while (prepared.step()) {
+        const row = this.#row<R>(statement);
+        rows.push(row);
+        if (statement.reads && enough?.(row)) break;
+      }
       return rows;
     } catch (cause) {
       throw sqlError(cause);

@@ -1,4 +1,5 @@
-// Builders for the activity tests: a log on files in memory, records of a small world in which filters find some and not all.
+// Builders for the activity tests: a log on files in memory, records of a small world in which filters find some and
+// not all.
 import {
   type ActivityLog,
   type ActivityLogOptions,
@@ -60,7 +61,9 @@ export async function collect<T, R>(items: AsyncIterable<T>, map: (item: T) => R
   return all;
 }
 
-/** What a checkpoint does: another log, opened from the same state, rolls; the first one adopts. Answers that other log. */
+/**
+ * What a checkpoint does: another log, opened from the same state, rolls; the first one adopts. Answers that other log.
+ */
 export async function checkpoint(log: ActivityLog, options: ActivityLogOptions): Promise<ActivityLog> {
   const worker = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
   const segments = await worker.roll();

@@ -49,6 +49,17 @@ describe('the canonical line of a record', () => {
     );
   });
 
+  it('has a reporter where there is one, and is as it ever was where there is none', () => {
+    const plain = activityLine(activity(1), 1);
+    const reported = activityLine(activity(1, { reporter: 'user_1' }), 1);
+    assert.equal(reported, plain.replace(',"ringname"', ',"reporter":"user_1","ringname"'));
+    assert.equal(parseActivityLine(reported)?.reporter, 'user_1');
+    assert.equal(Object.hasOwn(parseActivityLine(plain) ?? {}, 'reporter'), false);
+    for (const wrong of ['1', 'null', '{}']) {
+      assert.equal(parseActivityLine(reported.replace('"user_1"', wrong)), undefined);
+    }
+  });
+
   it('takes __proto__ in props as a key like any other', () => {
     const line = activityLine(activity(1, { props: JSON.parse('{"__proto__":{"a":1},"constructor":2}') }), 1);
     assert.ok(line.includes('"props":{"__proto__":{"a":1},"constructor":2}'));

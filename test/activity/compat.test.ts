@@ -1,5 +1,5 @@
-// The files of `test/compat/activity-1` were made by the first release of the format and must open for ever: tenant key of
-// epoch 1, records 1 to 305 as `activity` makes them, the first 300 of them in a segment.
+// The files of `test/compat/activity-1` were made by the first release of the format and must open for ever: tenant key
+// of epoch 1, records 1 to 305 as `activity` makes them, the first 300 of them in a segment.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';

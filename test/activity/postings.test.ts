@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { makeBloom, readBloom } from '../../src/store/activity/bloom.ts';
 import {
   decodePositions,
   encodePositions,
@@ -10,6 +9,7 @@ import {
   makePages,
   union,
 } from '../../src/store/activity/postings.ts';
+import { makeBloom, readBloom } from '../../src/store/activity/terms.ts';
 
 const ascending = fc.uniqueArray(fc.nat(3000), { maxLength: 3000 }).map((list) => list.sort((a, b) => a - b));
 const terms = fc.integer({ min: 0, max: 0xffff_ffff });

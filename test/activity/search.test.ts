@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { containsJson } from '../../src/model/json.ts';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
-import { containsJson } from '../../src/store/contains.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
 import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
@@ -252,7 +252,7 @@ describe('search', () => {
   });
 
   it('keeps within its budget of memory', async () => {
-    const { ByteCache } = await import('../../src/store/activity/byte-cache.ts');
+    const { ByteCache } = await import('../../src/store/activity/segment-reader.ts');
     const cache = new ByteCache(100);
     for (let number = 0; number < 50; number++) {
       cache.set(`n${number % 20}`, number, (number * 7) % 60);

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
-import {
-  compressPart,
-  encodeHeader,
-  inflatePart,
-  openPart,
-  partSealer,
-} from '../../src/store/activity/segment-format.ts';
+import { compressPart, encodeHeader, inflatePart, openPart, partSealer } from '../../src/store/activity/segment.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
 import { checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
@@ -207,6 +201,17 @@ describe('a segment file', () => {
     files.readAt = async () => {
       throw Object.assign(new Error('i/o error'), { code: 'EIO' });
     };
-    await assert.rejects(openActivityLog(options).find(testId(3)), { code: 'EIO' });
+    await assert.rejects(openActivityLog(options).find(testId(3)), {
+      code: 'unavailable',
+      message: `activity segment ${first} cannot be read: the device failed`,
+    });
+  });
+
+  it('that the process is too short of something to read is at no fault', async () => {
+    const { files, options } = await rolled();
+    files.readAt = async () => {
+      throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+    };
+    await assert.rejects(openActivityLog(options).find(testId(3)), { code: 'unavailable' });
   });
 });

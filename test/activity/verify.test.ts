@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { emptyHead } from '../../src/store/activity/activity-log.ts';
-import { type ChainLink, chainStart, verifyChain } from '../../src/store/activity/verify.ts';
+import { type ChainLink, chainStart, verifyChain } from '../../src/store/activity/chain.ts';
 import { checkpoint, collect, fill, testKeys, testLog, uid } from './appliance-log.ts';
 
 async function links(count: number, from = 1): Promise<ChainLink[]> {

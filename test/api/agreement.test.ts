@@ -1,14 +1,14 @@
-// The running server and the API description agree: every answer that is described is given, and every answer that is given is
-// described, to the last field.
+// The running server and the API description agree: every answer that is described is given, and every answer that is
+// given is described, to the last field.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { declared } from '../../src/api/openapi/declared.ts';
-import type { OpenApiDocument } from '../../src/api/openapi/types.ts';
+import { declared } from '../../src/description/declared.ts';
+import type { OpenApiDocument } from '../../src/description/types.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { Sealing } from '../../src/http/deps.ts';
-import type { DescriptionFiles } from '../../src/http/description.ts';
+import type { DescriptionFiles } from '../../src/http/pages.ts';
 import { type Sample, sampled, urlOf } from '../http/samples.ts';
 import { type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';
 import { type Given, judgeOf, operationsOf } from '../support/description.ts';
@@ -27,13 +27,18 @@ const files: DescriptionFiles = {
 
 const sealing: Sealing = {
   status: () => ({ sealed: false, kinds: ['shares'], threshold: 3, progress: 0 }),
+  refusal: () => undefined,
   unseal: async (step) => {
-    if (step.retry) throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened');
-    if (step.reset) throw new KmsError('rate-limited', 'too many failed tries; try again in 4 s', { retryAfter: 4 });
-    if (step.key) throw new Error('broken');
+    if (step.retry) {
+      const what = 'looking for the key again (retry) is for the local socket';
+      throw new KmsError('forbidden', `${what}: run \`kms unseal\` on the machine itself`);
+    }
+    if (step.key) throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened');
+    if (step.share) throw new KmsError('rate-limited', 'too many failed tries; try again in 4 s', { retryAfter: 4 });
+    if (step.reset) throw new Error('broken');
     return { sealed: false, kinds: ['passphrase'] };
   },
-  seal: () => {},
+  seal: async () => {},
 };
 const make = (options: ApplianceOptions = {}): Promise<Appliance> =>
   testAppliance({
@@ -70,6 +75,7 @@ interface Call {
   readonly body?: unknown;
   readonly raw?: string;
   readonly host?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 async function ask(a: Appliance, endpoint: Endpoint, call: Call): Promise<Given> {
@@ -80,6 +86,7 @@ async function ask(a: Appliance, endpoint: Endpoint, call: Call): Promise<Given>
     raw = body === undefined ? undefined : JSON.stringify(body),
     host,
     method = endpoint.method,
+    headers,
   } = call;
   const response = await a.app.fetch(
     new Request(`http://kms.test${url}`, {
@@ -88,6 +95,7 @@ async function ask(a: Appliance, endpoint: Endpoint, call: Call): Promise<Given>
         ...(key !== null && { authorization: `Bearer ${key}` }),
         ...(host !== undefined && { host }),
         ...(raw !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
       },
       ...(raw !== undefined && { body: raw }),
     }),
@@ -145,7 +153,10 @@ for (const { endpoint, path, note } of declared) {
       assert.match(JSON.stringify(answer.body), /the permission flag .* is missing/);
     }
     if (!note.tenantless) agree(id, 404, await ask(open, endpoint, { ...call, host: 'elsewhere.example' }));
-    if (endpoint.body) agree(id, 413, await ask(open, endpoint, { ...call, raw: ' '.repeat(5000) }));
+    if (endpoint.body) {
+      agree(id, 413, await ask(open, endpoint, { ...call, raw: ' '.repeat(5000) }));
+      agree(id, 415, await ask(open, endpoint, { ...call, headers: { 'Content-Encoding': 'gzip' } }));
+    }
     const taken = Object.keys(document.paths[path] ?? {});
     const other = ['PUT', 'PATCH', 'DELETE'].find((method) => !taken.includes(method.toLowerCase()));
     agree(id, 405, await ask(open, endpoint, { url: plain(endpoint.path), method: other ?? '' }));
@@ -155,7 +166,7 @@ for (const { endpoint, path, note } of declared) {
 
   test(`${id}: what breaks is answered as described`, async () => {
     if (id === 'getHealth') return;
-    const sample = id === 'unseal' ? { body: { key: 'x' } } : await sampleOf(open, id);
+    const sample = id === 'unseal' ? { body: { reset: true } } : await sampleOf(open, id);
     const call = { url: urlOf(endpoint, sample), body: sample.body, key: access.kind === 'public' ? null : undefined };
     agree(id, 500, await ask(broken, endpoint, call));
   });

@@ -1,11 +1,11 @@
-// The requests that the description shows work: each is sent as it stands to an appliance that has what it speaks of, under the ids that
-// this appliance gave it.
+// The requests that the description shows work: each is sent as it stands to an appliance that has what it speaks of,
+// under the ids that this appliance gave it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from '../../src/api/example-values.ts';
-import { declared } from '../../src/api/openapi/declared.ts';
-import { openApiDocument } from '../../src/api/openapi/document.ts';
-import { curlOf } from '../../src/http/docs/curl.ts';
+import { declared } from '../../src/description/declared.ts';
+import { openApiDocument } from '../../src/description/document.ts';
+import { curlOf } from '../../src/description/page.ts';
 import { version } from '../../src/version.ts';
 import { inviteToken, resetToken, setUpToken } from '../http/samples.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -74,7 +74,12 @@ for (const { method, path, operation } of operations) {
   const { operationId: id, parameters = [], requestBody, security } = operation;
   test(`the example of ${id} works`, async () => {
     const unsealed = { sealed: false, kinds: ['passphrase'] };
-    const sealing = { status: () => unsealed, unseal: async () => unsealed, seal: () => {} };
+    const sealing = {
+      status: () => unsealed,
+      refusal: () => undefined,
+      unseal: async () => unsealed,
+      seal: async () => {},
+    };
     const a = await testAppliance({ sealing });
     const values = await seeded(a, id);
     const real = (text: string): string =>
@@ -85,7 +90,8 @@ for (const { method, path, operation } of operations) {
         (filled, { name, example }) => filled.replace(`{${name}}`, encodeURIComponent(real(String(example)))),
         path,
       );
-    // What switches the meaning of another parameter, and the cursor of a list that goes on, are no part of an example as a whole.
+    // What switches the meaning of another parameter, and the cursor of a list that goes on, are no part of an example
+    // as a whole.
     const query = parameters.filter((each) => each.in === 'query' && (each.required || each.name === 'token'));
     const search = new URLSearchParams(query.map(({ name, example }) => [name, real(String(example))])).toString();
     const example = Object.values(requestBody?.content ?? {})[0]?.example;

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { flagTable } from '../../src/api/flag-table.ts';
-import { declared } from '../../src/api/openapi/declared.ts';
-import { openApiDocument } from '../../src/api/openapi/document.ts';
-import { guide } from '../../src/api/openapi/guide.ts';
+import { declared } from '../../src/description/declared.ts';
+import { openApiDocument } from '../../src/description/document.ts';
+import { guide } from '../../src/description/guide.ts';
+import { flagTable } from '../../src/model/flags.ts';
 import { version } from '../../src/version.ts';
 import { judgeOf, operationsOf } from '../support/description.ts';
 
@@ -48,7 +48,7 @@ test('every flag is told of: what it grants, and which endpoints take it', () =>
   assert.deepEqual(document['x-permission-flags'], flagTable);
   const used = new Set(operations.map(({ operation }) => operation['x-required-flag']));
   for (const { flag } of flagTable) {
-    assert.ok(used.has(flag), flag);
+    assert.ok(used.has(flag) || flag === '*', flag);
     assert.ok(document.info.description.includes(`\`${flag}\``), flag);
   }
   for (const { operation } of operations) {
@@ -124,6 +124,8 @@ test('an answer without a required field, or with one more, is not as described'
       'lastVerifiedBackup',
       'shipping',
       'disk',
+      'reporter',
+      'activity',
     ];
     for (const field of Object.keys(example).filter((name) => !optional.includes(name))) {
       count++;

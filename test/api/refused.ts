@@ -1,4 +1,5 @@
-// Requests that the server refuses, for each endpoint: bad ones, ones for what is not there, and the special cases of some.
+// Requests that the server refuses, for each endpoint: bad ones, ones for what is not there, and the special cases of
+// some.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -163,13 +164,19 @@ export const special: readonly Special[] = [
     name: 'too many failures',
     id: 'unseal',
     status: 429,
-    make: async () => ({ url: '/system/unseal', key: null, body: { reset: true } }),
+    make: async () => ({ url: '/system/unseal', key: null, body: { share: 'x' } }),
+  },
+  {
+    name: 'what is for the local socket',
+    id: 'unseal',
+    status: 403,
+    make: async () => ({ url: '/system/unseal', key: null, body: { retry: true } }),
   },
   {
     name: 'an appliance that does not open',
     id: 'unseal',
     status: 503,
-    make: async () => ({ url: '/system/unseal', key: null, body: { retry: true } }),
+    make: async () => ({ url: '/system/unseal', key: null, body: { key: 'x' } }),
   },
   {
     name: 'several steps at once',

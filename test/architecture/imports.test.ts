@@ -1,4 +1,5 @@
-// Who may import whom: the layers, the packages that belong to one layer each, where the environment is read, and that there is no cycle.
+// Who may import whom: the layers, the packages that belong to one layer each, where the environment is read, and that
+// there is no cycle.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOf, type Import, importsOf, sources } from './imports.ts';
@@ -8,16 +9,19 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli', 'errors.ts'],
   'errors.ts': [],
   'version.ts': [],
+  model: ['errors.ts'],
   crypto: ['errors.ts'],
-  seal: ['crypto', 'errors.ts'],
-  store: ['crypto', 'errors.ts'],
-  core: ['store', 'seal', 'crypto', 'errors.ts'],
-  api: [],
-  http: ['core', 'api', 'errors.ts', 'version.ts'],
-  client: ['api', 'crypto', 'errors.ts'],
-  cli: ['client', 'api', 'errors.ts', 'version.ts'],
-  server: ['http', 'core', 'api', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
-  console: ['client', 'api', 'errors.ts', 'version.ts'],
+  seal: ['model', 'crypto', 'errors.ts'],
+  store: ['model', 'crypto', 'errors.ts'],
+  core: ['model', 'store', 'seal', 'crypto', 'errors.ts'],
+  api: ['model'],
+  description: ['api', 'model'],
+  http: ['core', 'api', 'model', 'errors.ts', 'version.ts'],
+  client: ['api', 'model', 'crypto', 'errors.ts'],
+  cli: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
+  appliance: ['http', 'core', 'api', 'model', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
+  server: ['appliance', 'http', 'errors.ts'],
+  console: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
 };
 
 /** Packages by the folders that may import them; one that is not here may be imported nowhere. */
@@ -25,30 +29,36 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@noble/ciphers': ['crypto'],
   '@noble/curves': ['crypto'],
   '@noble/hashes': ['crypto'],
-  canonicalize: ['crypto'],
   'sql.js': ['store'],
   hono: ['http', 'server'],
-  // Runs in the browser; a part of Hono that knows no server.
+  // HTML from templates; a part of Hono that knows no server.
+  'hono/html': ['description'],
+  // Runs in the browser; likewise.
   'hono/jsx/dom': ['console'],
   '@dagrejs/dagre': ['console'],
   '@hono/node-server': ['http', 'server'],
   commander: ['cli'],
-  zod: ['api', 'http'],
+  zod: ['api', 'description', 'http'],
   pino: ['server'],
-  nodemailer: ['server'],
-  '@peculiar/x509': ['server'],
-  'reflect-metadata': ['server'],
+  nodemailer: ['appliance'],
+  '@peculiar/x509': ['appliance'],
+  'reflect-metadata': ['appliance'],
   uqr: ['cli'],
-  croner: ['server'],
-  'prom-client': ['server'],
+  croner: ['appliance'],
+  'prom-client': ['appliance'],
 };
 
-/** Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded when used. */
+/**
+ * Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded
+ * when used.
+ */
 function isMeant({ from, to, typeOnly }: Import, code: string): boolean {
   // A CLI command that works without a server loads it in process.
-  if (from.startsWith('src/cli/') && to.startsWith('src/server/')) return typeOnly || isLazy(code, to);
+  if (from.startsWith('src/cli/') && /^src\/(server|appliance)\//.test(to)) return typeOnly || isLazy(code, to);
   // Key material is handed to the store as an object whose type lies with the seal.
   if (from.startsWith('src/store/') && to === 'src/seal/tenant-keys.ts') return typeOnly;
+  // What operations take and answer is said once, on the wire.
+  if (from.startsWith('src/core/') && to.startsWith('src/api/')) return typeOnly;
   // The routes know the store and the tenant's keys by their types.
   if (from.startsWith('src/http/') && /^src\/(store|seal)\//.test(to)) return typeOnly;
   return false;
@@ -110,7 +120,9 @@ test('packages are imported where they belong', () => {
 
 test('the client, the wire contract and the rules know no Node', () => {
   const wrong = all.filter(
-    ({ from, to }) => to.startsWith('node:') && ['client', 'api', 'core', 'crypto', 'console'].includes(folderOf(from)),
+    ({ from, to }) =>
+      to.startsWith('node:') &&
+      ['client', 'api', 'model', 'core', 'crypto', 'description', 'console'].includes(folderOf(from)),
   );
   assert.deepEqual(
     wrong.map(({ from, to }) => `${from} -> ${to}`),
@@ -122,15 +134,21 @@ test('the environment is read in one file per edge, and nothing but the edge exi
   for (const source of sources()) {
     const code = codeOf(source);
     if (/process\.env\b/.test(code))
-      assert.match(source, /^src\/(cli|server)\/env\.ts$/, `${source} reads the environment`);
+      assert.match(source, /^src\/(cli\/env|appliance\/process)\.ts$/, `${source} reads the environment`);
     if (/process\.exit\b/.test(code)) assert.match(source, /^src\/(main|cli\/env)\.ts$/, `${source} ends the process`);
   }
 });
 
-test('no module depends on itself', () => {
+const edgesOf = (each: (item: Import) => boolean): ReadonlyMap<string, readonly string[]> => {
   const edges = new Map<string, string[]>();
-  for (const { from, to, typeOnly } of all)
-    if (!typeOnly && to.startsWith('src/')) edges.set(from, [...(edges.get(from) ?? []), to]);
+  for (const item of all) {
+    if (item.to.startsWith('src/') && each(item)) edges.set(item.from, [...(edges.get(item.from) ?? []), item.to]);
+  }
+  return edges;
+};
+
+test('no module depends on itself, types counted', () => {
+  const edges = edgesOf(({ from, to }) => !isLazy(codeOf(from), to));
   const done = new Set<string>();
   const walk = (module: string, path: readonly string[]): void => {
     assert.ok(!path.includes(module), `cycle: ${[...path.slice(path.indexOf(module)), module].join(' -> ')}`);
@@ -139,4 +157,18 @@ test('no module depends on itself', () => {
     done.add(module);
   };
   for (const module of edges.keys()) walk(module, []);
+});
+
+test('no chain of modules that need each other to start is long', () => {
+  const edges = edgesOf(({ from, to, typeOnly }) => !typeOnly && !isLazy(codeOf(from), to));
+  const longest = new Map<string, readonly string[]>();
+  const chain = (module: string): readonly string[] => {
+    const known = longest.get(module);
+    if (known) return known;
+    const next = (edges.get(module) ?? []).map(chain).sort((a, b) => b.length - a.length);
+    const found = [module, ...(next[0] ?? [])];
+    longest.set(module, found);
+    return found;
+  };
+  for (const module of edges.keys()) assert.ok(chain(module).length < 20, chain(module).join(' -> '));
 });

@@ -1,4 +1,5 @@
-// Reads which module imports which: every static, re-exporting and dynamic import in the sources, by one pattern over the text without its comments.
+// Reads which module imports which: every static, re-exporting and dynamic import in the sources, by one pattern over
+// the text without its comments.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

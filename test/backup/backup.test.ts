@@ -1,18 +1,23 @@
-// Backup files: made while the appliance writes and checkpoints, proven, restored with a crash at each step, and damaged at each byte.
+// Backup files: made while the appliance writes and checkpoints, proven, restored with a crash at each step, and
+// damaged at each byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { proveStores } from '../../src/appliance/backup/prove.ts';
+import {
+  backupFiles,
+  checkDigests,
+  openBackup,
+  readSummary,
+  sealOf,
+  sourceOf,
+} from '../../src/appliance/backup/read.ts';
+import { restoreInto } from '../../src/appliance/backup/restore.ts';
+import { collect, writeBackup } from '../../src/appliance/backup/write.ts';
+import { restoreMark, sealFile, sealName } from '../../src/appliance/data-dir.ts';
 import { sha256 } from '../../src/crypto/hash.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { Seal } from '../../src/seal/seal.ts';
-import { backupFiles } from '../../src/server/backup/backup-files.ts';
-import { collect } from '../../src/server/backup/collect.ts';
-import { proveStores } from '../../src/server/backup/prove.ts';
-import { checkDigests, openBackup, readSummary, sealOf } from '../../src/server/backup/read.ts';
-import { restoreInto, sealName } from '../../src/server/backup/restore.ts';
-import { sourceOf } from '../../src/server/backup/source.ts';
-import { writeBackup } from '../../src/server/backup/write.ts';
-import { restoreMark, sealFile } from '../../src/server/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { type Prng, prng } from '../support/prng.ts';

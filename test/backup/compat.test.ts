@@ -4,9 +4,9 @@ import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/server/appliance.ts';
-import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
-import { verifyBackup } from '../../src/server/backup/verify.ts';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-compat-'));
 after(() => rm(base, { recursive: true, force: true }));

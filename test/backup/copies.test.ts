@@ -5,16 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { checkSchedule } from '../../src/appliance/backup/keeper.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
+import type { Notice } from '../../src/appliance/notices.ts';
+import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
+import { systemWorld } from '../../src/appliance/process.ts';
 import { KmsError } from '../../src/errors.ts';
-import { openAppliance } from '../../src/server/appliance.ts';
-import type { Appliance } from '../../src/server/assemble.ts';
-import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
-import { checkSchedule } from '../../src/server/backup/schedule.ts';
-import { verifyBackup } from '../../src/server/backup/verify.ts';
-import { type Initialised, initAppliance } from '../../src/server/init.ts';
-import type { Notice } from '../../src/server/notices.ts';
-import type { OpenOptions } from '../../src/server/open-options.ts';
-import { systemWorld } from '../../src/server/world.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-copies-'));
 after(() => rm(base, { recursive: true, force: true }));
@@ -27,7 +26,7 @@ interface Place {
   readonly made: Initialised;
   readonly notices: Notice[];
   readonly keyFile: string;
-  open(more?: Partial<OpenOptions>): Promise<Appliance>;
+  open(more?: Partial<ApplianceOptions>): Promise<OpenAppliance>;
 }
 
 let count = 0;
@@ -36,7 +35,7 @@ async function place(): Promise<Place> {
   const data = join(dir, 'data');
   const made = await initAppliance({ data });
   const notices: Notice[] = [];
-  const open = (more: Partial<OpenOptions> = {}) =>
+  const open = (more: Partial<ApplianceOptions> = {}) =>
     openAppliance({
       data,
       baseUrl: () => 'https://kms.example.org',
@@ -47,7 +46,7 @@ async function place(): Promise<Place> {
 }
 
 async function call(
-  appliance: Appliance,
+  appliance: OpenAppliance,
   made: Initialised,
   method: string,
   path: string,
@@ -63,17 +62,17 @@ async function call(
   );
 }
 
-const makeRing = (appliance: Appliance, made: Initialised, name: string) =>
+const makeRing = (appliance: OpenAppliance, made: Initialised, name: string) =>
   call(appliance, made, 'POST', '/ks/keyrings', { name });
 
-async function rings(appliance: Appliance, made: Initialised): Promise<string[]> {
+async function rings(appliance: OpenAppliance, made: Initialised): Promise<string[]> {
   const { data } = await (await call(appliance, made, 'GET', '/ks/keyrings')).json();
   return data.map(({ name }: { name: string }) => name);
 }
 
 const keys = (data: string, keyFile?: string) => ({ data, keys: { keyFile, env: () => undefined } });
 
-async function readyz(appliance: Appliance) {
+async function readyz(appliance: OpenAppliance) {
   return (await appliance.app.fetch(new Request('http://kms.example.org/readyz'), {})).json();
 }
 

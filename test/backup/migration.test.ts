@@ -1,15 +1,17 @@
-// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says so.
+// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says
+// so.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/server/appliance.ts';
-import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
-import { verifyBackup } from '../../src/server/backup/verify.ts';
-import { initAppliance } from '../../src/server/init.ts';
-import { openSealFile } from '../../src/server/seal-file.ts';
-import { createStore, systemDir } from '../../src/server/stores.ts';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { systemDir } from '../../src/appliance/data-dir.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { createStore } from '../../src/appliance/stores.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { type Migration, systemMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
@@ -88,7 +90,7 @@ test('a newer schema, snapshot, log and seal are refused', async () => {
     ...systemMigrations,
     { name: 'later', statements: ['CREATE TABLE later (x)'] },
   ]);
-  await assert.rejects(openAppliance({ data: newer }), /schema version 3, this program knows versions up to 2/);
+  await assert.rejects(openAppliance({ data: newer }), /schema version 4, this program knows versions up to 3/);
   for (const [kind, place] of [
     ['snapshot', 9],
     ['log', 9],

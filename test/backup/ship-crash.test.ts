@@ -1,12 +1,12 @@
-// Seeded lives of an appliance that ships to a second disk, with crashes of either side at any step: what arrived restores at each
-// moment, with everything that the last finished shipping brought, and never with anything half.
+// Seeded lives of an appliance that ships to a second disk, with crashes of either side at any step: what arrived
+// restores at each moment, with everything that the last finished shipping brought, and never with anything half.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restoreInto } from '../../src/server/backup/restore.ts';
-import { Shipper } from '../../src/server/backup/ship.ts';
-import { pointsOf, sourceAt } from '../../src/server/backup/ship-source.ts';
-import { shippedDirectory } from '../../src/server/backup/shipped-files.ts';
-import { sealFile } from '../../src/server/data-dir.ts';
+import { restoreInto } from '../../src/appliance/backup/restore.ts';
+import { Shipper } from '../../src/appliance/backup/ship.ts';
+import { shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
+import { sealFile } from '../../src/appliance/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { type Prng, prng } from '../support/prng.ts';

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { Lifetimes } from '../../src/core/access-settings.ts';
-import type { Initialised } from '../../src/server/init.ts';
+import type { Initialised } from '../../src/appliance/init.ts';
+import type { Lifetimes } from '../../src/core/links.ts';
 import { serve } from '../../src/server/serve.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape

@@ -1,5 +1,6 @@
-// The reference at /docs, light and dark, wide and as narrow as a phone: axe finds nothing, nothing runs out of the window, every link within
-// it leads somewhere, nothing comes from elsewhere; pictures of it are kept in dist/screenshots.
+// The reference at /docs, light and dark, wide and as narrow as a phone: axe finds nothing, nothing runs out of the
+// window, every link within it leads somewhere, nothing comes from elsewhere; pictures of it are kept in
+// dist/screenshots.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';

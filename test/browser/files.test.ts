@@ -1,5 +1,5 @@
-// Files encrypted and decrypted in the browser: what the console makes the command line opens, and the reverse; what cannot be opened is told,
-// and nothing is saved of it.
+// Files encrypted and decrypted in the browser: what the console makes the command line opens, and the reverse; what
+// cannot be opened is told, and nothing is saved of it.
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';

@@ -1,4 +1,5 @@
-// A keyring's life in the console, from the set-up link on: made with a private key that stays in the browser, used, rotated, set up, deleted by its name, brought back.
+// A keyring's life in the console, from the set-up link on: made with a private key that stays in the browser, used,
+// rotated, set up, deleted by its name, brought back.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-// How a state of a page has to look: axe finds nothing, nothing runs out of the window, and a picture of it is kept in dist/screenshots.
+// How a state of a page has to look: axe finds nothing, nothing runs out of the window, and a picture of it is kept in
+// dist/screenshots.
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { type Look, screenshot, violations } from '../support/browser.ts';

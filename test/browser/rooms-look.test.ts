@@ -1,4 +1,4 @@
-// The states of the console's rooms for keyrings, users and accounts, and of the ways in.
+// The states of the pages for keyrings, users and accounts, and of the ways in.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -31,7 +31,7 @@ await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': tr
 interface State {
   readonly name: string;
   readonly path: string;
-  /** What leads from the room to the state. */
+  /** What leads from the page to the state. */
   readonly go?: (page: Page) => Promise<void>;
   /** To be there before it is looked at. */
   readonly text: string | RegExp;
@@ -118,7 +118,7 @@ grace.page.on('response', (response) => {
 for (const { name, path, go, text } of states) {
   test(`the state ${name} looks right`, async () => {
     const { page, troubles } = grace;
-    // Elsewhere first, so that the room begins anew.
+    // Elsewhere first, so that the page begins anew.
     await goTo(page, '/console/nothing');
     await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
     await goTo(page, path);

@@ -1,4 +1,5 @@
-// An operator looks at the overview and the activity log, makes and changes API keys, and follows assets to their parents.
+// An operator looks at the overview and the activity log, makes and changes API keys, and follows assets to their
+// parents.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -1,4 +1,5 @@
-// Getting in and out: the set-up link, logging in with a password and with an API key, sessions that end, and what of them stays in the browser.
+// Getting in and out: the set-up link, logging in with a password and with an API key, sessions that end, and what of
+// them stays in the browser.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../support/browser.ts';
@@ -120,7 +121,10 @@ test('an appliance that was set back is told', async () => {
   await page.getByRole('row').nth(1).waitFor();
   await page.evaluate(() => {
     for (const [name, value] of Object.entries(localStorage)) {
-      localStorage.setItem(name, String(value).replace(/\d+$/, '99999'));
+      localStorage.setItem(
+        name,
+        String(value).replace(/^((?:\w+\.){3})\d+/, (_, start) => `${start}99999`),
+      );
     }
   });
   await page.reload();

@@ -1,5 +1,5 @@
-// The client library as a package: how large it is, that it needs nothing, that strict programs compile against its types without the
-// sources, and that those types are those of the sources.
+// The client library as a package: how large it is, that it needs nothing, that strict programs compile against its
+// types without the sources, and that those types are those of the sources.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

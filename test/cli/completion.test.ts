@@ -1,12 +1,13 @@
-// What is offered while a line is typed: by the grammar, by a server that runs, by profiles; and the scripts that bring it into shells.
+// What is offered while a line is typed: by the grammar, by a server that runs, by profiles; and the scripts that bring
+// it into shells.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { argumentKind, optionKind } from '../../src/cli/completion/kinds.ts';
-import { shells } from '../../src/cli/completion/scripts.ts';
+import { completesOption } from '../../src/cli/completion/line.ts';
+import { shells } from '../../src/cli/grammar/option-sets.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { type Desk, desk, type RunOptions } from './kms.ts';
 import { servedDesk } from './served.ts';
@@ -121,7 +122,7 @@ test('every command and every option that is there is offered', async () => {
   }
 });
 
-/** What anything may be given for: the grammar's other placeholders are known to kinds.ts. */
+/** What anything may be given for: the grammar says what completes the others. */
 const free =
   /^(ADDRESS|ARG|BASE_URL|BYTES|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|UID|URL|USERNAME|WORDS)$/;
 
@@ -129,10 +130,10 @@ test('each placeholder is known, or meant to be free', () => {
   for (const leaf of leavesOf(grammar())) {
     for (const option of [...leaf.options, ...leaf.root.options]) {
       const [, placeholder] = /<(.+)>/.exec(option.flags) ?? [];
-      if (placeholder && optionKind(option) === undefined) assert.match(placeholder, free, leaf.fullName());
+      if (placeholder && completesOption(option) === undefined) assert.match(placeholder, free, leaf.fullName());
     }
-    for (const argument of leaf.registeredArguments) {
-      if (argumentKind(leaf, argument) === undefined) assert.match(argument.name(), free, leaf.fullName());
+    for (const [at, argument] of leaf.registeredArguments.entries()) {
+      if (leaf.completesArgument(at) === undefined) assert.match(argument.name(), free, leaf.fullName());
     }
   }
 });

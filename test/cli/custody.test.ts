@@ -256,17 +256,18 @@ test('a server without its key file waits for it', async () => {
   );
 });
 
-test('seal: the administrator at the machine, or whoever has the flag *', async () => {
+test('seal: the administrator at the machine, or whoever has the flag', async () => {
   await using d = await desk();
   const { apiKey } = await d.json<First>('init --json');
   await d.kms('apikey create --account admin --flag system.seal --flag keyring.*', {});
-  const weak = await d.json<{ key: string }>('apikey create --account admin --flag system.* --json');
+  const weak = await d.json<{ key: string }>('apikey create --account admin --flag system.backup --json');
   const server = await serving(d);
   const seal = (key?: string): Promise<Response> =>
     fetch(`${server.url}/system/seal`, { method: 'POST', headers: key ? { authorization: `Bearer ${key}` } : {} });
   assert.equal((await seal()).status, 401);
   const refused = await seal(weak.key);
-  assert.deepEqual([refused.status, await refused.json()], [403, { message: 'the permission flag * is missing' }]);
+  const message = 'the permission flag system.seal is missing';
+  assert.deepEqual([refused.status, await refused.json()], [403, { message }]);
   const { code } = await d.kms(['seal', '--server', server.url], { env: { KMS_API_KEY: apiKey.key } });
   assert.equal(code, 0);
   assert.equal((await seal(apiKey.key)).status, 503);
@@ -285,6 +286,115 @@ test('seal: the administrator at the machine, or whoever has the flag *', async 
     data.map(({ status }) => status),
     [200, 200, 403],
   );
+  await server.stop();
+});
+
+test('sealed on purpose: every command says so, until it is unsealed on purpose', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const first = await serving(d);
+  assert.equal((await d.kms('seal')).code, 0);
+  await first.stop();
+  const second = await serving(d);
+  const shown = await d.kms('status');
+  assert.deepEqual([shown.code, shown.stdout], [4, 'sealed      yes, on purpose\nmaster key  keyfile\n']);
+  const said = await second.stop();
+  assert.match(said.stderr, /the appliance is sealed: somebody sealed it on purpose; open it with `kms unseal`\n/);
+  for (const command of [
+    'status',
+    'keyring list',
+    'tenant list',
+    'master list',
+    'backup create out.kms-backup',
+    'apikey list',
+    'activity search',
+    'activity verify',
+  ]) {
+    is(await d.kms(command), 4, /somebody sealed it on purpose; unseal it with `kms unseal`/);
+  }
+  is(await d.kms('doctor'), 1, /^$/);
+  assert.match(
+    (await d.kms('doctor')).stdout,
+    /sealed[\s\S]*not examined: the appliance is sealed: somebody sealed it/,
+  );
+  // Without the key nothing ends it.
+  await rename(d.path('kms-data.master.key'), d.path('away'));
+  is(await d.kms('unseal'), 4, /the master key file is missing/);
+  is(await d.kms('keyring list'), 4, /on purpose/);
+  assert.deepEqual(await d.json<Sealed>('unseal --key-file away --json'), { sealed: false, kinds: ['keyfile'] });
+  await rename(d.path('away'), d.path('kms-data.master.key'));
+  assert.equal((await d.kms('keyring list')).code, 0);
+  is(await d.kms('unseal'), 3, /no server is running/);
+  const { data } = await d.json<{ data: { keyid: string; props: object }[] }>(
+    'activity search --action system.unseal --json',
+  );
+  assert.deepEqual(
+    data.map(({ keyid, props }) => [keyid, { ...props, custodian: '' }]),
+    [['local', { custodian: '', kind: 'keyfile', by: 'operator' }]],
+  );
+});
+
+test('sealed on purpose: passphrase and shares end it as their kinds do', async () => {
+  await using d = await desk();
+  const sealed = async (data: string, env: Readonly<Record<string, string>>, unseal: string): Promise<void> => {
+    const server = await serving(d, ['--data', data], env);
+    if (unseal !== '') is(await d.kms(`unseal --data ${data}`, { stdin: unseal }), 0, /^$/);
+    assert.equal((await d.kms(`seal --data ${data}`)).code, 0);
+    await server.stop();
+  };
+  await d.json('init --custodian passphrase --json --data p', withPassphrase);
+  await sealed('p', withPassphrase.env, '');
+  is(await d.kms('keyring list --data p', withPassphrase), 4, /on purpose/);
+  is(await d.kms('unseal --data p', { stdin: 'something else entirely\n' }), 1, /wrong passphrase/);
+  is(await d.kms('unseal --data p', { stdin: `${passphrase}\n` }), 0, /^$/);
+  assert.equal((await d.kms('keyring list --data p', withPassphrase)).code, 0);
+
+  const { shares = [] } = await d.json<First>('init --custodian shares --shares 2 --threshold 2 --json --data s');
+  await sealed('s', {}, shares.join('\n'));
+  is(await d.kms('unseal --data s', { stdin: shares.join('\n') }), 4, /serve it with `kms serve`/);
+  const server = await serving(d, ['--data', 's']);
+  assert.equal((await d.json<Sealed>('unseal --json --data s', { stdin: shares.join('\n') })).sealed, false);
+  await server.stop();
+});
+
+test('a backup knows nothing of a seal on purpose', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.kms('backup create out.kms-backup');
+  const server = await serving(d);
+  assert.equal((await d.kms('seal')).code, 0);
+  await server.stop();
+  assert.equal((await d.kms('restore out.kms-backup --data again --key-file kms-data.master.key')).code, 0);
+  assert.equal((await d.kms('keyring list --data again')).code, 0);
+  is(await d.kms('keyring list'), 4, /on purpose/);
+});
+
+test('a command that gives the key runs for the machine alone, and once for all who ask at one time', async () => {
+  await using d = await desk();
+  const script = `#!/bin/sh\necho x >> '${d.path('runs')}'\nsleep 0.3\necho ${'ab'.repeat(32)}\n`;
+  await writeFile(d.path('give'), script, { mode: 0o700 });
+  await d.json(['init', '--custodian', 'exec', '--exec', d.path('give'), '--json']);
+  const server = await serving(d);
+  assert.equal((await d.kms('seal')).code, 0);
+  const runs = async (): Promise<number> => (await readFile(d.path('runs'), 'utf8')).length / 2;
+  const before = await runs();
+  const asked = await Promise.all(
+    Array.from({ length: 12 }, () =>
+      fetch(`${server.url}/system/unseal`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"retry":true}',
+      }),
+    ),
+  );
+  assert.ok(asked.every(({ status }) => status === 403));
+  assert.equal(await runs(), before);
+  const opened = await Promise.all([1, 2, 3].map(() => d.kms('unseal')));
+  assert.deepEqual(
+    opened.map(({ code }) => code),
+    [0, 0, 0],
+  );
+  assert.equal(await runs(), before + 1);
   await server.stop();
 });
 

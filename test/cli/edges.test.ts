@@ -1,5 +1,5 @@
-// A world that is not as one would have it: no directory to be in, no home, full disks, names that are no text, certificates that
-// nobody knows, and signals.
+// A world that is not as one would have it: no directory to be in, no home, full disks, names that are no text,
+// certificates that nobody knows, and signals.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
@@ -187,9 +187,14 @@ for (const [signal, code] of [
 
 test('a signal ends a command that waits for stdin', async () => {
   await using d = await desk();
+  // How long it takes until stdin is read, here and now.
+  const began = performance.now();
+  const before = typed(d, 'apikey validate');
+  before.stdin.end();
+  await ended(before);
   const child = typed(d, 'apikey validate');
   const end = ended(child);
-  await setTimeout(500);
+  await setTimeout(2 * (performance.now() - began) + 500);
   child.kill('SIGTERM');
   assert.deepEqual(await end, [143, '', 'kms: interrupted\n']);
 });

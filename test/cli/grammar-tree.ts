@@ -1,6 +1,6 @@
 // The grammar as tests look at it: all its commands, and example lines cut into words as a shell would.
 import { PassThrough } from 'node:stream';
-import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
+import type { GrammarCommand } from '../../src/cli/command.ts';
 import { program } from '../../src/cli/program.ts';
 
 /** The root of a grammar that talks to nobody. */

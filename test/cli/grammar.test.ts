@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import type { GrammarCommand } from '../../src/cli/grammar-command.ts';
+import type { CliOf, GrammarCommand } from '../../src/cli/command.ts';
+import type { keyring } from '../../src/cli/grammar/rings.ts';
 import { version } from '../../src/version.ts';
 import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';
@@ -13,16 +14,31 @@ test('tells its version', async () => {
 
 test('every command has help with an example, and its code can be loaded', async () => {
   await using d = await desk();
-  const leaves = leavesOf(grammar()).map((leaf) => leaf.fullName().split(' ').slice(1));
+  const leaves = leavesOf(grammar());
   assert.ok(leaves.length >= 50, String(leaves.length));
-  for (const path of leaves) {
+  for (const leaf of leaves) {
+    const path = leaf.fullName().split(' ').slice(1);
     const { code, stdout, stderr } = await d.kms([...path, '--help']);
     assert.deepEqual([code, stderr], [0, ''], path.join(' '));
     assert.match(stdout, new RegExp(`\\$ .*kms ${path.join(' ')}`), path.join(' '));
-    const module: unknown = await import(`../../src/cli/commands/${path.join('/')}.ts`);
-    assert.equal(typeof (module as { run: unknown }).run, 'function', path.join(' '));
+    assert.equal(typeof (await leaf.load?.()), 'function', path.join(' '));
   }
 });
+
+/** Held by the compiler: what a command reads has the type that was declared, and nothing else can be read. */
+export function typedReads(cli: CliOf<typeof keyring.config>): readonly unknown[] {
+  return [
+    cli.get('<NAME>') satisfies string,
+    cli.get('--max-encrypt-count') satisfies number | undefined,
+    cli.globals.get('--json') satisfies boolean,
+    // @ts-expect-error: no such option
+    cli.get('--max-encrypt-counts'),
+    // @ts-expect-error: an option of another command
+    cli.isTyped('--private-key-out'),
+    // @ts-expect-error: an option of every command is read from `globals`
+    cli.get('--json'),
+  ];
+}
 
 test('every example calls its command as the grammar has it', async () => {
   for (const name of [[], ...leavesOf(grammar()).map((leaf) => leaf.fullName().split(' ').slice(1))]) {

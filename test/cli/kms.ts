@@ -1,4 +1,5 @@
-// Runs command lines as typed, in this process, with a directory of their own to be in: exact stdout, stderr and exit code.
+// Runs command lines as typed, in this process, with a directory of their own to be in: exact stdout, stderr and exit
+// code.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -218,3 +218,17 @@ test('the tenant of a local command is named with --tenant', async () => {
   const { code, stderr } = await d.kms('keyring list --tenant nobody');
   assert.deepEqual([code, stderr], [1, 'kms: no tenant has that name; there are: default; check the name or id\n']);
 });
+
+test('serve says where it listens, and beside it what clients use', async () => {
+  await using d = await desk();
+  const said = async (...args: string[]): Promise<string> => {
+    const server = await serving(d, args);
+    const { stderr } = await server.stop();
+    return /^kms: listening on .*$/m.exec(stderr)?.[0].replace(/:[0-9]+/, ':PORT') ?? stderr;
+  };
+  assert.equal(await said(), 'kms: listening on http://127.0.0.1:PORT');
+  assert.equal(
+    await said('--url', 'https://kms.example/'),
+    'kms: listening on http://127.0.0.1:PORT (clients use https://kms.example)',
+  );
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
-import { newcomers } from '../../src/cli/newcomers.ts';
+import { newcomers } from '../../src/cli/activity-watch.ts';
 
 /** A log that grows, searched as the appliance does it. */
 function log(count: number) {

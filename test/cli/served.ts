@@ -1,4 +1,5 @@
-// A whole appliance with its state in memory, behind the socket of a desk's data directory and on a port, as `serve` has it.
+// A whole appliance with its state in memory, behind the socket of a desk's data directory and on a port, as `serve`
+// has it.
 import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

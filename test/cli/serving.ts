@@ -15,7 +15,7 @@ export async function serving(
     env,
     onStderr(text) {
       stderr += text;
-      const [, url] = /^kms: listening on (\S+)$/m.exec(stderr) ?? [];
+      const [, url] = /^kms: listening on (\S+)(?: \(.*\))?$/m.exec(stderr) ?? [];
       if (url) listening.resolve(url);
     },
   });

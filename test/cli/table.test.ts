@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
+import { byteCount, progressLine } from '../../src/cli/streams.ts';
 import { pairs, table, tableWriter } from '../../src/cli/table.ts';
-import { byteCount, progressLine } from '../../src/cli/transfer.ts';
-import { shorten, visible, width } from '../../src/cli/visible.ts';
+import { shorten, visible, width } from '../../src/cli/text.ts';
 
 const columns = [
   { title: 'name', value: (row: { name: string }) => row.name },

@@ -41,22 +41,27 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
   assert.deepEqual(await d.json('tenant show BLUE --json'), data[1]);
 
   const limits = (rest: string) => d.json<Tenant>(`tenant limits blue --json ${rest}`).then((tenant) => tenant.limits);
-  assert.deepEqual(await limits('--keyrings 1 --keys-per-ring 2 --users 3 --accounts 4 --apikeys 5 --assets 6'), {
-    keyrings: 1,
-    keysPerRing: 2,
-    users: 3,
-    accounts: 4,
-    apikeys: 5,
-    assets: 6,
-  });
+  assert.deepEqual(
+    await limits('--keyrings 1 --keys-per-ring 2 --users 3 --accounts 4 --apikeys 5 --assets 6 --asset-versions 7'),
+    {
+      keyrings: 1,
+      keysPerRing: 2,
+      users: 3,
+      accounts: 4,
+      apikeys: 5,
+      assets: 6,
+      assetVersions: 7,
+    },
+  );
   assert.deepEqual(await limits('--users none --assets none --apikeys none'), {
     keyrings: 1,
     keysPerRing: 2,
     accounts: 4,
+    assetVersions: 7,
   });
   assert.equal(
     (await d.kms('tenant limits blue', { env: { KMS_USERS: '7' } })).stdout,
-    'keyrings       1\nkeys-per-ring  2\nusers          none\naccounts       4\napikeys        none\nassets         none\n',
+    'keyrings        1\nkeys-per-ring   2\nusers           none\naccounts        4\napikeys         none\nassets          none\nasset-versions  7\n',
   );
   assert.equal((await d.kms('keyring create r --tenant blue')).code, 0);
   const full = await d.kms('keyring create s --tenant blue');
@@ -107,7 +112,11 @@ for (const [line, code, stderr] of [
   ],
   ['tenant limits .. --users 1', 1, 'kms: there is no such tenant; check the name or id\n'],
   ['tenant update default', 2, 'kms: nothing to change; give --name or --host\n'],
-  ['tenant delete default --yes', 1, 'kms: default is the only tenant\n'],
+  [
+    'tenant delete default --yes',
+    1,
+    'kms: the tenant default cannot be deleted: its flags system.* concern the whole appliance\n',
+  ],
   ['tenant restore default', 1, 'kms: there is no deleted tenant of this id to restore; check the name or id\n'],
   [
     'tenant list --server https://kms.example',

@@ -1,4 +1,5 @@
-// What a client is made with, and what of it cannot be sent: it is refused where it is given, and no error repeats a credential.
+// What a client is made with, and what of it cannot be sent: it is refused where it is given, and no error repeats a
+// credential.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { loginEndpoints } from '../../src/api/endpoints/login.ts';
-import { userEndpoints } from '../../src/api/endpoints/users.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
+import { loginEndpoints } from '../../src/api/logins.ts';
+import { clientPaths, type Path } from '../../src/api/paths.ts';
+import { userEndpoints } from '../../src/api/users.ts';
 import { createClient } from '../../src/client/client.ts';
 import { items } from '../../src/client/pages.ts';
-import { type Route, routes } from '../../src/client/routes.ts';
 import { KmsError } from '../../src/errors.ts';
 
-test('the routes are those of the declarations, query parameters too', () => {
+test('the paths are those of the declarations, query parameters too', () => {
   const declared = new Map<string, Endpoint>(
     [...endpoints, ...loginEndpoints, ...userEndpoints]
       .filter((each) => !('binary' in each || 'text' in each))
       .map((each) => [each.id, each]),
   );
-  assert.deepEqual(Object.keys(routes).sort(), [...declared.keys()].sort());
-  for (const [id, [method, path, ...query]] of Object.entries<Route>(routes)) {
+  assert.deepEqual(Object.keys(clientPaths).sort(), [...declared.keys()].sort());
+  for (const [id, [method, path, ...query]] of Object.entries<Path>(clientPaths)) {
     const endpoint = declared.get(id);
     assert.deepEqual([method, path], [endpoint?.method, endpoint?.path], id);
     assert.deepEqual([...query].sort(), Object.keys(endpoint?.query?.shape ?? {}).sort(), id);
@@ -26,8 +26,8 @@ test('the routes are those of the declarations, query parameters too', () => {
   }
 });
 
-test('there are the 49 endpoints of the interface, restoring a keyring and setting up', () => {
-  assert.equal(Object.keys(routes).length, 51);
+test('there are the 49 endpoints of the interface, restoring a keyring, the signing keys and setting up', () => {
+  assert.equal(Object.keys(clientPaths).length, 52);
 });
 
 interface Seen {

@@ -1,10 +1,11 @@
-// Encrypted files as Web Streams: round trips in all pieces, every damaged file, ends from either side, and how much is held.
+// Encrypted files as Web Streams: round trips in all pieces, every damaged file, ends from either side, and how much is
+// held.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { faultOf } from '../../src/client/file-faults.ts';
+import { faultOf } from '../../src/client/file-format.ts';
 import {
   type DecryptStreamOptions,
   decryptBytes,
@@ -14,9 +15,8 @@ import {
   encryptStream,
 } from '../../src/client/file-streams.ts';
 import type { Client } from '../../src/client/methods.ts';
-import { readPrivateKey } from '../../src/client/private-key.ts';
-import { generateRingKey } from '../../src/client/ring-key-pair.ts';
-import { fromHex } from '../../src/crypto/encoding.ts';
+import { generateRingKey, readPrivateKey } from '../../src/client/ring-keys.ts';
+import { fromHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { parsePublicKey, privateKeyToPkcs8 } from '../../src/crypto/x25519.ts';

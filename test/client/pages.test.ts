@@ -1,4 +1,5 @@
-// Lists and searches through all their pages, against an appliance: each item once, in order, and no page before it is needed.
+// Lists and searches through all their pages, against an appliance: each item once, in order, and no page before it is
+// needed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from '../../src/client/client.ts';

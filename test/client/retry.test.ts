@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoints } from '../../src/api/endpoints.ts';
+import { type ClientEndpointId, clientPaths, type Path } from '../../src/api/paths.ts';
 import { type Client, type ClientOptions, createClient } from '../../src/client/client.ts';
 import { isUnchanging } from '../../src/client/retry.ts';
-import { type ClientEndpointId, type Route, routes } from '../../src/client/routes.ts';
 import { KmsError } from '../../src/errors.ts';
 
 type Step = number | readonly [status: number, body: string, headers?: Record<string, string>] | 'network' | 'cut';
@@ -122,10 +122,10 @@ test('an error of the given fetch that is meant to be read is final', async () =
 
 test('the list of what changes nothing is that of the declarations', () => {
   for (const endpoint of endpoints) {
-    if (!(endpoint.id in routes)) continue;
+    if (!(endpoint.id in clientPaths)) continue;
     const id = endpoint.id as ClientEndpointId; // looked up the line before
     const changes = 'changes' in endpoint ? endpoint.changes : endpoint.method !== 'GET';
-    const route: Route = routes[id];
+    const route: Path = clientPaths[id];
     const expected = id === 'encrypt' ? true : !changes;
     assert.equal(isUnchanging(id, route, {}), expected, id);
   }

@@ -21,7 +21,7 @@ function memory(kept?: SeenState): StateMemory & { kept: SeenState | undefined }
   return place;
 }
 
-const state = (epoch: number, sequence: number): SeenState => ({ appliance, tenant, epoch, sequence });
+const state = (epoch: number, sequence: number): SeenState => ({ appliance, tenant, epoch, sequence, runs: [] });
 
 async function run(place: StateMemory, ...answers: Response[]): Promise<string[]> {
   const told: string[] = [];
@@ -43,6 +43,7 @@ test('the value of the header', () => {
     'x',
     `${appliance}.${tenant}.1`,
     `${appliance}.${tenant}.1.2.3`,
+    `${appliance}.${tenant}.1.2.0-xyz`,
     `${appliance}.${tenant}.-1.2`,
   ]) {
     assert.equal(parseState(wrong), undefined);
@@ -78,4 +79,38 @@ test('answers that overtake each other, without the header, or with a memory tha
     save: () => Promise.reject(new Error('no')),
   };
   assert.deepEqual(await run(failing, answer(1, 1)), []);
+});
+
+const older = '0011223344556677';
+const newer = '8899aabbccddeeff';
+
+function inRun(sequence: number, ...runs: string[]): Response {
+  return new Response('{}', { headers: { 'Kms-State': [`${appliance}.${tenant}.1.${sequence}`, ...runs].join('.') } });
+}
+
+test('another history is told, although its number is larger, and what is remembered stays', async () => {
+  const place = memory();
+  assert.deepEqual(await run(place, inRun(100, `0-${older}`)), []);
+  for (let n = 0; n < 2; n++) {
+    assert.deepEqual(await run(place, inRun(102 + n, `90-${newer}`, `0-${older}`)), [`older 1.${102 + n} < 1.100`]);
+    assert.equal(place.kept?.sequence, 100);
+  }
+  // A start that went on from where it was is none.
+  assert.deepEqual(await run(place, inRun(101, `100-${newer}`, `0-${older}`)), []);
+  assert.equal(place.kept?.sequence, 101);
+});
+
+test('another history is told in the middle of a run too, once', async () => {
+  const answers = [
+    inRun(10, `0-${older}`),
+    inRun(12, `8-${newer}`, `0-${older}`),
+    inRun(13, `8-${newer}`, `0-${older}`),
+  ];
+  assert.deepEqual(await run(memory(), ...answers), ['older 1.12 < 1.10']);
+});
+
+test('what was remembered before there were runs is read', async () => {
+  const place = memory(parseState(`${appliance}.${tenant}.1.50`));
+  assert.deepEqual(await run(place, inRun(61, `60-${newer}`)), []);
+  assert.deepEqual(place.kept?.runs, [{ from: 60, tag: newer }]);
 });

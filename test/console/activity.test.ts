@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../src/client/client.ts';
-import { activityFields } from '../../src/console/activity/filter-query.ts';
-import { type ActivityRecord, newestActivity } from '../../src/console/activity/newest.ts';
-import { emptyTail, type Tail, tailStart, withPage } from '../../src/console/activity/tail.ts';
+import {
+  type ActivityRecord,
+  activityFields,
+  emptyTail,
+  newestActivity,
+  type Tail,
+  tailStart,
+  withPage,
+} from '../../src/console/activity/records.ts';
 
 function record(number: number): ActivityRecord {
   const id = `act_${String(number).padStart(8, '0')}`;

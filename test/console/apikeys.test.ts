@@ -1,13 +1,9 @@
 // What the console says that an API key will be after a change is what the appliance makes of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  differences,
-  flagsAfter,
-  type Operation,
-  operations,
-  propsAfter,
-} from '../../src/console/apikeys/key-change.ts';
+import { differences, operations } from '../../src/console/apikeys/key-change.ts';
+import { changedFlags } from '../../src/model/flags.ts';
+import { type ChangeOp, changedObject } from '../../src/model/json.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const flags = { 'user.read': true, 'App.Own': true, 'keyring.a.read': false };
@@ -20,13 +16,13 @@ const changes = [
 
 test('the change that is shown is the change that is made', async () => {
   const { call, accountId } = await testAppliance();
-  for (const op of Object.keys(operations) as Operation[]) {
+  for (const op of Object.keys(operations) as ChangeOp[]) {
     for (const change of changes) {
       const made = await call('POST', '/auth/apikey', { accountId, flags, props });
       const { status, body } = await call('PUT', '/auth/apikeyid', { op, apikeyid: made.body.keyid, ...change });
       assert.equal(status, 200);
-      assert.deepEqual(flagsAfter(flags, op, change.flags), body.flags, op);
-      assert.deepEqual(propsAfter(props, op, change.props), body.props, op);
+      assert.deepEqual(changedFlags(op, flags, change.flags), body.flags, op);
+      assert.deepEqual(changedObject(op, props, change.props), body.props, op);
     }
   }
 });

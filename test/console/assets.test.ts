@@ -9,12 +9,14 @@ import {
   graphOf,
   isFull,
   labelOf,
+  layoutOf,
   mostNodes,
+  nodeHeight,
+  nodeWidth,
   unseenParents,
   withChildren,
   withParents,
-} from '../../src/console/assets/asset-graph.ts';
-import { layoutOf, nodeHeight, nodeWidth } from '../../src/console/assets/graph-layout.ts';
+} from '../../src/console/assets/graph.ts';
 
 const asset = (id: string, parents: string[] = [], data = {}): Asset => ({ id, createdAt: 'then', data, parents });
 const ids = (graph: AssetGraph): string[] => [...graph.nodes.keys()];

@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { flagTable } from '../../src/api/flag-table.ts';
-import { coverageOf } from '../../src/console/flags/coverage.ts';
 import {
   draftOf,
   draftProblems,
   emptyDraft,
+  flagGroups,
   flagsOf,
   grantOf,
+  namesRing,
   otherWarning,
+  ringFlags,
   ringProblem,
   withOperation,
   withOther,
   withPlain,
   withRing,
 } from '../../src/console/flags/draft.ts';
-import { flagGroups } from '../../src/console/flags/groups.ts';
-import { parseFlags } from '../../src/core/flags.ts';
+import { flagTable, parseFlags } from '../../src/model/flags.ts';
 
 const ring = fc.constantFrom('payroll', 'a.b', '*', 'Ledger');
 const operation = fc.constantFrom('read', 'encrypt', 'rotate', '*', 'own');
@@ -27,27 +27,6 @@ const flag = fc.oneof(
   fc.tuple(fc.constantFrom('keyring', 'asym', 'Keyring'), ring, operation).map((parts) => parts.join('.')),
 );
 const flags = fc.dictionary(flag, fc.boolean(), { maxKeys: 6 });
-
-test('coverage is that of the appliance', () => {
-  fc.assert(
-    fc.property(flags, flag, (have, wanted) => {
-      const lacking = parseFlags(have).lacks(parseFlags({ [wanted]: true }));
-      assert.equal(coverageOf(have).covers(wanted), lacking === undefined, `${JSON.stringify(have)} ${wanted}`);
-    }),
-    { numRuns: 2000 },
-  );
-  const actions = ['keyring.read', 'keyring.create', 'asym.rotate', 'user.read', 'keyring.config'];
-  fc.assert(
-    fc.property(flags, fc.constantFrom(...actions), fc.constantFrom('payroll', 'a.b'), (have, action, name) => {
-      const theirs = parseFlags(have);
-      const ours = coverageOf(have);
-      assert.equal(ours.allows(action, name), theirs.allows(action, name), `${JSON.stringify(have)} ${action}`);
-      assert.equal(ours.allows(action), theirs.allows(action, null), `${JSON.stringify(have)} ${action}`);
-      assert.equal(ours.allowsSome(action), theirs.allowsSome(action), `${JSON.stringify(have)} ${action} some`);
-    }),
-    { numRuns: 2000 },
-  );
-});
 
 test('the groups are the table, whole', () => {
   const listed = flagGroups.flatMap(({ resource, plain, ofRing }) => [
@@ -122,4 +101,27 @@ test('grants in words', () => {
     "read the ring a.b's keys",
     undefined,
   ]);
+});
+
+test('flags that name the ring and wildcards count, what is not granted and other rings do not', () => {
+  const flags = {
+    'Keyring.Payroll.encrypt': true,
+    'keyring.payroll.*': true,
+    'keyring.*.read': true,
+    'keyring.payroll.delete': false,
+    'keyring.payroll.eu.read': true,
+    'keyring.pay.read': true,
+    'keyring.create': true,
+    'user.read': true,
+  };
+  const found = ringFlags(flags, 'payroll');
+  assert.deepEqual(found, ['keyring.*.read', 'keyring.payroll.*', 'keyring.payroll.encrypt']);
+  assert.ok(namesRing(found, 'payroll'));
+  assert.deepEqual(ringFlags(flags, 'payroll.eu'), ['keyring.*.read', 'keyring.payroll.eu.read']);
+});
+
+test('a wildcard alone does not name the ring', () => {
+  const found = ringFlags({ '*': true, 'keyring.*': true, 'keyring.*.*': true }, 'payroll');
+  assert.deepEqual(found, ['*', 'keyring.*', 'keyring.*.*']);
+  assert.ok(!namesRing(found, 'payroll'));
 });

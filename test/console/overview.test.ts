@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bytesText, spanText } from '../../src/console/overview/amounts.ts';
 import { axisMarks, chartShape } from '../../src/console/overview/chart-shape.ts';
-import { parseMetrics, sumOf } from '../../src/console/overview/metrics-text.ts';
-import { mostOfEach, overviewNumbers } from '../../src/console/overview/overview-numbers.ts';
-import { readinessOf } from '../../src/console/overview/readiness.ts';
-import { countIn, timeAxis, timeRanges } from '../../src/console/overview/time-buckets.ts';
+import { countIn, mostOfEach, overviewNumbers, timeAxis, timeRanges } from '../../src/console/overview/counts.ts';
+import { parseMetrics, readinessOf, sumOf } from '../../src/console/overview/health.ts';
+import { bytesText, spanText } from '../../src/console/text.ts';
 
 const now = Date.UTC(2026, 0, 2, 10, 17, 30);
 

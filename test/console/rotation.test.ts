@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from '../../src/client/client.ts';
-import { idTime } from '../../src/console/id-time.ts';
-import { rotations, shareOf } from '../../src/console/overview/rotation.ts';
+import { rotations, shareOf } from '../../src/console/overview/counts.ts';
+import { idTime } from '../../src/console/text.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
 function clientOf({ app }: Appliance, apiKey: string) {

@@ -1,25 +1,25 @@
 // Accounts, API keys and credentials: who may make, change and delete what, and what each of it answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../../src/core/accounts.ts';
 import {
-  createAccount,
-  deleteAccount,
-  getAccount,
+  createApiKey,
+  deleteApiKey,
+  getApiKey,
   listAccountApiKeys,
-  listAccounts,
-  updateAccount,
-} from '../../src/core/accounts.ts';
-import { searchApiKeysByRing } from '../../src/core/api-key-search.ts';
-import { updateApiKeyById, updateApiKeyBySecret } from '../../src/core/api-key-update.ts';
-import { createApiKey, deleteApiKey, getApiKey, listApiKeys } from '../../src/core/api-keys.ts';
-import { bootstrap } from '../../src/core/bootstrap.ts';
+  listApiKeys,
+  longestMerged,
+  searchApiKeysByRing,
+  updateApiKeyById,
+  updateApiKeyBySecret,
+  validateApiKey,
+} from '../../src/core/api-keys.ts';
 import type { Caller } from '../../src/core/context.ts';
 import { authenticate } from '../../src/core/credential.ts';
-import { parseFlags } from '../../src/core/flags.ts';
-import { deleteKeyring } from '../../src/core/keyring-deletion.ts';
-import { createKeyring } from '../../src/core/keyrings.ts';
-import { validateApiKey } from '../../src/core/validate.ts';
-import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/api-key.ts';
+import { createKeyring, deleteKeyring } from '../../src/core/keyrings.ts';
+import { bootstrap } from '../../src/core/set-up.ts';
+import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/secrets.ts';
+import { maxFlags, parseFlags } from '../../src/model/flags.ts';
 import { callerWith, refusal, seededRandom, startTime, type TestTenant, testTenant } from '../support/context.ts';
 
 const page = { limit: 100 };
@@ -188,6 +188,25 @@ test('keys of objects are merged as the ordinary keys that they are', async () =
     props: JSON.parse('{"__proto__":1}'),
   });
   assert.deepEqual(Object.keys(gone.props), ['constructor']);
+});
+
+test('what many merges add up to has bounds', async () => {
+  const { tenant, make } = await withAccount();
+  const { keyid } = await make({}, { kept: 1 });
+  const merge = (change: object) => tenant.call(updateApiKeyById, { apikeyid: keyid, op: 'merge', ...change });
+  const half = 'x'.repeat(longestMerged / 2);
+  await merge({ props: { a: half } });
+  assert.ok((await refusal('invalid', merge({ props: { b: half } }))).fields?.props);
+  assert.deepEqual(Object.keys((await tenant.call(getApiKey, { keyid })).props), ['kept', 'a']);
+  await merge({ props: { a: '' } });
+  await merge({ props: { b: half } });
+
+  const names = (from: number, to: number) =>
+    Object.fromEntries(Array.from({ length: to - from }, (_, i) => [`own.${from + i}`, true]));
+  await merge({ flags: names(0, maxFlags) });
+  await merge({ flags: names(0, 2) });
+  assert.ok((await refusal('invalid', merge({ flags: names(maxFlags, maxFlags + 1) }))).fields?.flags);
+  assert.equal(Object.keys((await tenant.call(getApiKey, { keyid })).flags).length, maxFlags);
 });
 
 test('active and account are set under any op', async () => {
@@ -369,11 +388,12 @@ test('validate tells whether a key is good, and records what it did', async () =
     status: 200,
     props: { a: 1 },
     createdAt: 5,
+    reporter: 'local',
   };
   assert.deepEqual(first, record);
   assert.deepEqual(second, {
     ...record,
-    action: 'apikey.validate',
+    action: 'validated',
     ringname: '',
     props: {},
     createdAt: startTime,

@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AssetAnswer, type AssetSearch, deleteAsset, getAsset, searchAssets } from '../../src/core/assets.ts';
-import { encrypt } from '../../src/core/encrypt.ts';
+import type { Asset } from '../../src/api/asset.ts';
+import type { Body } from '../../src/api/endpoints.ts';
+import { deleteAsset, getAsset, searchAssets } from '../../src/core/assets.ts';
+import { encrypt } from '../../src/core/encryption.ts';
 import { createKeyring } from '../../src/core/keyrings.ts';
-import { containsJson } from '../../src/store/contains.ts';
+import { containsJson } from '../../src/model/json.ts';
 import { callerWith, refusal, startTime, testTenant } from '../support/context.ts';
 
 interface Made {
-  readonly answer: AssetAnswer;
+  readonly answer: Asset;
   readonly apikeyId: string;
   readonly accountId: string;
   readonly keyringId: string;
@@ -36,7 +38,7 @@ async function filled() {
   return { tenant, made };
 }
 
-function expected(made: readonly Made[], filter: AssetSearch): AssetAnswer[] {
+function expected(made: readonly Made[], filter: Body<'searchAssets'>): Asset[] {
   const holds = ({ answer, apikeyId, accountId, keyringId, time }: Made) =>
     (filter.apikeyId === undefined || filter.apikeyId === apikeyId) &&
     (filter.accountId === undefined || filter.accountId === accountId) &&
@@ -74,12 +76,14 @@ test('every filter alone and together finds what holds it, newest first, page by
   });
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 1, max: 70 }), async (given, limit) => {
-      const filter: AssetSearch = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-      const found: AssetAnswer[] = [];
+      const filter: Body<'searchAssets'> = Object.fromEntries(
+        Object.entries(given).filter(([, value]) => value !== undefined),
+      );
+      const found: Asset[] = [];
       let after: number | undefined;
       do {
         const page = after === undefined ? { limit } : { limit, after };
-        const { items, next } = await tenant.call(searchAssets, { page, filter });
+        const { items, next } = await searchAssets(tenant.store, filter, page);
         assert.ok(items.length <= limit && (next === undefined || items.length === limit));
         found.push(...items);
         after = next;
@@ -113,7 +117,7 @@ test('a search in data reads on until its page is full', async () => {
     if (needle) needles.unshift(asset);
   }
   const search = (page: { limit: number; after?: number }) =>
-    tenant.call(searchAssets, { page, filter: { data: { needle: true } } });
+    searchAssets(tenant.store, { data: { needle: true } }, page);
   assert.deepEqual(
     (await search({ limit: 2 })).items.map((asset) => asset.id),
     needles,
@@ -135,8 +139,8 @@ test('searches see current versions, and children keep naming a deleted parent',
   const last = made.at(-1)?.answer.id ?? '';
   const page = { limit: 100 };
   await tenant.call(encrypt, { ringname: 'b', asset: { assetId: last, data: { fresh: true }, parents: [first] } });
-  const ids = async (filter: AssetSearch) =>
-    (await tenant.call(searchAssets, { page, filter })).items.map((asset) => asset.id);
+  const ids = async (filter: Body<'searchAssets'>) =>
+    (await searchAssets(tenant.store, filter, page)).items.map((asset) => asset.id);
   assert.deepEqual(await ids({ data: { fresh: true } }), [last]);
   assert.equal((await ids({ data: { n: 3 } })).includes(last), false);
   const children = await ids({ parents: [first] });

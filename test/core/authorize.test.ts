@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAsymKeyring } from '../../src/core/asym.ts';
-import { authorize, type RingSubject } from '../../src/core/authorize.ts';
-import { encrypt } from '../../src/core/encrypt.ts';
-import { deleteKeyring } from '../../src/core/keyring-deletion.ts';
-import { createKeyring } from '../../src/core/keyrings.ts';
+import { authorize, type RingSubject } from '../../src/core/authorization.ts';
+import { encrypt } from '../../src/core/encryption.ts';
+import { createKeyring, deleteKeyring } from '../../src/core/keyrings.ts';
 import { type RingSource, ringSubject } from '../../src/core/ring-subject.ts';
 import { KmsError } from '../../src/errors.ts';
 import { callerWith, testTenant } from '../support/context.ts';
@@ -57,7 +56,7 @@ test('what stands for no ring lets in whoever holds the flag for some', () => {
 test('a request says its ring by name, id, hash or header', async () => {
   const tenant = await testTenant();
   const subject = (source: RingSource, action = 'keyring.read') =>
-    tenant.run(async (ctx) => ringSubject(ctx, action, source));
+    tenant.run(async (ctx) => (await ringSubject(ctx, action, source)).subject);
   const { ring } = await tenant.call(createKeyring, { name: 'Pay' });
   const asym = await tenant.call(createAsymKeyring, { name: 'Asy' });
   const one = await tenant.call(encrypt, { ringname: 'pay', asset: {} });

@@ -3,14 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteAsset, getAsset } from '../../src/core/assets.ts';
 import { createAsymKeyring } from '../../src/core/asym.ts';
-import { decrypt } from '../../src/core/decrypt.ts';
-import { encrypt } from '../../src/core/encrypt.ts';
-import { putConfig } from '../../src/core/keyring-config.ts';
-import { deleteKeyring, restoreKeyring } from '../../src/core/keyring-deletion.ts';
-import { listKeys } from '../../src/core/keyring-keys.ts';
-import { createKeyring } from '../../src/core/keyrings.ts';
-import { hashInfo, headerInfo } from '../../src/core/resolve.ts';
-import { fromBase64Url, toBase64Url } from '../../src/crypto/encoding.ts';
+import { decrypt, encrypt, hashInfo, headerInfo } from '../../src/core/encryption.ts';
+import { createKeyring, deleteKeyring, listKeys, putConfig, restoreKeyring } from '../../src/core/keyrings.ts';
+import { fromBase64Url, toBase64Url } from '../../src/crypto/bytes.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 
 async function withRing(options: Parameters<typeof testTenant>[0] = {}) {

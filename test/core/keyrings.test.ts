@@ -2,15 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccount } from '../../src/core/accounts.ts';
-import { updateApiKeyById } from '../../src/core/api-key-update.ts';
-import { createApiKey, deleteApiKey } from '../../src/core/api-keys.ts';
+import { createApiKey, deleteApiKey, updateApiKeyById } from '../../src/core/api-keys.ts';
 import { createAsymKeyring, getAsymKey, rotateAsymKeyring } from '../../src/core/asym.ts';
 import { authenticate } from '../../src/core/credential.ts';
-import { getConfig, putConfig } from '../../src/core/keyring-config.ts';
-import { deleteKeyring, purgeExpired, restorableFor, restoreKeyring } from '../../src/core/keyring-deletion.ts';
-import { getKey, listKeys, rotateKeyring } from '../../src/core/keyring-keys.ts';
-import { createKeyring, getKeyring, listKeyrings } from '../../src/core/keyrings.ts';
-import { fromBase64, toBase64 } from '../../src/crypto/encoding.ts';
+import {
+  createKeyring,
+  deleteKeyring,
+  getConfig,
+  getKey,
+  getKeyring,
+  listKeyrings,
+  listKeys,
+  purgeExpired,
+  putConfig,
+  restoreKeyring,
+  rotateKeyring,
+} from '../../src/core/keyrings.ts';
+import { restorableFor } from '../../src/core/rings.ts';
+import { fromBase64, toBase64 } from '../../src/crypto/bytes.ts';
 import { unwrapRingKey } from '../../src/crypto/ring-key.ts';
 import { generateX25519, parsePrivateKey, pkcs8ToPem, publicKeyToSpki, spkiToPem } from '../../src/crypto/x25519.ts';
 import { refusal, seededRandom, testTenant } from '../support/context.ts';
@@ -216,12 +225,27 @@ test('30 days later it is erased', async () => {
   const { ring, key } = await tenant.call(createKeyring, { name: 'a' });
   await tenant.call(deleteKeyring, { name: 'a' });
   tenant.advance(restorableFor - 1);
-  assert.equal(await tenant.run(purgeExpired), 0);
+  assert.equal(await purgeExpired(tenant.store, tenant.world), 0);
   tenant.advance(1);
   await refusal('not-found', tenant.call(restoreKeyring, { id: ring.id }));
-  assert.equal(await tenant.run(purgeExpired), 1);
+  assert.equal(await purgeExpired(tenant.store, tenant.world), 1);
   assert.equal(await tenant.run(({ tx }) => tx.rings.byId('ks', ring.id)), undefined);
   assert.equal(await tenant.run(({ tx }) => tx.ringKeys.byId(ring.id, key.id)), undefined);
+});
+
+test('where rings are limited, so are those that are made and deleted in turn', async () => {
+  const tenant = await testTenant({ limits: { keyrings: 2 } });
+  for (let i = 0; i < 100; i++) {
+    await tenant.call(createKeyring, { name: 'a' });
+    await tenant.call(deleteKeyring, { name: 'a' });
+  }
+  for (const made of [tenant.call(createKeyring, { name: 'a' }), tenant.call(createAsymKeyring, { name: 'a' })]) {
+    const error = await refusal('quota', made);
+    assert.equal(error.message, 'the limit of 100 deleted keyrings that can still be restored is reached');
+  }
+  tenant.advance(restorableFor);
+  await tenant.call(createKeyring, { name: 'a' });
+  await tenant.call(deleteKeyring, { name: 'a' });
 });
 
 test('a ring that another active key names is not deleted', async () => {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type LoginTry, loginBackoff } from '../../src/core/login-backoff.ts';
+import fc from 'fast-check';
+import type { BrakeTurn } from '../../src/core/brake.ts';
+import { loginBackoff, networksOf } from '../../src/core/login-backoff.ts';
 import { KmsError } from '../../src/errors.ts';
 
-function setUp(options: { remembered?: number; waiting?: number } = {}) {
+const random = (length: number): Uint8Array => new Uint8Array(length).fill(7);
+
+function setUp(options: { held?: number; lots?: number; waiting?: number } = {}) {
   const clock = { now: 1_000_000 };
-  const inTenants = loginBackoff({ now: () => clock.now, ...options });
+  const inTenants = loginBackoff({ now: () => clock.now, random, ...options });
   const backoff = {
     begin: (name: string, address: string, tenant = 'tenant_a') => inTenants.begin({ tenant, name, address }),
   };
@@ -19,7 +23,8 @@ function setUp(options: { remembered?: number; waiting?: number } = {}) {
       return error.retryAfter ?? Number.NaN;
     }
   };
-  return { clock, backoff, fail, refused };
+  const from = (address = '192.0.2.1', tenant = 'tenant_a') => inTenants.refusal({ tenant, address })?.retryAfter ?? 0;
+  return { clock, backoff, fail, refused, from, size: () => inTenants.size };
 }
 
 test('five failures are free; each one after doubles the wait, from 1 s to 15 min', async () => {
@@ -130,7 +135,7 @@ test('after a wait one try at a time is looked at', async () => {
 
 test('an abandoned try counts for nothing, and a try has one outcome', async () => {
   const { backoff, refused } = setUp();
-  const tries: LoginTry[] = [];
+  const tries: BrakeTurn[] = [];
   for (let i = 0; i < 20; i++) {
     const attempt = await backoff.begin('ada', '192.0.2.1');
     attempt.abandoned();
@@ -149,13 +154,195 @@ test('waiting tries are bounded', async () => {
   assert.equal(waiting.length, 3);
 });
 
-test('memory is bounded: the longest untouched is forgotten', async () => {
-  const { fail, refused } = setUp({ remembered: 10 });
-  for (let i = 0; i < 5; i++) await fail('ada', '192.0.2.1');
-  for (let i = 0; i < 9; i++) await fail(`user${i}`, `198.51.100.${i}`);
-  assert.equal(await refused('ada', '192.0.2.1'), 1);
+test('20,800 made-up names from an address that waits free neither the victim nor the address', async () => {
+  const { clock, fail, refused, from, size } = setUp();
+  for (let i = 0; i < 50; i++) await fail('victim', `198.51.100.${i}`);
+  for (let i = 0; i < 50; i++) await fail(`user${i}`, '203.0.113.9');
+  for (let i = 0; i < 5; i++) {
+    clock.now += 20_000;
+    await fail('victim', '198.51.100.7');
+    await fail('user0', '203.0.113.9');
+  }
+  const remembered = size();
+  for (let i = 0; i < 20_800; i++) assert.ok((await refused(`made-up${i}`, '203.0.113.9')) > 0);
+  assert.ok((await refused('victim', '192.0.2.200')) > 0);
+  assert.ok(from('203.0.113.9') > 0);
+  assert.equal(size(), remembered, 'a refused try is not remembered');
+});
+
+test('nor do as many from as many addresses', async () => {
+  const { clock, fail, refused, from } = setUp({ held: 500 });
+  for (let i = 0; i < 60; i++) {
+    clock.now += 900_000;
+    await fail('victim', '203.0.113.9');
+  }
+  for (let i = 0; i < 2_000; i++) await fail(`made-up${i}`, `198.51.${i >> 8}.${i & 255}`);
+  assert.equal(await refused('victim', '192.0.2.200'), 900);
+  assert.equal(from('203.0.113.9'), 900);
+});
+
+test('looking remembers nothing, and neither does what was abandoned or right', async () => {
+  const { backoff, refused, from, size } = setUp();
+  for (let i = 0; i < 100; i++) {
+    assert.equal(await refused(`user${i}`, `192.0.2.${i}`), 0);
+    assert.equal(from(`192.0.2.${i}`), 0);
+    (await backoff.begin(`user${i}`, `192.0.2.${i}`)).succeeded();
+  }
+  assert.equal(size(), 0);
+});
+
+test('a count without a wait makes room, the longest untouched first', async () => {
+  const { fail, refused } = setUp({ held: 10 });
+  for (let i = 0; i < 4; i++) await fail('ada', '192.0.2.1');
   for (let i = 0; i < 20; i++) await fail(`other${i}`, `203.0.113.${i}`);
+  await fail('ada', '192.0.2.1');
   assert.equal(await refused('ada', '192.0.2.1'), 0);
+});
+
+test('where waits that run fill the table, the others share lots: nobody is let in sooner, and it passes', async () => {
+  const { clock, fail, refused, size } = setUp({ held: 3, lots: 2 });
+  const waits: string[] = [];
+  const makeWait = async (name: string): Promise<void> => {
+    // Until it waits: by itself, or by its lot.
+    for (let i = 0; i < 12 && (await refused(name, `192.0.2.${waits.length}`)) === 0; i++) {
+      await fail(name, `192.0.2.${waits.length}`);
+    }
+    waits.push(name);
+  };
+  for (let i = 0; i < 30; i++) await makeWait(`user${i}`);
+  for (const [i, name] of waits.entries()) assert.ok((await refused(name, `192.0.2.${i}`)) > 0, name);
+  assert.ok(size() <= 3 * (3 + 2) + 30, `${size()} are remembered`);
+  clock.now += 2 * 900_000;
+  assert.equal(await refused('newcomer', '203.0.113.1'), 0);
+});
+
+test('property: as an unbounded table has it, as long as there is room', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 400 }), async (steps) => {
+      const { clock, backoff, refused, from } = setUp();
+      const model = new Model();
+      for (const { what, name, address, wait } of steps) {
+        if (what === 'wait') clock.now += wait;
+        const expected = model.wait(name, address, clock.now);
+        assert.equal(await refused(name, address), Math.ceil(expected / 1_000));
+        assert.equal(from(address), Math.ceil(model.addressWait(address, clock.now) / 1_000));
+        if (what === 'wait' || expected > 0) continue;
+        const turn = await backoff.begin(name, address);
+        turn[what]();
+        model.tell(what, name, address, clock.now);
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('property: however small the table, no wait that runs is ever cut short, and memory stays bounded', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 300 }), fc.integer({ min: 1, max: 4 }), async (steps, held) => {
+      const { clock, backoff, refused, size } = setUp({ held, lots: 2 });
+      /** Until when each pair was told to wait. */
+      const told = new Map<string, { readonly name: string; readonly address: string; readonly until: number }>();
+      for (const { what, name, address, wait } of steps) {
+        if (what === 'wait') clock.now += wait;
+        const seconds = await refused(name, address);
+        if (seconds > 0) told.set(`${name} ${address}`, { name, address, until: clock.now + (seconds - 1) * 1_000 });
+        else if (what !== 'wait') (await backoff.begin(name, address))[what]();
+        for (const each of told.values()) {
+          if (each.until > clock.now) assert.ok((await refused(each.name, each.address)) > 0, JSON.stringify(each));
+        }
+        assert.ok(size() <= 4 * (held + 2), `${size()} are remembered`);
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+const names = ['ada', 'bob', 'eve', 'kim', 'lee', 'mia'] as const;
+const addresses = [
+  '192.0.2.1',
+  '::ffff:192.0.2.2',
+  '2001:db8::1',
+  '2001:db8::ffff:1',
+  '2001:db8:0:1::1',
+  '2001:db9::1',
+];
+
+interface Step {
+  readonly what: 'failed' | 'succeeded' | 'abandoned' | 'wait';
+  readonly name: string;
+  readonly address: string;
+  readonly wait: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  what: fc.oneof(
+    { weight: 12, arbitrary: fc.constant('failed' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('succeeded' as const, 'abandoned' as const) },
+    { weight: 6, arbitrary: fc.constant('wait' as const) },
+  ),
+  name: fc.constantFrom(...names),
+  address: fc.constantFrom(...addresses),
+  wait: fc.constantFrom(1, 999, 1_000, 2_500, 60_000, 900_000),
+});
+
+/** The rules as they are written, in tables without a bound. */
+class Model {
+  readonly #counts = new Map<string, { failures: number; until: number }>();
+
+  wait(name: string, address: string, now: number): number {
+    return this.#most(this.#keys(name, address), now);
+  }
+
+  addressWait(address: string, now: number): number {
+    return this.#most(this.#keys('', address).slice(2), now);
+  }
+
+  tell(what: 'failed' | 'succeeded' | 'abandoned', name: string, address: string, now: number): void {
+    for (const [key, threshold] of this.#keys(name, address)) {
+      if (what === 'succeeded') this.#counts.delete(key);
+      if (what !== 'failed') continue;
+      const { failures, until } = this.#counts.get(key) ?? { failures: 0, until: 0 };
+      const past = failures + 1 - threshold;
+      const wait = past < 0 ? until : now + Math.min(900_000, 1_000 * 2 ** past);
+      this.#counts.set(key, { failures: failures + 1, until: wait });
+    }
+  }
+
+  #most(keys: readonly (readonly [string, number])[], now: number): number {
+    return Math.max(0, ...keys.map(([key]) => (this.#counts.get(key)?.until ?? 0) - now));
+  }
+
+  #keys(name: string, address: string): readonly (readonly [string, number])[] {
+    const { host, site } = networksOf(address);
+    const keys: [string, number][] = [
+      [`pair ${name} ${host}`, 5],
+      [`name ${name}`, 50],
+      [`address ${host}`, 50],
+    ];
+    return site === undefined ? keys : [...keys, [`site ${site}`, 50]];
+  }
+}
+
+test('what is one address, and what is one network', () => {
+  for (const [host, site, ...texts] of [
+    ['192.0.2.1', undefined, '192.0.2.1', '::ffff:192.0.2.1', '::FFFF:c000:0201', '0:0:0:0:0:ffff:c000:201'],
+    ['2001:db8:0:0::/64', '2001:db8:0::/48', '2001:db8::1', '2001:0DB8:0:0:ffff::1', '2001:db8::1%eth0'],
+    ['2001:db8:a:1::/64', '2001:db8:a::/48', '2001:db8:a:1::', '2001:db8:a:1:2:3:192.0.2.1'],
+    ['0:0:0:0::/64', '0:0:0::/48', '::1', '::', '::192.0.2.1'],
+    ['unknown', undefined, 'unknown'],
+    ['1::2::3', undefined, '1::2::3'],
+    ['1:2:3', undefined, '1:2:3'],
+  ] as const) {
+    for (const text of texts) assert.deepEqual(networksOf(text), site === undefined ? { host } : { host, site }, text);
+  }
+});
+
+test('fifty failures from a /48 hold back all of it, and nothing else', async () => {
+  const { fail, refused, from } = setUp();
+  for (let i = 0; i < 50; i++) await fail(`user${i}`, `2001:db8:7:${i.toString(16)}::1`);
+  assert.equal(from('2001:db8:7:ffff::1'), 1);
+  assert.equal(await refused('eve', '2001:db8:7:ffff::1'), 1);
+  assert.equal(await refused('eve', '2001:db8:8::1'), 0);
 });
 
 test('nothing is counted across tenants', async () => {

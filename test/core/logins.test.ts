@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';
-import { checkCandidate, findCandidate, login } from '../../src/core/login.ts';
-import type { PasswordHasher } from '../../src/core/password-hasher.ts';
-import { authenticateToken, logout, refreshSession } from '../../src/core/sessions.ts';
+import {
+  authenticateToken,
+  checkCandidate,
+  findCandidate,
+  login,
+  logout,
+  mostOpen,
+  mostRemembered,
+  refreshSession,
+} from '../../src/core/logins.ts';
+import type { PasswordHasher } from '../../src/core/passwords.ts';
 import { createUser } from '../../src/core/users.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, callerOf, fieldsOf, inviteToken, lifetimes, tokenFor } from '../support/people.ts';
@@ -167,4 +175,33 @@ test('a session long over is forgotten', async () => {
   tenant.advance(8 * 24 * hour);
   await tokenFor(tenant, ada.id);
   assert.equal(await verdictOf(tenant, token), undefined);
+});
+
+test('a user has so many sessions at once: one more ends the oldest, and old ones are let go of', async () => {
+  const tenant = await testTenant();
+  const [ada, bob] = [await addedUser(tenant, 'ada'), await addedUser(tenant, 'bob')];
+  const other = await tokenFor(tenant, bob.id);
+  const tokens: string[] = [];
+  for (let i = 0; i < mostOpen; i++) tokens.push(await tokenFor(tenant, ada.id));
+  const kind = (token = '') =>
+    tenant.store.peek(async (tables) => (await authenticateToken(tables, token, tenant.world.now()))?.kind);
+  assert.equal(await kind(tokens[0]), 'active');
+  for (let i = 0; i < 3; i++) tokens.push(await tokenFor(tenant, ada.id));
+  assert.deepEqual(await Promise.all([0, 1, 2, 3].map((at) => kind(tokens[at]))), [
+    'ended',
+    'ended',
+    'ended',
+    'active',
+  ]);
+  assert.equal(await kind(other), 'active');
+  // Refreshing ends one for each that it opens; what is remembered of the ended ones is bounded, and no open one is
+  // forgotten.
+  let token = tokens.at(-1) ?? '';
+  for (let i = 0; i < mostRemembered; i++) {
+    const caller = await callerOf(tenant, token);
+    token = (await tenant.call(refreshSession, { lifetimes }, caller)).accessToken;
+  }
+  assert.deepEqual(await Promise.all([0, 3, mostOpen].map((at) => kind(tokens[at]))), [undefined, 'active', 'active']);
+  assert.equal(await kind(token), 'active');
+  assert.equal(await kind(other), 'active');
 });

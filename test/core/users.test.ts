@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authenticateToken } from '../../src/core/sessions.ts';
+import { authenticateToken } from '../../src/core/logins.ts';
 import { createUser, deleteUser, getUser, listUsers, type UserRef, updateUser } from '../../src/core/users.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, fieldsOf, selfOf, tokenFor } from '../support/people.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { passphraseSecret } from '../../src/crypto/argon2id.ts';
 import { fromBase32, toBase32 } from '../../src/crypto/base32.ts';
-import { toHex, utf8 } from '../../src/crypto/encoding.ts';
-import { passphraseSecret } from '../../src/crypto/passphrase.ts';
+import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 
 test('the alphabet, in order', () => {
   const all = Uint8Array.from({ length: 20 }, (_, at) => {

@@ -1,12 +1,13 @@
-// Texts of format version 1, made once and kept: whatever changes, these must be read, and be made again from the same bytes.
+// Texts of format version 1, made once and kept: whatever changes, these must be read, and be made again from the same
+// bytes.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/api-key.ts';
-import { fromHex } from '../../src/crypto/encoding.ts';
+import { fromHex } from '../../src/crypto/bytes.ts';
 import { decodeHeader, encodeHeader } from '../../src/crypto/header.ts';
 import { openKeyHash, type SealingKeys, sealKeyHash } from '../../src/crypto/key-hash.ts';
 import { unwrapRingKey, wrapRingKey } from '../../src/crypto/ring-key.ts';
+import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/secrets.ts';
 import { parsePrivateKey, parsePublicKey, publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
 

@@ -11,7 +11,7 @@ import {
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fromBase64, fromHex, toHex, utf8 } from '../../src/crypto/encoding.ts';
+import { fromBase64, fromHex, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import {
   hpkeAes128Gcm,
   hpkeChaCha20Poly1305,

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/api-key.ts';
-import { toHex } from '../../src/crypto/encoding.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/secrets.ts';
 import { formatUlid, idFromBytes, idToBytes, knownIdToBytes, parseUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 
 const ulidBytes = fc.uint8Array({ minLength: 16, maxLength: 16 });

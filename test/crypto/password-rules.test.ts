@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { passwordRules } from '../../src/client/password-rules.ts';
-import { generatePassword } from '../../src/core/generated-password.ts';
+import { generatePassword } from '../../src/core/passwords.ts';
 import { isHashable, judgePassword } from '../../src/crypto/password-rules.ts';
 import { seededRandom } from '../support/context.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decoyPasswordHash, hashPassword, verifyPassword } from '../../src/crypto/password.ts';
+import { decoyPasswordHash, hashPassword, verifyPassword } from '../../src/crypto/argon2id.ts';
 import { KmsError } from '../../src/errors.ts';
 
 // From the argon2 reference implementation, src/test.c (CC0 / Apache-2.0).

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { createHmac, createPrivateKey, hkdfSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { crc32 as zlibCrc32 } from 'node:zlib';
+import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { openXChaCha, sealXChaCha } from '../../src/crypto/aead.ts';
+import { fromHex, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { canonicalJson } from '../../src/crypto/canonical-json.ts';
-import { crc32 } from '../../src/crypto/crc32.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from '../../src/crypto/ed25519.ts';
-import { fromHex, toHex, utf8 } from '../../src/crypto/encoding.ts';
-import { hmacSha256, sha256 } from '../../src/crypto/hash.ts';
-import { hkdfExpandSha512, hkdfSha256 } from '../../src/crypto/hkdf.ts';
+import { hkdfExpandSha512, hkdfSha256, hmacSha256, sha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { crc32 } from '../../src/crypto/secrets.ts';
 import { KmsError } from '../../src/errors.ts';
 
 const hex = (text: string): Uint8Array => fromHex(text.replaceAll(/\s/g, '')) ?? assert.fail('not hex');
@@ -137,6 +137,13 @@ test('canonical JSON (RFC 8785 §3.2.2 and §3.2.3)', () => {
   assert.deepEqual(Object.values(JSON.parse(canonicalJson(keys))).length, 7);
   assert.equal(canonicalJson(keys), '{"\\r":2,"1":4,"\u0080":6,"ö":7,"€":1,"\u{1f600}":5,"\ufb33":3}');
   assert.equal(canonicalJson(JSON.parse('{"b":1,"__proto__":{"a":-0}}')), '{"__proto__":{"a":0},"b":1}');
+});
+
+test('canonical JSON agrees with a general library', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => assert.equal(canonicalJson(value), canonicalize(value))),
+  );
+  assert.equal(canonicalJson({ a: undefined, b: [1, 'x', { d: -0, c: 1e21 }] }), '{"b":[1,"x",{"c":1e+21,"d":0}]}');
 });
 
 test('what canonical JSON cannot say is refused as invalid', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isWellFormedToken, newToken, type TokenKind } from '../../src/crypto/token.ts';
+import { isWellFormedToken, newToken, type TokenKind } from '../../src/crypto/secrets.ts';
 
 const kinds: TokenKind[] = ['session', 'invite', 'reset'];
 

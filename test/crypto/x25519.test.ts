@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { fromHex, toBase64, toHex, utf8 } from '../../src/crypto/encoding.ts';
+import { fromHex, toBase64, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hpkeOpen, hpkeSeal } from '../../src/crypto/hpke.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import {
@@ -34,7 +34,9 @@ const lowOrder255 = [
 /** The same with the bit set that RFC 7748 §5 ignores. */
 const lowOrder = [...lowOrder255, ...lowOrder255.map((u) => u.with(31, (u[31] ?? 0) | 0x80))];
 
-/** The rest of that list: 256-bit values of small order before reduction, and other encodings that no key pair yields. */
+/**
+ * The rest of that list: 256-bit values of small order before reduction, and other encodings that no key pair yields.
+ */
 const notCanonical = [
   'cdeb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b880',
   '4c9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f11d7',

@@ -1,5 +1,6 @@
-// The samples in a page: blocks of what is typed at a prompt with what comes of it, and files. A comment before a block says what the
-// page itself does not show: why it is not run, that the server is stopped first, that there is an appliance, which file a block is.
+// The samples in a page: blocks of what is typed at a prompt with what comes of it, and files. A comment before a block
+// says what the page itself does not show: why it is not run, that the server is stopped first, that there is an
+// appliance, which file a block is.
 
 export interface Command {
   readonly line: number;
@@ -23,8 +24,8 @@ export type Step =
 const shownOnly = ['json', 'yaml', 'ini', 'text', 'http'];
 
 /**
- * The steps of a page in their order. Throws for a block that is neither run nor said not to be. Blocks of the languages `elsewhere` are
- * some other test's business.
+ * The steps of a page in their order. Throws for a block that is neither run nor said not to be. Blocks of the
+ * languages `elsewhere` are some other test's business.
  */
 export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[] {
   const steps: Step[] = [];
@@ -78,8 +79,8 @@ function commandsOf(content: readonly string[], first: number): Command[] {
 }
 
 /**
- * Whether the output is what is shown: `…` stands for anything in a line, and alone for any number of lines. How wide a column is
- * does not count.
+ * Whether the output is what is shown: `…` stands for anything in a line, and alone for any number of lines. How wide a
+ * column is does not count.
  */
 export function isAsShown(output: string, shown: readonly string[], { begins = false } = {}): boolean {
   const lines = output.split('\n').map((line) => line.trimEnd());

@@ -1,4 +1,5 @@
-// Everything that the guides tell people to type is typed here, in the order of the page, and what they show of it is compared.
+// Everything that the guides tell people to type is typed here, in the order of the page, and what they show of it is
+// compared.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/server/appliance.ts';
-import { initAppliance } from '../../src/server/init.ts';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
 import { type Family, parsePrometheus } from '../support/prometheus-text.ts';
 
 const docs = new URL('../../docs/', import.meta.url);

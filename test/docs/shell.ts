@@ -1,5 +1,5 @@
-// A shell in a directory of its own, with `kms` run from the sources. Commands that serve go on in the background; the ports that pages
-// name stand for free ones.
+// A shell in a directory of its own, with `kms` run from the sources. Commands that serve go on in the background; the
+// ports that pages name stand for free ones.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {

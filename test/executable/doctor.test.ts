@@ -1,5 +1,6 @@
-// Faults planted in a data directory, one at a time and all at once, as `kms doctor` of the executable finds them: each by its name,
-// with what to do. The clock, a full disk and swap are planted where they can be had: in the tests of doctor itself.
+// Faults planted in a data directory, one at a time and all at once, as `kms doctor` of the executable finds them: each
+// by its name, with what to do. The clock, a full disk and swap are planted where they can be had: in the tests of
+// doctor itself.
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

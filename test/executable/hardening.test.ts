@@ -1,4 +1,5 @@
-// The executable as it shuts itself in: what the system sees of a serving process, certificates on a signal, and what it carries of others.
+// The executable as it shuts itself in: what the system sees of a serving process, certificates on a signal, and what
+// it carries of others.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, readFileSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// kill -9 of a serving executable in the middle of its longer jobs, under load: what was answered is there after the next start, and the
-// job was done, not done, or goes on. The moments come from a seed, which a failure shows; KMS_SEED replays it, KMS_KILL_ROUNDS sets how
-// many kills each job gets.
+// kill -9 of a serving executable in the middle of its longer jobs, under load: what was answered is there after the
+// next start, and the job was done, not done, or goes on. The moments come from a seed, which a failure shows; KMS_SEED
+// replays it, KMS_KILL_ROUNDS sets how many kills each job gets.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -219,7 +219,7 @@ test(`kill -9 during checkpoints ${replayed}`, async (context) => {
     });
     // A checkpoint begins when 8 MiB of log are there. Half of the kills wait for a file of one that is being written.
     await delay(300 + appliance.random.int(900));
-    for (let tries = 0; round % 2 === 1 && tries < 1500 && !files().some((name) => name.endsWith('.tmp')); tries++) {
+    for (let tries = 0; round % 2 === 1 && tries < 10_000 && !files().some((name) => name.endsWith('.tmp')); tries++) {
       await delay(1);
     }
     await appliance.kill();

@@ -1,5 +1,5 @@
-// kill -9 at random moments under load, again and again: what was answered is there after the next start. The moments come from
-// a seed, which a failure shows; KMS_SEED replays it.
+// kill -9 at random moments under load, again and again: what was answered is there after the next start. The moments
+// come from a seed, which a failure shows; KMS_SEED replays it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';

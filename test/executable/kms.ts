@@ -80,7 +80,7 @@ export function serve(
     let text = '';
     const look = (chunk: Buffer): void => {
       text += chunk;
-      const url = /listening on (http\S+)\n/.exec(text)?.[1];
+      const url = /listening on (http\S+)(?: \(.*\))?\n/.exec(text)?.[1];
       if (url)
         resolve({
           url,

@@ -1,5 +1,5 @@
-// The data directory is taken away from under a running server that ships: what the server says, what it never says, and what comes
-// back from the directory that was shipped to.
+// The data directory is taken away from under a running server that ships: what the server says, what it never says,
+// and what comes back from the directory that was shipped to.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,11 +1,12 @@
-// The executable on a real small file system that another program fills up: writes are refused with the reason, decrypts go on; killed
-// and started on the full disk it has everything that it answered, and with room again it writes, without a restart.
+// The executable on a real small file system that another program fills up: writes are refused with the reason,
+// decrypts go on; killed and started on the full disk it has everything that it answered, and with room again it
+// writes, without a restart.
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { reserveFile } from '../../src/server/space/reserve.ts';
+import { reserveFile } from '../../src/appliance/space/disk.ts';
 import { type SmallDisk, smallDisks } from '../support/small-disk.ts';
 import { kms, type RunningServer, serve, workDirectory } from './kms.ts';
 

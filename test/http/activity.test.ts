@@ -1,7 +1,11 @@
-// Activity through the API: the fields of a record, the search by each filter alone and together, and what a search shows of
-// itself.
+// Activity through the API: the fields of a record, the search by each filter alone and together, and what a search
+// shows of itself.
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { actionOf } from '../../src/api/endpoint.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { isOwnAction, ownActions } from '../../src/model/actions.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { startTime } from '../support/context.ts';
 
@@ -108,5 +112,131 @@ test('every request with a known credential leaves exactly one record', async ()
     const after = await a.activity();
     assert.equal(after.length, before + 1, path);
     assert.equal(after[0]?.status, expected);
+  }
+});
+
+/** What `POST /auth/validate` answers for a report on a good key, and the records that came of it. */
+async function reportOf(activity: object) {
+  const a = await testAppliance();
+  const { key, keyid } = await a.keyWith('keyring.list');
+  const reporter = await a.keyWith('apikey.validate');
+  const answer = await a.call('POST', '/auth/validate', { key, activity }, { key: reporter.key });
+  return { answer, reporter, keyid, records: await search(a, { keyid }) };
+}
+
+test('a reported record is the validated key’s, and says who sent it; the service’s own say nothing of the kind', async () => {
+  const { answer, reporter, keyid, records } = await reportOf({
+    action: 'door.open',
+    apikeyId: 'apik_of_somebody_else',
+    createdAt: 0,
+    ringname: 'Payroll',
+    validAction: false,
+    reporter: 'local',
+    status: 500,
+    keyid: 'local',
+    id: 'act_1',
+    seq: 1,
+  });
+  assert.equal(answer.status, 200);
+  const [{ id, ...record } = {}] = records;
+  assert.match(String(id), /^act_[0-9a-z]{26}$/);
+  assert.deepEqual(record, {
+    keyid,
+    createdAt: 0,
+    action: 'door.open',
+    ringname: 'payroll',
+    validAction: false,
+    status: 200,
+    props: {},
+    reporter: reporter.keyid,
+  });
+  const a = await testAppliance();
+  await a.call('POST', '/auth/validate', { key: a.root.key, activity: {} });
+  const found = await search(a, {});
+  assert.deepEqual(
+    found.map(({ action, reporter }) => [action, reporter]),
+    [
+      ['apikey.validate', undefined],
+      ['validated', a.root.keyid],
+    ],
+  );
+  assert.equal(Object.hasOwn(found[0] ?? {}, 'reporter'), false);
+  assert.deepEqual((await a.call('GET', `/auth/activity/${found[1]?.id}`)).body, found[1]);
+});
+
+test('nobody reports an action of the service’s own, however it is spelt', async () => {
+  const spellings: readonly ((name: string) => string)[] = [
+    (name) => name,
+    (name) => name.toUpperCase(),
+    (name) => ` ${name}\t`,
+    (name) => `${name.slice(0, 2)}\u200b${name.slice(2)}\u00ad`,
+    (name) => name.replace('e', '\uff45'),
+  ];
+  const names = [...ownActions, '*', 'user.*', 'keyring.*.*', 'keyring.payroll.encrypt', 'asym.*.read'];
+  for (const name of names) for (const spell of spellings) assert.ok(isOwnAction(spell(name)), spell(name));
+  for (const name of [
+    '',
+    'door.open',
+    'user',
+    'user.create.done',
+    'own.user.create',
+    'keyring',
+    'invoice.print',
+    'read',
+  ]) {
+    assert.equal(isOwnAction(name), false, name);
+  }
+  for (const action of ['user.delete', 'Session.Create', 'keyring.encrypt', 'none', 'system.seal', 'user.password ']) {
+    const { answer, records } = await reportOf({ action });
+    assert.equal(answer.status, 400, action);
+    assert.ok(answer.body.errors['activity.action']);
+    assert.deepEqual(records, []);
+  }
+});
+
+test('every action that the service records is one of its own', () => {
+  for (const { access } of endpoints) if (access.kind !== 'public') assert.ok(ownActions.has(actionOf(access)));
+  const root = new URL('../../src/', import.meta.url);
+  const found: string[] = [];
+  for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+    if (!/^(?:core|http|server|appliance)\/.*\.ts$/.test(name)) continue;
+    const text = readFileSync(new URL(name, root), 'utf8');
+    for (const [, action = ''] of text.matchAll(/\baction(?::| =) '([a-z-]+(?:\.[a-z-]+)?)'/g)) found.push(action);
+  }
+  assert.ok(found.length >= 6, `${found}`);
+  assert.deepEqual(
+    found.filter((action) => !ownActions.has(action)),
+    [],
+  );
+});
+
+test('what a report may claim has bounds', async () => {
+  const lastTime = 253_402_300_799_999;
+  const good = [
+    { createdAt: 0 },
+    { createdAt: lastTime },
+    { action: '\u{1F511}'.repeat(256) },
+    { ringname: '' },
+    { ringname: 'a'.repeat(128) },
+    { props: { a: 'x'.repeat(64 * 1024 - 8) } },
+  ];
+  for (const activity of good) {
+    const { answer, records } = await reportOf(activity);
+    assert.deepEqual([answer.status, records.length], [200, 1], JSON.stringify(activity).slice(0, 80));
+  }
+  const bad: readonly (readonly [string, object])[] = [
+    ['createdAt', { createdAt: -1 }],
+    ['createdAt', { createdAt: lastTime + 1 }],
+    ['createdAt', { createdAt: 1.5 }],
+    ['action', { action: 'x'.repeat(257) }],
+    ['ringname', { ringname: 'a'.repeat(129) }],
+    ['ringname', { ringname: '../payroll' }],
+    ['props', { props: { a: 'x'.repeat(64 * 1024 - 7) } }],
+  ];
+  for (const [field, activity] of bad) {
+    const { answer, records } = await reportOf(activity);
+    assert.equal(answer.status, 400, field);
+    assert.deepEqual(Object.keys(answer.body.errors), [`activity.${field}`]);
+    assert.deepEqual(records, []);
   }
 });

@@ -1,8 +1,9 @@
-// Bad input on every endpoint, generated from the schemas: bodies that are none, fields that are missing, empty or of another
-// type, objects that nest too deep. Each is a 400 that names the field, recorded as granted.
+// Bad input on every endpoint, generated from the schemas: bodies that are none, fields that are missing, empty or of
+// another type, objects that nest too deep. Each is a 400 that names the field, recorded as granted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { type Answer, type Appliance, type CallOptions, testAppliance } from '../support/appliance.ts';
 import { type Sample, sampled, urlOf } from './samples.ts';
@@ -122,7 +123,7 @@ const freeFormFields = sampled.flatMap((each) =>
 );
 
 for (const { each, field } of freeFormFields) {
-  test(`${each.endpoint.id}: ${field} nests 32 levels and no more`, async () => {
+  test(`${each.endpoint.id}: ${field} nests 32 levels and holds 20,000 values, and no more`, async () => {
     const a = await testAppliance();
     const sample = await each.make(a);
     for (const array of [false, true]) {
@@ -134,8 +135,13 @@ for (const { each, field } of freeFormFields) {
       const raw = `{"${field}":{"n":[${number}]},${JSON.stringify(sample.body).slice(1).replace(`"${field}"`, '"x"')}`;
       isInvalid(await a.call(each.endpoint.method, urlOf(each.endpoint, sample), undefined, { raw }), field);
     }
-    const good = { ...sample.body, [field]: nested(32, true) };
-    assert.equal((await send(a, each, sample, good)).status, 200);
+    const numbers = Array.from({ length: 20_000 }, (_, n) => n);
+    isInvalid(await send(a, each, sample, { ...sample.body, [field]: { numbers } }), field);
+    isInvalid(await send(a, each, sample, { ...sample.body, [field]: { ...numbers, one: 'more' } }), field);
+    for (const good of [nested(32, true), { ...numbers }, { numbers: numbers.slice(1) }]) {
+      const again = await each.make(a);
+      assert.equal((await send(a, each, again, { ...again.body, [field]: good })).status, 200);
+    }
   });
 }
 
@@ -223,5 +229,110 @@ test('paths and texts of garbage are refused, never a failure', async () => {
   }
   for (const uid of ['a\0b', '\ud800']) {
     isInvalid(await a.call('POST', '/auth/accounts', { uid }), 'uid');
+  }
+});
+
+test('no list and no object of a request is without a bound', () => {
+  const unbounded: string[] = [];
+  const walk = (schema: unknown, path: string): void => {
+    if (schema instanceof z.ZodOptional || schema instanceof z.ZodExactOptional || schema instanceof z.ZodNullable) {
+      walk(schema.unwrap(), path);
+    } else if (schema instanceof z.ZodObject) {
+      for (const [name, field] of Object.entries(schema.shape)) walk(field, `${path}.${name}`);
+    } else if (schema instanceof z.ZodArray || schema instanceof z.ZodRecord || schema instanceof z.ZodTuple) {
+      // These look at each of their entries before they count them.
+      unbounded.push(path);
+    }
+  };
+  for (const { id, body } of endpoints.map((each): Endpoint => each)) walk(body, id);
+  assert.deepEqual(unbounded, []);
+});
+
+test('lists in requests have at most 1,000 entries, all of them texts', async () => {
+  const a = await testAppliance();
+  const search = (parents: unknown) => a.call('POST', '/assets/search', { parents });
+  const ids = Array.from({ length: 1000 }, (_, n) => `asset_${n}`);
+  assert.equal((await search(ids)).status, 200);
+  const long = await search([...ids, 'one more']);
+  assert.deepEqual([long.status, long.body.errors], [400, { parents: 'must have at most 1000 entries' }]);
+  const { body } = await search(Array(1000).fill(1));
+  assert.equal(body.message, 'parents.0: expected a string, got a number');
+  assert.equal(Object.keys(body.errors).length, 20);
+  assert.equal((await search(Array(500_000).fill(1))).text.length < 200, true);
+});
+
+test('a refusal that would repeat something long does not', async () => {
+  const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['kms.test'] }] });
+  const long = 'x'.repeat(12_000);
+  const raw = JSON.stringify({ [long]: 1, name: long, publicKey: long, username: long, email: long, hash: long });
+  for (const { endpoint, make } of sampled) {
+    const sample = await make(a);
+    const params = Object.fromEntries(Object.keys(sample.params ?? {}).map((name) => [name, long]));
+    const query = Object.fromEntries(Object.keys(endpoint.query?.shape ?? {}).map((name) => [name, long]));
+    const body = endpoint.body ? { raw } : {};
+    for (const key of [a.root.key, long, null]) {
+      const answer = await a.call(endpoint.method, urlOf(endpoint, { params, query }), undefined, { ...body, key });
+      assert.ok(answer.status < 500 && answer.text.length < 65_536, `${endpoint.id}: ${answer.text.length}`);
+    }
+  }
+});
+
+test('booleans of queries are true or false', async () => {
+  const a = await testAppliance();
+  for (const { endpoint, make } of sampled) {
+    for (const name of Object.keys(endpoint.query?.shape ?? {})) {
+      if (!['id', 'uid', 'email', 'wildcard', 'deleted'].includes(name)) continue;
+      const sample = await make(a);
+      const ask = (value: string) => {
+        const url = urlOf(endpoint, { ...sample, query: { ...sample.query, [name]: value } });
+        const key = endpoint.access.kind === 'public' ? null : a.root.key;
+        return a.call(endpoint.method, url, sample.body, { key });
+      };
+      for (const value of ['1', '', 'TRUE', 'yes', '0', 'null', ' true']) isInvalid(await ask(value), name);
+      for (const value of ['true', 'false']) {
+        const { body } = await ask(value);
+        assert.equal(body.errors?.[name], undefined);
+      }
+    }
+  }
+});
+
+test('numbers that are not kept cost nothing and change nothing; those that are kept are told of', async () => {
+  const a = await testAppliance();
+  const send = (raw: string) => a.call('PUT', '/ks/config', undefined, { raw });
+  await a.call('POST', '/ks/keyrings', { name: 'n' });
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  const set = (count: string) => `{"ringname":"n","config":{"algos":{"aes256":{"maxEncryptCount":${count}}}}}`;
+  const large = await send(set('9007199254740993'));
+  assert.deepEqual(
+    [large.status, large.body.message],
+    [
+      400,
+      'config.algos.aes256.maxEncryptCount: must be an integer of at most 9007199254740991: a larger one cannot be kept exactly',
+    ],
+  );
+  assert.equal((await send(set('9007199254740991'))).status, 200);
+  assert.equal((await send(`{"ignored":[12345678901234567890],${set('5').slice(1)}`)).status, 200);
+  const asset = (more: string, amount: string) =>
+    a.call('POST', '/ks/encrypt', undefined, { raw: `{"ringname":"n"${more},"asset":{"data":{"amount":${amount}}}}` });
+  assert.equal((await asset(`,"deep":${deep}`, '9007199254740992')).status, 200);
+  isInvalid(await asset(`,"deep":${deep}`, '9007199254740993'), 'asset.data');
+});
+
+test('a decrypt that is refused is no longer either, whatever props its key has', async () => {
+  const a = await testAppliance();
+  for (const [length, isLeftOut] of [
+    [10, false],
+    [200_000, true],
+  ] as const) {
+    const keyProps = { text: '\u4e2d'.repeat(length) };
+    await a.call('POST', '/ks/keyrings', { name: `long-${length}`, keyProps });
+    const { body } = await a.call('POST', '/ks/encrypt', { ringname: `long-${length}`, asset: {} });
+    await a.call('DELETE', `/assets/${body.asset.id}`);
+    const answer = await a.call('POST', '/ks/decrypt', { header: body.header });
+    assert.equal(answer.status, 422);
+    assert.ok(Buffer.byteLength(answer.text) <= 65_536);
+    assert.deepEqual(answer.body.key, { ...body.key, props: isLeftOut ? {} : keyProps });
+    assert.equal(answer.body.asset.valid, false);
   }
 });

@@ -1,7 +1,8 @@
-// The console's pages beside the endpoints: while sealed, for several tenants, without credentials, and what of them is recorded.
+// The console's pages beside the endpoints: while sealed, for several tenants, without credentials, and what of them is
+// recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConsoleFile, ConsoleFiles } from '../../src/http/console.ts';
+import type { ConsoleFile, ConsoleFiles } from '../../src/http/pages.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const file = (name: string): ConsoleFile => ({ name, contentType: 'text/plain', content: new Uint8Array([65]) });

@@ -1,4 +1,5 @@
-// Cursors: they lead through a whole list, and serve nothing but the list, the filters and the tenant that they came from.
+// Cursors: they lead through a whole list, and serve nothing but the list, the filters and the tenant that they came
+// from.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Appliance, testAppliance } from '../support/appliance.ts';

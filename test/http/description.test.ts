@@ -1,7 +1,8 @@
-// The API description as it goes over the wire: public, the same for everybody, under a strict policy, and silent while sealed.
+// The API description as it goes over the wire: public, the same for everybody, under a strict policy, and silent while
+// sealed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DescriptionFiles } from '../../src/http/description.ts';
+import type { DescriptionFiles } from '../../src/http/pages.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));

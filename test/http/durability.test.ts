@@ -1,11 +1,10 @@
-// An answer stands for something durable: when the transaction fails, so does the request, and what broke is told to the log
-// alone.
+// An answer stands for something durable: when the transaction fails, so does the request, and what broke is told to
+// the log alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { createApp } from '../../src/http/app.ts';
-import type { AppDeps } from '../../src/http/deps.ts';
-import { peopleDeps } from '../../src/http/people.ts';
+import { type AppDeps, peopleDeps } from '../../src/http/deps.ts';
 import { tenantDirectory } from '../../src/http/tenants.ts';
 import type { Store } from '../../src/store/port.ts';
 import { testAppliance } from '../support/appliance.ts';

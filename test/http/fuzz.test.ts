@@ -1,5 +1,6 @@
-// A seeded, bounded fuzz over all endpoints that knows their shapes: valid requests with parts exchanged for other parts and
-// for oddities. Whatever comes in, no answer is a 500, and every error says what is wrong. KMS_FUZZ_SEED replays or extends.
+// A seeded, bounded fuzz over all endpoints that knows their shapes: valid requests with parts exchanged for other
+// parts and for oddities. Whatever comes in, no answer is a 500, and every error says what is wrong. KMS_FUZZ_SEED
+// replays or extends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,8 +1,8 @@
 // Logins, invites and password resets over HTTP, from the first link to the last session.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inPlaceHasher } from '../../src/core/password-hasher.ts';
-import type { Mail } from '../../src/core/user-mails.ts';
+import type { Mail } from '../../src/core/links.ts';
+import { inPlaceHasher } from '../../src/core/passwords.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { type Answer, type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';
 import { pretendHasher } from '../support/pretend-hasher.ts';
@@ -157,6 +157,18 @@ test('unknown names wait like known ones, and input that is none counts for noth
   const statuses: number[] = [];
   for (let i = 0; i < 7; i++) statuses.push((await loginOf(a, 'ghost', 'wrong')).status);
   assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429, 429]);
+});
+
+test('an address that waits is told so before anything of its request is read', async () => {
+  const a = await testAppliance({ people: { hasher: pretendHasher } });
+  for (let n = 0; n < 50; n++) assert.equal((await loginOf(a, `made-up-${n}`, 'wrong', '2001:db8::1')).status, 400);
+  const half = { key: null, raw: '{"username":', env: { remoteAddress: '2001:db8::2' } };
+  const waiting = await a.call('POST', '/auth/basic/login', undefined, half);
+  assert.deepEqual([waiting.status, waiting.headers.get('retry-after')], [429, '1']);
+  const elsewhere = { ...half, env: { remoteAddress: '2001:db9::1' } };
+  assert.equal((await a.call('POST', '/auth/basic/login', undefined, elsewhere)).status, 400);
+  for (let n = 0; n < 300; n++) assert.equal((await loginOf(a, `another-${n}`, 'wrong', '2001:db8::1')).status, 429);
+  assert.equal((await a.call('POST', '/auth/basic/login', undefined, half)).headers.get('retry-after'), '1');
 });
 
 test('a thousand tries at once are five tries; fifty right logins at once are fifty sessions', async () => {

@@ -1,8 +1,9 @@
 // Who may call what: every endpoint with every kind of credential, from the declarations, and what is recorded of each.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newApiKeySecret } from '../../src/crypto/api-key.ts';
+import { actionOf } from '../../src/api/endpoint.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { newApiKeySecret } from '../../src/crypto/secrets.ts';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
 import { grantingFlags, logIn, type Sample, sampled, urlOf } from './samples.ts';
 
@@ -31,7 +32,7 @@ function isRefused(answer: Answer): void {
 for (const each of guarded) {
   const { endpoint, make } = each;
   const { access } = endpoint;
-  const action = access.kind === 'public' ? '' : access.action;
+  const action = actionOf(access);
 
   test(`${endpoint.id}: without a known credential it is 401 and leaves no trace`, async () => {
     const a = await testAppliance();
@@ -89,6 +90,7 @@ for (const each of flagged) {
   const { access } = endpoint;
   if (access.kind !== 'flag') continue;
   const { action } = access;
+  const recorded = actionOf(access);
 
   test(`${endpoint.id}: without its flag it is 403, names the flag and is recorded`, async () => {
     const a = await testAppliance();
@@ -111,7 +113,7 @@ for (const each of flagged) {
         body.message,
       );
       const [last] = await a.activity();
-      assert.deepEqual([last?.keyid, last?.action, last?.validAction, last?.status], [keyid, action, false, 403]);
+      assert.deepEqual([last?.keyid, last?.action, last?.validAction, last?.status], [keyid, recorded, false, 403]);
       assert.equal(last?.ringname, access.ring ? sample.ring : last?.ringname);
     }
     assert.equal((await send(a, each, sample, a.root.key)).status, 200, 'nothing was changed');
@@ -129,7 +131,7 @@ for (const each of flagged) {
       assert.ok(parsed.success, `${endpoint.id} answers ${JSON.stringify(body)}: ${parsed.error}`);
       assert.deepEqual(parsed.data, body, 'nothing is answered that is not declared');
       const [last] = (await a.activity()).filter((record) => record.keyid === keyid);
-      assert.deepEqual([last?.action, last?.validAction, last?.status], [action, true, 200]);
+      assert.deepEqual([last?.action, last?.validAction, last?.status], [recorded, true, 200]);
       if (access.ring) assert.equal(last?.ringname, sample.ring);
     }
   });
@@ -143,7 +145,7 @@ for (const each of flagged) {
     await a.call('PATCH', `/auth/users/${user.username}`, { flags: { [flag]: true } });
     assert.equal((await send(a, each, sample, accessToken)).status, 200);
     const [last] = (await a.activity()).filter((record) => record.keyid === user.id);
-    assert.deepEqual([last?.action, last?.validAction, last?.status], [action, true, 200]);
+    assert.deepEqual([last?.action, last?.validAction, last?.status], [recorded, true, 200]);
   });
 
   test(`${endpoint.id}: a flag set to false grants nothing`, async () => {

@@ -67,6 +67,21 @@ const kinds: Readonly<Record<keyof Limits, Kind>> = {
     count: async (a) => (await a.call('POST', '/assets/search', {})).body.data.length,
     free: async (a) => a.call('DELETE', `/assets/${(await a.call('POST', '/assets/search', {})).body.data[0].id}`),
   },
+  assetVersions: {
+    there: 1,
+    noun: 'versions of assets',
+    setUp: async (a) => {
+      await a.call('POST', '/ks/keyrings', { name: 'r' });
+      await a.call('POST', '/ks/encrypt', { ringname: 'r', asset: {} });
+    },
+    // Every other one is an update of the oldest, which the limit of assets does not bound.
+    make: async (a, n) => {
+      const asset = (await a.call('POST', '/assets/search', {})).body.data.at(-1);
+      return a.call('POST', '/ks/encrypt', { ringname: 'r', asset: n % 2 ? { assetId: asset.id } : {} });
+    },
+    count: async (a) => (await a.tenants[0]?.handle.store.peek(({ assets }) => assets.countVersions())) ?? 0,
+    free: async (a) => a.call('DELETE', `/assets/${(await a.call('POST', '/assets/search', {})).body.data[0].id}`),
+  },
 };
 
 for (const [name, { there, noun, setUp, make, count, free }] of Object.entries(kinds)) {

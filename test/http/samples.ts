@@ -1,5 +1,5 @@
-// A request that succeeds, for every endpoint: what the table-driven tests start from. A new endpoint does not compile until
-// it has one.
+// A request that succeeds, for every endpoint: what the table-driven tests start from. A new endpoint does not compile
+// until it has one.
 
 import type { Access, Endpoint } from '../../src/api/endpoint.ts';
 import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
@@ -123,6 +123,7 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     const { ring, header } = await encrypt(a);
     return { params: { header }, ring: ring.name };
   },
+  listSigningKeys: async () => ({}),
   getAsset: async (a) => ({ params: { id: (await encrypt(a, {})).asset.id } }),
   deleteAsset: async (a) => ({ params: { id: (await encrypt(a, {})).asset.id } }),
   searchAssets: async (a) => {

@@ -82,8 +82,8 @@ test('one-time tokens of one are invalid at the other, and stay good at their ow
   const made = await one.a.call(
     'POST',
     '/local/reset-link',
-    { username: 'ada', tenant: 'one' },
-    { env: { local: true }, key: null },
+    { username: 'ada' },
+    { env: { local: true }, key: null, headers: { 'kms-tenant': 'one' } },
   );
   const reset = { token: new URL(made.body.resetUrl).searchParams.get('token'), password: 'N3w horse!' };
   assert.deepEqual((await two.call('POST', '/auth/basic/reset-password-complete', reset, null)).status, 400);

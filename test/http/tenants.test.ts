@@ -109,23 +109,21 @@ test('a local request names its tenant where there are several', async () => {
 test('local endpoints are unknown to everybody else', async () => {
   const seen: unknown[] = [];
   const a = await testAppliance({
-    localRoutes: [
-      { method: 'GET', path: '/system/status', handle: async () => ({ sealed: false }) },
-      {
-        method: 'POST',
-        path: '/system/tenants/{name}',
-        handle: async (input) => {
-          seen.push(input);
-          return {};
-        },
+    local: {
+      sealAppliance: async () => ({ sealed: false, kinds: [] }),
+      async updateTenant(input) {
+        seen.push(input);
+        return { id: 'x', name: 'x', hosts: [], url: '', limits: {}, createdAt: '', updatedAt: '' };
       },
-    ],
+    },
   });
   const env = { local: true };
-  assert.deepEqual((await a.call('GET', '/system/status', undefined, { env, key: null })).body, { sealed: false });
-  assert.equal((await a.call('POST', '/system/tenants/x?y=1', { z: 2 }, { env, key: null })).status, 200);
-  assert.deepEqual(JSON.parse(JSON.stringify(seen)), [{ params: { name: 'x' }, query: { y: '1' }, body: { z: 2 } }]);
-  assert.equal((await a.call('POST', '/system/tenants/x', undefined, { env, key: null, raw: '[]' })).status, 400);
-  assert.equal((await a.call('PUT', '/system/status', undefined, { env, key: null })).status, 405);
-  for (const method of ['GET', 'PUT']) assert.equal((await a.call(method, '/system/status')).status, 404);
+  assert.equal((await a.call('POST', '/local/seal', undefined, { env, key: null })).body.sealed, false);
+  const path = '/local/tenants/x';
+  assert.equal((await a.call('PATCH', `${path}?y=1`, { name: 'z' }, { env, key: null })).status, 200);
+  assert.deepEqual(JSON.parse(JSON.stringify(seen)), [{ params: { name: 'x' }, query: {}, body: { name: 'z' } }]);
+  assert.equal((await a.call('PATCH', path, undefined, { env, key: null, raw: '[]' })).status, 400);
+  assert.equal((await a.call('PUT', '/local/seal', undefined, { env, key: null })).status, 405);
+  assert.equal((await a.call('GET', path, undefined, { env, key: null })).status, 405, 'nothing stands behind it here');
+  for (const method of ['POST', 'PUT']) assert.equal((await a.call(method, '/local/seal')).status, 404);
 });

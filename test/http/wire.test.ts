@@ -1,9 +1,12 @@
-// The app behind a real socket: what the Node adapter makes of bodies that are too large, cut, encoded in pieces or not read.
+// The app behind a real socket: what the Node adapter makes of bodies that are too large, cut, encoded in pieces or not
+// read.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { BodyBudget, usualBodyLimits } from '../../src/server/request-body.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
 let a: Appliance;
@@ -103,4 +106,79 @@ test('a request that ends before its body leaves nothing behind', async () => {
   assert.match(health, /^HTTP\/1\.1 200 /);
   assert.equal((await a.call('GET', '/ks/keyrings/cut')).status, 404);
   assert.ok((await a.activity()).length <= before + 2);
+});
+
+// What an answer from the headers looks like to those who send a body.
+
+const megabyte = `{"name":"${'x'.repeat(1024 * 1024 - 20)}"}`;
+const strangers: readonly (readonly [name: string, status: number, line: string, ...headers: string[]])[] = [
+  ['no credential', 401, 'POST /ks/keyrings HTTP/1.1'],
+  ['an unknown credential', 401, 'POST /ks/keyrings HTTP/1.1', `Authorization: Bearer ${'x'.repeat(53)}`],
+  ['a body that is too long for everybody', 413, 'POST /auth/basic/login HTTP/1.1'],
+  ['an unknown path', 404, 'POST /no/such HTTP/1.1'],
+  ['another method', 405, 'PUT /ks/keyrings HTTP/1.1'],
+];
+
+for (const [name, status, line, ...headers] of strangers) {
+  const answer = new RegExp(`^HTTP/1\\.1 ${status} `);
+
+  test(`${name}: ${status} before a byte of the body, and no 100 Continue`, async () => {
+    const length = `Content-Length: ${megabyte.length}`;
+    assert.match(await exchange(head(line, ...headers, json, length)), answer);
+    assert.match(await exchange(head(line, ...headers, json, length, 'Expect: 100-continue')), answer);
+  });
+
+  test(`${name}: ${status} to whoever sends all of a body first, however it is framed, and on a connection that goes on`, async () => {
+    const length = `Content-Length: ${megabyte.length}`;
+    const chunk = `${megabyte.length.toString(16)}\r\n${megabyte}\r\n`;
+    const chunked = [head(line, ...headers, json, 'Transfer-Encoding: chunked'), chunk] as const;
+    for (let n = 0; n < 3; n++) {
+      assert.match(await exchange(head(line, ...headers, json, length), megabyte), answer);
+      // The connection is closed for its length or its framing; nothing of the answer may be lost for that.
+      const longer = `Content-Length: ${megabyte.length * 6}`;
+      assert.match(await exchange(head(line, ...headers, json, longer), ...Array(6).fill(megabyte)), answer);
+      // Of a body in chunks the length is not known before it is there.
+      if (status !== 413) assert.match(await exchange(...chunked, '0\r\n\r\n'), answer);
+    }
+    const going = [line, 'Host: kms.test', ...headers, json, length, '', ''].join('\r\n');
+    const both = await exchange(going, megabyte, head('GET /healthz HTTP/1.1'));
+    assert.match(both, answer);
+    assert.match(both, /HTTP\/1\.1 200 OK/);
+  });
+}
+
+test('whoever has a credential is told to go on, and is asked for no body where a flag is missing', async () => {
+  const body = '{"name":"continued"}';
+  const ask = (key: string) =>
+    head(
+      'POST /ks/keyrings HTTP/1.1',
+      `Authorization: Bearer ${key}`,
+      json,
+      `Content-Length: ${body.length}`,
+      'Expect: 100-continue',
+    );
+  assert.match(await exchange(ask(a.root.key), body), /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+  const { key, keyid } = await a.keyWith('keyring.list');
+  assert.match(await exchange(ask(key)), /^HTTP\/1\.1 403 /);
+  const [last] = await a.activity();
+  assert.deepEqual([last?.keyid, last?.action, last?.status], [keyid, 'keyring.create', 403]);
+});
+
+test('an endless body that nobody wants is cut off', async () => {
+  const small = new BodyBudget({ ...usualBodyLimits, unwanted: 200_000 });
+  const other = httpServer(a.app.fetch, { env: () => ({}), bodies: small });
+  await listen(other, { port: 0, host: '127.0.0.1' });
+  const socket = connect((other.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => {});
+  let answer = '';
+  socket.on('data', (chunk) => {
+    answer += chunk;
+  });
+  socket.write(head('POST /ks/keyrings HTTP/1.1', json, 'Transfer-Encoding: chunked'));
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const pump = setInterval(() => socket.writable && socket.write(chunk), 1);
+  await once(socket, 'close');
+  clearInterval(pump);
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+  await endServer(other);
 });

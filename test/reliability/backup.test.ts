@@ -1,14 +1,12 @@
-// A fault at every step of a backup that is made while a tenant writes and a checkpoint comes: there is none or a whole one, which
-// restores to a moment not before it was asked for, and the appliance itself has lost nothing.
+// A fault at every step of a backup that is made while a tenant writes and a checkpoint comes: there is none or a whole
+// one, which restores to a moment not before it was asked for, and the appliance itself has lost nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toHex } from '../../src/crypto/encoding.ts';
-import { backupFiles } from '../../src/server/backup/backup-files.ts';
-import { BackupKeeper } from '../../src/server/backup/keeper.ts';
-import { proveStores } from '../../src/server/backup/prove.ts';
-import { checkDigests, openBackup, readSummary, sealOf } from '../../src/server/backup/read.ts';
-import { sealName } from '../../src/server/backup/restore.ts';
-import { tenantDir } from '../../src/server/tenants.ts';
+import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';
+import { proveStores } from '../../src/appliance/backup/prove.ts';
+import { backupFiles, checkDigests, openBackup, readSummary, sealOf } from '../../src/appliance/backup/read.ts';
+import { sealName, tenantDir } from '../../src/appliance/data-dir.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';

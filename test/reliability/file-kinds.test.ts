@@ -1,23 +1,23 @@
-// Damage to every kind of file that an appliance with everything switched on leaves: bits flipped in each region, ends cut off, bytes
-// added. Each is refused with a line that names the file, or does no harm, and then here is why. The files are found by listing what a
-// served appliance has made, so that a new kind has to be put into the table. KMS_FLIPS sets how many flips each file gets.
+// Damage to every kind of file that an appliance with everything switched on leaves: bits flipped in each region, ends
+// cut off, bytes added. Each is refused with a line that names the file, or does no harm, and then here is why. The
+// files are found by listing what a served appliance has made, so that a new kind has to be put into the table.
+// KMS_FLIPS sets how many flips each file gets.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { openBackupFile, verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { backupBeforeMigration } from '../../src/appliance/backup/write.ts';
+import { sealMark, tenantDir } from '../../src/appliance/data-dir.ts';
+import { examine } from '../../src/appliance/doctor/doctor.ts';
+import type { Host } from '../../src/appliance/doctor/machine.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { openSealFile, SealKeeper } from '../../src/appliance/seal-keeper.ts';
 import { KmsError } from '../../src/errors.ts';
-import { openAppliance } from '../../src/server/appliance.ts';
-import { backupBeforeMigration } from '../../src/server/backup/before-migration.ts';
-import { restoreAppliance } from '../../src/server/backup/restore-command.ts';
-import { openBackupFile, verifyBackup } from '../../src/server/backup/verify.ts';
-import { examine } from '../../src/server/doctor/doctor.ts';
-import type { Host } from '../../src/server/doctor/host.ts';
-import { initAppliance } from '../../src/server/init.ts';
-import { openSealFile } from '../../src/server/seal-file.ts';
-import { SealKeeper } from '../../src/server/seal-keeper.ts';
 import { serve } from '../../src/server/serve.ts';
-import { tenantDir } from '../../src/server/tenants.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
@@ -68,7 +68,9 @@ const restored: Check = async () => {
   const into = join(base, 'restored');
   rmSync(into, { recursive: true, force: true });
   rmSync(`${into}.master.key`, { force: true });
-  await restoreAppliance({ from: join(place, 'shipped'), data: into, keys: { keyFile: key, env } });
+  const { proof } = await restoreAppliance({ from: join(place, 'shipped'), data: into, keys: { keyFile: key, env } });
+  const [lacking] = proof.lacks;
+  if (lacking !== undefined) throw new KmsError('corrupt', lacking, { hint: 'said, and all else is restored' });
 };
 
 interface Kind {
@@ -86,6 +88,12 @@ interface Kind {
   readonly passing?: boolean;
 }
 
+/** Whatever is in the mark: what counts is that it is there. */
+const staysSealed: Check = async () => {
+  await assert.rejects(start(''), { code: 'sealed', message: /somebody sealed it on purpose/ });
+};
+
+const nameAlone = 'that it is there is all that counts: the appliance stays sealed';
 const nobody = 'nothing is ever read from it';
 const anew = 'it is made anew at each start';
 const whoever = 'a write that was cut off, which nobody was answered, looks the same: it is cut off, and said';
@@ -94,6 +102,7 @@ const store = '(?:system|tenants/[0-9a-f]{16})';
 
 const kinds: readonly Kind[] = [
   { name: 'seal', pattern: /^data\/kms\.seal$/, check: doctor },
+  { name: 'witness', pattern: /^data\/kms\.witness$/, check: doctor },
   { name: 'snapshot', pattern: new RegExp(`^data/${store}/snapshot-[0-9]{10}\\.kms$`), check: doctor },
   {
     name: 'log',
@@ -174,6 +183,15 @@ const kinds: readonly Kind[] = [
     growthIsHarmless: anew,
     passing: true,
   },
+  {
+    name: 'mark of a seal on purpose',
+    pattern: /^data\/kms\.stay-sealed$/,
+    check: staysSealed,
+    flipIsHarmless: nameAlone,
+    cutIsHarmless: nameAlone,
+    growthIsHarmless: nameAlone,
+    passing: true,
+  },
 ];
 
 /** Of the files while the server runs, and after it was closed. */
@@ -213,8 +231,10 @@ before(async () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
   }
   await serving.appliance.copies.backUpNow();
+  assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers })).status, 200);
   listed = list();
   await serving.close();
+  rmSync(join(data, sealMark));
   listed = [...new Set([...listed, ...list()])].sort();
 });
 
@@ -249,7 +269,7 @@ test('every file is of a kind in the table, and every kind is there', () => {
 
 test('undamaged, all of it is sound', async () => {
   for (const check of new Set(kinds.map((kind) => kind.check))) {
-    if (check !== openBackupFile) await check('');
+    if (check !== openBackupFile && check !== staysSealed) await check('');
   }
 });
 
@@ -319,7 +339,7 @@ for (const kind of kinds) {
 
 test('what doctor finds stops a start too, and a backup that is damaged does not verify', async (context) => {
   context.diagnostic(`${all} damages in all`);
-  for (const kind of ['seal', 'snapshot', 'log']) {
+  for (const kind of ['seal', 'witness', 'snapshot', 'log']) {
     const pattern = kinds.find(({ name }) => name === kind)?.pattern;
     for (const name of listed.filter((each) => pattern?.test(each))) {
       const file = join(place, name);

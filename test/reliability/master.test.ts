@@ -1,12 +1,12 @@
-// A fault at every step of a new master key and of custodians that come and go, while a tenant writes: the seal and the stores always open
-// together, what was answered holds, and nothing took effect that is not recorded.
+// A fault at every step of a new master key and of custodians that come and go, while a tenant writes: the seal and the
+// stores always open together, what was answered holds, and nothing took effect that is not recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toBase64Url } from '../../src/crypto/encoding.ts';
+import { masterHandlers } from '../../src/appliance/custody/master-admin.ts';
+import { sealFile } from '../../src/appliance/data-dir.ts';
+import { toBase64Url } from '../../src/crypto/bytes.ts';
 import { parseHeader } from '../../src/seal/header.ts';
 import { makeSlot, slotIdOf } from '../../src/seal/slot.ts';
-import { masterRoutes } from '../../src/server/custody/master-admin.ts';
-import { sealFile } from '../../src/server/data-dir.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
@@ -42,16 +42,16 @@ interface Change {
   shows(before: Look, after: Look): boolean;
 }
 
-function call(appliance: SealedAppliance, method: string, path: string, generator: Prng, more: object = {}) {
+function handlers(appliance: SealedAppliance, generator: Prng) {
   const world = testWorld({ now: 2000 }, generator.int(1_000_000));
-  const route = masterRoutes({ ...appliance, world }).find((each) => each.method === method && each.path === path);
-  assert.ok(route);
-  return route.handle({ params: {}, query: {}, body: {}, tenant: undefined, ...more });
+  return masterHandlers({ ...appliance, world });
 }
+
+const nothing = { params: {}, query: {}, body: {}, handle: undefined };
 
 const rotation: Change = {
   name: 'rotate',
-  make: (appliance, generator) => call(appliance, 'POST', '/local/master/rotate', generator),
+  make: (appliance, generator) => handlers(appliance, generator).rotateMaster(nothing),
   shows: (before, after) => before.master !== after.master,
 };
 
@@ -62,7 +62,7 @@ const changes: readonly Change[] = [
     make(appliance, generator) {
       const { kind, params, publicKey } = makeSlot('recovery-kit', second);
       const body = { kind, params, publicKey: toBase64Url(publicKey) };
-      return call(appliance, 'POST', '/local/master/custodians', generator, { body });
+      return handlers(appliance, generator).addCustodian({ ...nothing, body });
     },
     shows: (_, after) => after.slots.includes(slots.second),
   },
@@ -70,7 +70,7 @@ const changes: readonly Change[] = [
   {
     name: 'remove-custodian',
     make: (appliance, generator) =>
-      call(appliance, 'DELETE', '/local/master/custodians/{id}', generator, { params: { id: slots.first } }),
+      handlers(appliance, generator).removeCustodian({ ...nothing, params: { id: slots.first } }),
     shows: (_, after) => !after.slots.includes(slots.first),
   },
 ];

@@ -1,13 +1,11 @@
-// A fault at every step of the first start of a newer program, which makes a backup and then brings both stores up to its schema: each
-// is as it was or whole as it is to be, and where one was changed there is a backup of before.
+// A fault at every step of the first start of a newer program, which makes a backup and then brings both stores up to
+// its schema: each is as it was or whole as it is to be, and where one was changed there is a backup of before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backupFiles } from '../../src/server/backup/backup-files.ts';
-import { backupBeforeMigration } from '../../src/server/backup/before-migration.ts';
-import { checkDigests, openBackup } from '../../src/server/backup/read.ts';
-import type { SealKeeper } from '../../src/server/seal-keeper.ts';
-import { systemDir } from '../../src/server/stores.ts';
-import { tenantDir } from '../../src/server/tenants.ts';
+import { backupFiles, checkDigests, openBackup } from '../../src/appliance/backup/read.ts';
+import { backupBeforeMigration } from '../../src/appliance/backup/write.ts';
+import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
+import type { SealKeeper } from '../../src/appliance/seal-keeper.ts';
 import { checkStore } from '../../src/store/check.ts';
 import type { Files } from '../../src/store/files.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';

@@ -1,17 +1,15 @@
-// A fault at every step of a restore, from a backup and from a shipped directory: the new directory has no seal yet, and the next restore
-// starts it over, or it is whole, with everything that the copy has.
+// A fault at every step of a restore, from a backup and from a shipped directory: the new directory has no seal yet,
+// and the next restore starts it over, or it is whole, with everything that the copy has.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';
+import { openBackup, sourceOf } from '../../src/appliance/backup/read.ts';
+import { type RestoreSource, restoreInto } from '../../src/appliance/backup/restore.ts';
+import { Shipper } from '../../src/appliance/backup/ship.ts';
+import { shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
+import { currentEpoch, sealFile } from '../../src/appliance/data-dir.ts';
 import type { Seal } from '../../src/seal/seal.ts';
-import { currentEpoch } from '../../src/server/backup/epoch.ts';
-import { BackupKeeper } from '../../src/server/backup/keeper.ts';
-import { openBackup } from '../../src/server/backup/read.ts';
-import { type RestoreSource, restoreInto } from '../../src/server/backup/restore.ts';
-import { Shipper } from '../../src/server/backup/ship.ts';
-import { pointsOf, sourceAt } from '../../src/server/backup/ship-source.ts';
-import { shippedDirectory } from '../../src/server/backup/shipped-files.ts';
-import { sourceOf } from '../../src/server/backup/source.ts';
-import { sealFile } from '../../src/server/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';

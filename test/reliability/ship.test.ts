@@ -1,15 +1,15 @@
-// A fault at every step of shipping, on the appliance's disk or on the second one, over writes, a checkpoint, a new master key and new
-// keys of the tenant: what arrived restores, with all that was answered before the last shipping that went well, and a second disk
-// that fails costs the appliance nothing.
+// A fault at every step of shipping, on the appliance's disk or on the second one, over writes, a checkpoint, a new
+// master key and new keys of the tenant: what arrived restores, with all that was answered before the last shipping
+// that went well, and a second disk that fails costs the appliance nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { restoreInto } from '../../src/appliance/backup/restore.ts';
+import { Shipper } from '../../src/appliance/backup/ship.ts';
+import { shippedDirectory, shippedSeal } from '../../src/appliance/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
+import { sealFile } from '../../src/appliance/data-dir.ts';
+import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
 import { openSeal } from '../../src/seal/seal.ts';
-import { restoreInto } from '../../src/server/backup/restore.ts';
-import { Shipper } from '../../src/server/backup/ship.ts';
-import { pointsOf, sourceAt } from '../../src/server/backup/ship-source.ts';
-import { shippedDirectory, shippedSeal } from '../../src/server/backup/shipped-files.ts';
-import { sealFile } from '../../src/server/data-dir.ts';
-import { finishRekey, isUnfinished } from '../../src/server/rekey.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';

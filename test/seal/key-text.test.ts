@@ -1,7 +1,8 @@
-// Shares, recovery codes and secrets from outside: what is written is read, a slip of the pen is named, nothing secret is repeated.
+// Shares, recovery codes and secrets from outside: what is written is read, a slip of the pen is named, nothing secret
+// is repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { toBase64, toBase64Url, toHex, utf8 } from '../../src/crypto/encoding.ts';
+import { toBase64, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
 import { formatKeyFile } from '../../src/seal/key-file.ts';
 import { parseSecret } from '../../src/seal/key-text.ts';

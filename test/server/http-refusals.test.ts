@@ -1,4 +1,5 @@
-// What a server answers to bytes that are no request, or none that it has a use for: one JSON message each, and the connection ends.
+// What a server answers to bytes that are no request, or none that it has a use for: one JSON message each, and the
+// connection ends.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
@@ -46,6 +47,18 @@ const refusals: readonly (readonly [name: string, request: string, status: numbe
     417,
     /^the header Expect/,
   ],
+  [
+    'a coding of the transfer',
+    `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+    501,
+    /^the header Transfer-Encoding: only chunked/,
+  ],
+  [
+    'a transfer that is not chunked in the end',
+    `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`,
+    400,
+    /^the request is not well-formed HTTP$/,
+  ],
   ['long headers', `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /too large/],
 ];
 
@@ -62,6 +75,13 @@ for (const [name, request, status, message] of refusals) {
     assert.match(JSON.parse(body).message, message);
   });
 }
+
+test('OPTIONS * asks about the server itself', async () => {
+  const answer = await raw(`OPTIONS * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+  assert.match(answer, /^HTTP\/1\.1 204 No Content\r\nAllow: [A-Z, ]+\r\n/);
+  assert.ok(answer.endsWith('\r\n\r\n'));
+  assert.match(await raw(`GET * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`), /^HTTP\/1\.1 400 /);
+});
 
 test('every method that the parser knows goes to the app', async () => {
   for (const method of ['TRACE', 'OPTIONS', 'PROPFIND', 'QUERY']) {

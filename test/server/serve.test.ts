@@ -5,8 +5,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { Initialised } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
-import type { Initialised } from '../../src/server/init.ts';
 import { listening, parseListen } from '../../src/server/listen.ts';
 import { type ServeOptions, type Serving, serve } from '../../src/server/serve.ts';
 
@@ -88,6 +88,7 @@ test('the address for clients', async () => {
   assert.equal((await listening({})).urlOf(8080), 'http://127.0.0.1:8080');
   assert.equal((await listening({ listen: '[::1]:0' })).urlOf(7), 'http://[::1]:7');
   assert.equal((await listening({ url: 'https://kms.example/' })).urlOf(7), 'https://kms.example');
+  assert.equal((await listening({ url: 'https://kms.example/' })).addressOf(7), 'http://127.0.0.1:7');
   for (const url of ['kms.example', 'ftp://kms.example', 'https://a:b@kms.example', 'https://kms.example/?x']) {
     await assert.rejects(listening({ url }), isCode('usage'), url);
   }

@@ -1,4 +1,5 @@
-// TLS as served, with certificates of `kms tls self-signed`: which versions, whom it convinces, and another certificate without a restart.
+// TLS as served, with certificates of `kms tls self-signed`: which versions, whom it convinces, and another certificate
+// without a restart.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connect, type SecureVersion } from 'node:tls';
+import { selfSigned } from '../../src/appliance/self-signed.ts';
 import { KmsError } from '../../src/errors.ts';
-import { selfSigned } from '../../src/server/self-signed.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-tls-'));
@@ -111,6 +112,34 @@ test('TLS 1.2 and 1.3, nothing older; browsers are told to stay with it; the cer
     assert.equal(await serving.reloadTls(), true);
     assert.equal(await hello(serving.url, second.cert), second.fingerprint, 'the one in use stays');
     assert.equal((await get(`${serving.url}/healthz`, second.cert)).status, 200);
+  } finally {
+    await serving.close();
+  }
+});
+
+test('TLS 1.2 with AEAD and forward secrecy alone, before and after the certificate is read again', async () => {
+  const { cert: ca } = await put();
+  const serving = await serve({ data: join(base, 'suites'), listen: '127.0.0.1:0', logLevel: 'silent', ...files });
+  const suite = (ciphers: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const port = Number(new URL(serving.url).port);
+      const socket = connect({ host: '127.0.0.1', port, ca, ciphers, maxVersion: 'TLSv1.2' }, () => {
+        resolve(socket.getCipher().name);
+        socket.end();
+      });
+      socket.on('error', reject);
+    });
+  try {
+    for (let n = 0; n < 2; n++) {
+      for (const good of ['AES256-GCM-SHA384', 'AES128-GCM-SHA256', 'CHACHA20-POLY1305']) {
+        assert.equal(await suite(`ECDHE-ECDSA-${good}`), `ECDHE-ECDSA-${good}`);
+      }
+      const cbc = ['AES256-SHA384', 'AES128-SHA256', 'AES256-SHA', 'AES128-SHA'].map((name) => `ECDHE-ECDSA-${name}`);
+      for (const bad of [...cbc, 'AES256-GCM-SHA384', 'AES128-SHA', 'ALL:!AESGCM:!CHACHA20']) {
+        await assert.rejects(suite(`${bad}:@SECLEVEL=0`), { code: 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE' }, bad);
+      }
+      assert.equal(await serving.reloadTls(), true);
+    }
   } finally {
     await serving.close();
   }

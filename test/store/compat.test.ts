@@ -1,5 +1,5 @@
-// The files of `test/compat/store-1` were made by the first release of the format and must open for ever: test keys of epoch
-// 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs.
+// The files of `test/compat/store-1` were made by the first release of the format and must open for ever: test keys of
+// epoch 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs.
 // KMS_WRITE_FIXTURE=1 writes them where there are none.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { logHeaderLength } from '../../src/store/log-format.ts';
-import type { StoreNotice } from '../../src/store/notice.ts';
+import type { StoreEvent } from '../../src/store/port.ts';
 import { simStore, testDir, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { Inode, SimDisk } from '../support/sim-disk.ts';
@@ -15,7 +15,7 @@ import { type Content, sampleStore, writeNote } from '../support/store-sample.ts
 interface Found {
   readonly notes: number;
   readonly activity: number;
-  readonly notices: readonly StoreNotice[];
+  readonly events: readonly StoreEvent[];
 }
 
 /** Opens what is there and reads all of it. */
@@ -27,8 +27,8 @@ async function look(content: Content): Promise<Found> {
     return [name, inode] as const;
   });
   const files = new SimFiles({ prng: { ...generator, int: () => 0 }, disk: new SimDisk(new Map(names)) });
-  const notices: StoreNotice[] = [];
-  const store = await openEmbedded(testOptions(files, generator, { onNotice: (notice) => notices.push(notice) }));
+  const events: StoreEvent[] = [];
+  const store = await openEmbedded(testOptions(files, generator, { onEvent: (event) => events.push(event) }));
   try {
     const notes = await store.transaction((tx) => tx.notes.all());
     const ids: string[] = [];
@@ -37,7 +37,7 @@ async function look(content: Content): Promise<Found> {
       ids,
       notes.map((note) => note.name.replace('n', 'act_')),
     );
-    return { notes: notes.length, activity: ids.length, notices };
+    return { notes: notes.length, activity: ids.length, events };
   } finally {
     await store.close();
   }
@@ -110,10 +110,10 @@ test('a file that was cut anywhere is found; the last log is cut back to its las
         await assert.rejects(look(damaged), { code: 'corrupt' }, `${name}, cut to ${size}`);
         continue;
       }
-      const { notes, activity, notices } = await look(damaged);
+      const { notes, activity, events } = await look(damaged);
       assert.ok(notes >= 6 && notes < 9 && activity === notes);
-      const whole = notices.length === 0;
-      assert.ok(whole || notices[0]?.kind === 'torn-tail', `${name}, cut to ${size}`);
+      const whole = events.length === 0;
+      assert.ok(whole || events[0]?.kind === 'torn-tail', `${name}, cut to ${size}`);
     }
   }
 });
@@ -125,7 +125,7 @@ test('a file with something added is found', async () => {
       const damaged = changed(content, name, (bytes) => Uint8Array.from([...bytes, ...added]));
       const isLast = name.includes('/log-0000000003');
       // Zeros at the end of the last log are what a crash leaves of a write that never reached the disk.
-      if (isLast && added[0] === 0) assert.equal((await look(damaged)).notices[0]?.kind, 'torn-tail');
+      if (isLast && added[0] === 0) assert.equal((await look(damaged)).events[0]?.kind, 'torn-tail');
       else await assert.rejects(look(damaged), isCorrupt(name), name);
     }
   }
@@ -142,8 +142,8 @@ test('sectors of the last log that became zeros are found where an acknowledged 
   for (let at = 512; at < length; at += 512) {
     const damaged = changed(content, name, (bytes) => bytes.fill(0, at, Math.min(length, at + 512)));
     try {
-      const { notices } = await look(damaged);
-      assert.equal(notices[0]?.kind, 'torn-tail');
+      const { events } = await look(damaged);
+      assert.equal(events[0]?.kind, 'torn-tail');
       torn++;
     } catch (error) {
       isCorrupt(name)(error);

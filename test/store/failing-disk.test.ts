@@ -1,26 +1,26 @@
-// A disk that fails or fills up under a running store: what fails says so and leaves nothing, and the store comes back by itself.
+// A disk that fails or fills up under a running store: what fails says so and leaves nothing, and the store comes back
+// by itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { StoreNotice } from '../../src/store/notice.ts';
-import type { Store } from '../../src/store/port.ts';
+import type { Store, StoreEvent } from '../../src/store/port.ts';
 import { simStore } from '../support/embedded-store.ts';
 import type { Step } from '../support/sim-files.ts';
 import { activityInput, type NoteTables } from './contract.ts';
 
 async function setUp() {
   const later: (() => void)[] = [];
-  const notices: StoreNotice[] = [];
+  const events: StoreEvent[] = [];
   const made = await simStore({
     later: (_milliseconds, run) => later.push(run),
-    onNotice: (notice) => notices.push(notice),
+    onEvent: (event) => events.push(event),
   });
-  const kinds = () => notices.map((notice) => notice.kind);
+  const kinds = () => events.map((event) => event.kind);
   const retry = async () => {
     for (const run of later.splice(0)) run();
     // A request that comes while a recovery is under way waits for it.
     await made.store.peek(async () => undefined).catch(() => undefined);
   };
-  return { ...made, notices, kinds, retry, later };
+  return { ...made, events, kinds, retry, later };
 }
 
 const add = (store: Store<NoteTables>, name: string) =>
@@ -74,8 +74,8 @@ test('a full disk refuses with the reason until there is space again, without a 
   await assert.rejects(add(store, 'a'), { code: 'internal', message: /could not be made durable/ });
   await retry();
   assert.equal(store.status().writable, false);
-  assert.match(store.status().reason ?? '', /no space left/);
-  await assert.rejects(add(store, 'b'), { code: 'unavailable', message: /no space left/ });
+  assert.match(store.status().reason ?? '', /the disk is full/);
+  await assert.rejects(add(store, 'b'), { code: 'unavailable', message: /the disk is full/ });
   await assert.rejects(names(store), { code: 'unavailable' });
   await assert.rejects(store.searchActivity({}, { limit: 1 }), { code: 'unavailable' });
   await assert.rejects(store.checkpoint(), { code: 'unavailable' });
@@ -174,12 +174,12 @@ test('a failed checkpoint loses nothing and is tried again', async () => {
 
 test('checkpoints come by themselves when the log outgrows the snapshot, and bound the log', async () => {
   const { store, kinds, open } = await (async () => {
-    const notices: StoreNotice[] = [];
+    const events: StoreEvent[] = [];
     const made = await simStore({
       limits: { checkpointBytes: 10_000, segmentRecords: 50 },
-      onNotice: (notice) => notices.push(notice),
+      onEvent: (event) => events.push(event),
     });
-    return { ...made, kinds: () => notices.map((notice) => notice.kind) };
+    return { ...made, kinds: () => events.map((event) => event.kind) };
   })();
   for (let i = 0; i < 300; i++) await add(store, `n${i}`);
   assert.ok(kinds().length >= 2 && kinds().every((kind) => kind === 'checkpoint'), kinds().join());

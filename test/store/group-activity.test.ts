@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { activityLine } from '../../src/store/activity/record.ts';
-import { type ActivityHead, GroupActivity, readRecord } from '../../src/store/group-activity.ts';
+import { type ActivityHead, GroupActivity, readRecord } from '../../src/store/group.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
 
 const one: ActivityInput = {
@@ -37,9 +37,16 @@ describe('activity records of a group', () => {
     assert.deepEqual(group.head, { at: one.createdAt, who: [['keyring.encrypt', one.keyid, 'bench', 200, true]] });
   });
 
+  it('are whole where somebody reported them', () => {
+    const group = new GroupActivity();
+    group.add(one);
+    group.add({ ...one, reporter: 'apik_2' });
+    assert.equal(group.lines, `0 0 ${one.id}\n${JSON.stringify({ ...one, reporter: 'apik_2' })}\n`);
+  });
+
   it('come back as they went in', () => {
     const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b', 'c d', '\n', '{', '\ud800', '😀'));
-    const record: fc.Arbitrary<ActivityInput> = fc.record({
+    const plain = fc.record({
       id: fc.oneof(text, fc.constantFrom('act_1', 'act_2')),
       createdAt: fc.oneof(fc.maxSafeInteger(), fc.constantFrom(one.createdAt, 0, -1, 2 ** 53 + 2)),
       keyid: text,
@@ -54,6 +61,10 @@ describe('activity records of a group', () => {
         }),
       ),
     });
+    const record: fc.Arbitrary<ActivityInput> = fc.oneof(
+      plain,
+      fc.record({ one: plain, reporter: text }).map(({ one, reporter }) => ({ ...one, reporter })),
+    );
     fc.assert(
       fc.property(fc.array(record, { maxLength: 60 }), (records) => {
         assert.deepEqual(

@@ -1,11 +1,11 @@
 // The real files: modes, appending, replacing, and what each does where there is nothing or too much.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createEmbedded } from '../../src/store/create-embedded.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { createTestStore, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
@@ -28,6 +28,15 @@ test('directories are made 0700, files 0600', async () => {
   await files.replace('a/b/whole', Uint8Array.of(1));
   assert.deepEqual([mode(join(root, 'a')), mode(join(root, 'a/b'))], [0o700, 0o700]);
   assert.deepEqual([mode(join(root, 'a/b/log')), mode(join(root, 'a/b/whole'))], [0o600, 0o600]);
+  remove();
+});
+
+test('a pipe in the place of a file keeps no reader waiting', { timeout: 20_000 }, async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(root);
+  execFileSync('mkfifo', [join(root, 'pipe')]);
+  assert.equal((await files.read('pipe')).length, 0);
+  await assert.rejects(files.readAt('pipe', 8, 8), { code: 'ESPIPE' });
   remove();
 });
 

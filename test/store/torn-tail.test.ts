@@ -1,10 +1,9 @@
-// The end of a log after a crash, for every way in which a record can lie across sectors: each loss of sectors or of length is
-// a torn end, and no damage to a byte is.
+// The end of a log after a crash, for every way in which a record can lie across sectors: each loss of sectors or of
+// length is a torn end, and no damage to a byte is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concatBytes } from '../../src/crypto/bytes.ts';
-import { prefixLength, RecordSealer, sectorLength } from '../../src/store/log-format.ts';
-import { damageAt } from '../../src/store/torn-tail.ts';
+import { damageAt, prefixLength, RecordSealer, sectorLength } from '../../src/store/log-format.ts';
 import { prng } from '../support/prng.ts';
 
 const generator = prng(1);

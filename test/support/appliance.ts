@@ -1,16 +1,17 @@
-// A whole appliance for tests: the real app over stores in memory, one tenant or several, a root key for each, a log that
-// is kept, and a short way to call an endpoint.
-import { bootstrap } from '../../src/core/bootstrap.ts';
+// A whole appliance for tests: the real app over stores in memory, one tenant or several, a root key for each, a log
+// that is kept, and a short way to call an endpoint.
+
 import type { Limits, World } from '../../src/core/context.ts';
+import { bootstrap } from '../../src/core/set-up.ts';
 import { type App, createApp } from '../../src/http/app.ts';
-import type { ConsoleFiles } from '../../src/http/console.ts';
-import type { AppDeps, LocalRoute, Readiness, RequestEnv, Sealing, TenantHandle } from '../../src/http/deps.ts';
-import type { DescriptionFiles } from '../../src/http/description.ts';
-import { type PeopleOptions, peopleDeps } from '../../src/http/people.ts';
-import { tenantDirectory } from '../../src/http/tenants.ts';
+import { type AppDeps, type PeopleOptions, peopleDeps, type Readiness, type Sealing } from '../../src/http/deps.ts';
+import type { ConsoleFiles, DescriptionFiles } from '../../src/http/pages.ts';
+import type { RequestEnv } from '../../src/http/request.ts';
+import { type TenantHandle, tenantDirectory } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
+import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -20,7 +21,7 @@ export interface ApplianceOptions {
   /** One tenant `default` that answers every host, when absent. */
   readonly tenants?: readonly { readonly name: string; readonly hosts: readonly string[]; readonly limits?: Limits }[];
   readonly bodyLimit?: number;
-  readonly localRoutes?: readonly LocalRoute[];
+  readonly local?: AppDeps['local'];
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
@@ -28,6 +29,8 @@ export interface ApplianceOptions {
   readonly sealing?: Sealing;
   /** Passwords are hashed by a pretence unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
+  /** Is given what the tables of each tenant stand on, for tests that fill them by statements. */
+  readonly onSql?: (sql: Sql) => void;
 }
 
 /** An API key, and what made it. */
@@ -84,7 +87,11 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
   const tenants = await Promise.all(
     wanted.map(async ({ name, hosts, limits = {} }, index) => {
-      const store = await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables });
+      const tables = (sql: Sql) => {
+        options.onSql?.(sql);
+        return tenantTables(sql);
+      };
+      const store = await createMemoryStore({ migrations: tenantMigrations, tables });
       const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
       const handle: TenantHandle = { tenant: { id: world.newId('tenant'), name, limits, keys }, store };
       const { account, apiKey } = await store.transaction((tx) => bootstrap({ tx, world }));
@@ -114,7 +121,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
     ...(options.descriptionFiles && { descriptionFiles: options.descriptionFiles }),
     ...(options.sealing && { sealing: options.sealing }),
-    ...(options.localRoutes && { localRoutes: options.localRoutes }),
+    ...(options.local && { local: options.local }),
   };
   const app = createApp(deps);
 

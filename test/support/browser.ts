@@ -1,5 +1,5 @@
-// Debian's Chromium for tests of pages: one for each test file, and for each visit a context of its own that notes all that went wrong
-// in it.
+// Debian's Chromium for tests of pages: one for each test file, and for each visit a context of its own that notes all
+// that went wrong in it.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';

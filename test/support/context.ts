@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import type { Caller, Context, Limits, World } from '../../src/core/context.ts';
 import { localCaller } from '../../src/core/credential.ts';
-import { parseFlags } from '../../src/core/flags.ts';
 import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 import { type ErrorCode, KmsError } from '../../src/errors.ts';
+import { parseFlags } from '../../src/model/flags.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import type { Store } from '../../src/store/port.ts';

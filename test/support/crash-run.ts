@@ -1,5 +1,5 @@
-// One seeded life of a store on a simulated disk: work, faults, a crash at some step, recovery, a check of everything that was
-// acknowledged, and on to the next crash. Whatever goes wrong is thrown, and the seed repeats it.
+// One seeded life of a store on a simulated disk: work, faults, a crash at some step, recovery, a check of everything
+// that was acknowledged, and on to the next crash. Whatever goes wrong is thrown, and the seed repeats it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { openEmbedded } from '../../src/store/embedded.ts';
@@ -176,7 +176,8 @@ class CrashRun {
         const count = await tx.notes.get('count');
         if (count) await tx.notes.set('count', Number(count.value) + 1);
         else await tx.notes.add('count', 1);
-        tx.record(activityInput(`act_${number}`, { props: { number, filler } }));
+        const reporter = number % 3 === 0 ? { reporter: `apik_${number}` } : {};
+        tx.record(activityInput(`act_${number}`, { props: { number, filler }, ...reporter }));
         if (kind > 0.95) throw new Error('taken back');
         attempt = { number, rows, acknowledged: false, failed: false };
         this.#attempts.push(attempt);
@@ -189,8 +190,8 @@ class CrashRun {
   }
 
   /**
-   * The store holds every acknowledged attempt, and of what was under way at the crash a first part, each whole. `calm`: there
-   * was no crash since the last check, so nothing that failed may have left anything.
+   * The store holds every acknowledged attempt, and of what was under way at the crash a first part, each whole.
+   * `calm`: there was no crash since the last check, so nothing that failed may have left anything.
    */
   async #check(store: Store<NoteTables>, calm = false): Promise<void> {
     const notes = await store.transaction((tx) => tx.notes.all());
@@ -243,7 +244,7 @@ class CrashRun {
       testOptions(this.#files, this.#prng, {
         limits: { checkpointBytes: 16_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 },
         later: (_milliseconds, run) => this.#later.push(run),
-        onNotice: ({ kind }) => {
+        onEvent: ({ kind }) => {
           if (kind === 'torn-tail') this.#report.tornTails++;
           if (kind === 'checkpoint') this.#report.checkpoints++;
           if (kind === 'write-failed' && !this.#files.crashed) this.#report.writeFailures++;

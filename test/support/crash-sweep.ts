@@ -1,6 +1,6 @@
-// Breaks a piece of work at each of its steps on the simulated disk, one after the other, in each of several ways, and counts the crash
-// points: each is one loss of power after which the recovery was checked. KMS_SWEEP_SEEDS sets from how many seeds, KMS_CRASH_POINT
-// (seed/kind/step) runs one point alone.
+// Breaks a piece of work at each of its steps on the simulated disk, one after the other, in each of several ways, and
+// counts the crash points: each is one loss of power after which the recovery was checked. KMS_SWEEP_SEEDS sets from
+// how many seeds, KMS_CRASH_POINT (seed/kind/step) runs one point alone.
 import { AssertionError } from 'node:assert';
 import { relative } from 'node:path';
 import { KmsError } from '../../src/errors.ts';
@@ -10,7 +10,10 @@ import { SimFiles, type Step } from './sim-files.ts';
 export const faultKinds = ['crash', 'error', 'full'] as const;
 
 export interface Fault {
-  /** The machine crashes, the step fails once, or the disk is full from that step on. Power is lost in the end in any case. */
+  /**
+   * The machine crashes, the step fails once, or the disk is full from that step on. Power is lost in the end in any
+   * case.
+   */
   readonly kind: (typeof faultKinds)[number];
   /** From 1. */
   readonly at: number;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import type { OpenApiDocument, Operation } from '../../src/api/openapi/types.ts';
+import type { OpenApiDocument, Operation } from '../../src/description/types.ts';
 
 export interface Described {
   readonly method: string;
@@ -78,8 +78,8 @@ function partOf(document: object, pointer: readonly string[]): unknown {
 const idOf = (name: string): string => `https://kms.test/${name}`;
 
 /**
- * A schema by which objects have no other fields than those described: clients are told to ignore such fields, but the server is not to send
- * them. What it refers to goes by the name alone.
+ * A schema by which objects have no other fields than those described: clients are told to ignore such fields, but the
+ * server is not to send them. What it refers to goes by the name alone.
  */
 function closed(schema: unknown): AnySchemaObject {
   const made = Object.fromEntries(

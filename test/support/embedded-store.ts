@@ -1,6 +1,5 @@
 // Opens an embedded store for a test, on whatever files, with the tables of the contract suite.
-import { createEmbedded } from '../../src/store/create-embedded.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
 import type { EmbeddedOptions } from '../../src/store/embedded-options.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/port.ts';

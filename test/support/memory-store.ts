@@ -1,11 +1,11 @@
 // A store that forgets: the real database in memory, migrations and transactions, with the activity log in an array and
 // nothing on any disk. For tests of what stands on the store.
 import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import canonicalize from 'canonicalize';
 import { KmsError } from '../../src/errors.ts';
 import { activityLine, parseActivityLine, recordLine } from '../../src/store/activity/record.ts';
-import { migrate } from '../../src/store/migrate.ts';
-import type { Migration } from '../../src/store/migrations.ts';
+import { type Migration, migrate } from '../../src/store/migrations.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainedActivity, Store } from '../../src/store/port.ts';
 import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
@@ -36,18 +36,22 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
   }
 
   return {
-    transaction: (fn) =>
-      inTurn(async () => {
-        const result = await session.run(fn);
+    transaction: async (fn) => {
+      const { result, wrote } = await inTurn(async () => {
+        const value = await session.run(fn);
         if (session.wrote) sequence++;
-        return result;
-      }),
+        return { result: value, wrote: session.wrote };
+      });
+      // The event loop turns, as it does while a disk is waited for.
+      if (wrote) await setImmediate();
+      return result;
+    },
     peek: (fn) => inTurn(() => session.peek(fn)),
     searchActivity: async (filter, page) => activity.search(filter, page),
     findActivity: async (id) => activity.records.find((record) => record.id === id),
     readActivity: (fromSeq) => activity.read(fromSeq),
-    get sequence() {
-      return sequence;
+    get mark() {
+      return { sequence, runs: [] };
     },
     status: () => ({
       writable: open,
@@ -59,6 +63,9 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
       lastCheckpointAt: undefined,
       activityCount: activity.records.length,
       activitySegments: 0,
+      activityFaults: [],
+      activityVerified: 0,
+      activityVerifiedAt: undefined,
     }),
     checkpoint: async () => {},
     close: async () => {
@@ -96,7 +103,10 @@ class ArrayActivity implements Staging {
 
   search(filter: ActivityFilter, page: PageRequest): Page<ActivityRecord> {
     const before = page.after ?? Number.POSITIVE_INFINITY;
-    const found = this.records.filter((record) => record.seq < before && matches(record, filter)).reverse();
+    const keyids = filter.keyids && new Set(filter.keyids);
+    const found = this.records
+      .filter((record) => record.seq < before && (!keyids || keyids.has(record.keyid)) && matches(record, filter))
+      .reverse();
     const items = found.slice(0, page.limit);
     const last = items.at(-1);
     return found.length > items.length && last ? { items, next: last.seq } : { items };
@@ -114,7 +124,6 @@ class ArrayActivity implements Staging {
 
 function matches(record: ActivityRecord, filter: ActivityFilter): boolean {
   return (
-    (!filter.keyids || filter.keyids.includes(record.keyid)) &&
     (filter.action === undefined || filter.action === record.action) &&
     (filter.ringname === undefined || filter.ringname === record.ringname) &&
     (filter.valid === undefined || filter.valid === record.validAction) &&

@@ -1,18 +1,20 @@
-// Users for tests of the core: made, invited and logged in in a line each. Password hashes are cheap ones, so that a test of
-// rules does not wait for argon2.
-import { defaultLifetimes, type LinkSettings } from '../../src/core/access-settings.ts';
+// Users for tests of the core: made, invited and logged in in a line each. Password hashes are cheap ones, so that a
+// test of rules does not wait for argon2.
+
+import type { Body } from '../../src/api/endpoints.ts';
+import type { User } from '../../src/api/users.ts';
 import type { Caller, PublicContext } from '../../src/core/context.ts';
-import { flagsOfText } from '../../src/core/flags.ts';
 import { inviteUser } from '../../src/core/invites.ts';
-import { authenticateToken, openSession } from '../../src/core/sessions.ts';
-import type { User } from '../../src/core/user-wire.ts';
-import { createUser, type NewUserFields } from '../../src/core/users.ts';
+import { defaultLifetimes, type LinkSettings } from '../../src/core/links.ts';
+import { authenticateToken, openSession } from '../../src/core/logins.ts';
+import { createUser } from '../../src/core/users.ts';
+import { flagsOfText } from '../../src/model/flags.ts';
 import type { TestTenant } from './context.ts';
 
 export const links: LinkSettings = { lifetimes: defaultLifetimes, baseUrl: 'https://kms.example.org' };
 export const lifetimes = defaultLifetimes;
 
-export function fieldsOf(username: string, more: Partial<NewUserFields> = {}): NewUserFields {
+export function fieldsOf(username: string, more: Partial<Body<'createUser'>> = {}): Body<'createUser'> {
   return { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace', ...more };
 }
 

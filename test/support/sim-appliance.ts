@@ -1,16 +1,15 @@
-// An appliance of two stores on a simulated disk: its own store and one tenant's, under a real seal. What is written to the tenant is a
-// row and a record of activity with one number, so that whoever finds it, or a copy of it, can tell how far it goes.
+// An appliance of two stores on a simulated disk: its own store and one tenant's, under a real seal. What is written to
+// the tenant is a row and a record of activity with one number, so that whoever finds it, or a copy of it, can tell how
+// far it goes.
 
+import type { Collecting } from '../../src/appliance/backup/write.ts';
+import { sealFile, systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
+import { SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { servedTenant, Tenants } from '../../src/appliance/tenants.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
-import type { Collecting } from '../../src/server/backup/collect.ts';
-import { sealFile } from '../../src/server/data-dir.ts';
-import { SealKeeper } from '../../src/server/seal-keeper.ts';
-import { systemDir } from '../../src/server/stores.ts';
-import { servedTenant, Tenants, tenantDir } from '../../src/server/tenants.ts';
-import { createEmbedded } from '../../src/store/create-embedded.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
 import type { Files } from '../../src/store/files.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
@@ -75,7 +74,10 @@ export async function createSimAppliance(files: Files, seal: Seal, generator: Pr
   await appliance.close();
 }
 
-/** The same with its seal in a file beside the stores, as a data directory has it. Checkpoints are done, so that it opens quickly. */
+/**
+ * The same with its seal in a file beside the stores, as a data directory has it. Checkpoints are done, so that it
+ * opens quickly.
+ */
 export async function createSealedAppliance(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<void> {
   const seal = sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length))
     .withStore(systemDir)

@@ -1,5 +1,6 @@
-// A disk that keeps what was synced apart from what was not. At a crash it decides, by a seeded generator, which sectors of
-// unsynced writes and which unsynced names survive; a failed fsync forgets sectors that it still shows, as systems do.
+// A disk that keeps what was synced apart from what was not. At a crash it decides, by a seeded generator, which
+// sectors of unsynced writes and which unsynced names survive; a failed fsync forgets sectors that it still shows, as
+// systems do.
 import type { Prng } from './prng.ts';
 
 export const sectorLength = 512;

@@ -1,5 +1,5 @@
-// The file port on a simulated disk. Every step can be the one at which the machine crashes or the disk fails, and takes a
-// seeded number of turns of the event loop.
+// The file port on a simulated disk. Every step can be the one at which the machine crashes or the disk fails, and
+// takes a seeded number of turns of the event loop.
 import type { AppendFile, Files } from '../../src/store/files.ts';
 import type { Prng } from './prng.ts';
 import { Inode, SimDisk } from './sim-disk.ts';

@@ -1,7 +1,7 @@
 // Keys for a store of the tests: different for each label and epoch, and the same in each run.
 import { createHash } from 'node:crypto';
 import { KmsError } from '../../src/errors.ts';
-import type { StoreKeys } from '../../src/store/store-keys.ts';
+import type { StoreKeys } from '../../src/store/store-files.ts';
 
 export function testStoreKeys(secret = 'test', epoch = 1): StoreKeys {
   const known = new Map<string, Uint8Array>();

@@ -1,4 +1,5 @@
-// The unit file: options that this program knows, no mistakes in systemd's eyes, and as little exposed as was once reached.
+// The unit file: options that this program knows, no mistakes in systemd's eyes, and as little exposed as was once
+// reached.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

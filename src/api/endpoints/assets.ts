@@ -1,6 +1,6 @@
 // Assets, read, deleted and searched.
 import { z } from 'zod';
-import { asset, searchAssetsBody } from '../asset.ts';
+import { asset, searchAssetsBody, signingKeysAnswer } from '../asset.ts';
 import { endpoint } from '../endpoint.ts';
 import { errorBody } from '../error.ts';
 import { pageOf, pageQuery } from '../page.ts';
@@ -10,10 +10,14 @@ const tag = 'Assets';
 const unknown = { 404: { description: 'no such Asset', schema: errorBody } };
 
 export const assetEndpoints = [
-  endpoint({
-    id: 'getAsset',
-    method: 'GET',
-    path: '/assets/{id}',
+  // Before the path with an id in this place, which would take it too.
+  endpoint('listSigningKeys', {
+    tag,
+    summary: 'List the public keys that verify the signatures of Assets',
+    access: { kind: 'flag', action: 'asset.read', recorded: 'asset.signing-keys' },
+    answer: signingKeysAnswer,
+  }),
+  endpoint('getAsset', {
     tag,
     summary: 'Read an Asset',
     access: { kind: 'flag', action: 'asset.read' },
@@ -21,10 +25,7 @@ export const assetEndpoints = [
     answer: asset,
     errors: unknown,
   }),
-  endpoint({
-    id: 'deleteAsset',
-    method: 'DELETE',
-    path: '/assets/{id}',
+  endpoint('deleteAsset', {
     tag,
     summary: 'Delete an Asset; answers what it was',
     access: { kind: 'flag', action: 'asset.delete' },
@@ -32,10 +33,7 @@ export const assetEndpoints = [
     answer: asset,
     errors: unknown,
   }),
-  endpoint({
-    id: 'searchAssets',
-    method: 'POST',
-    path: '/assets/search',
+  endpoint('searchAssets', {
     changes: false,
     tag,
     summary: 'Search Assets, newest first',

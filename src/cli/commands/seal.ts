@@ -1,15 +1,108 @@
-// `kms seal`: the server forgets its keys and answers nothing until it is unsealed.
-import type { SealStatus } from '../../api/seal.ts';
-import type { Cli } from '../cli.ts';
+// Sealing a server, and unsealing it with what opens it or one share towards that. What is typed is not echoed.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SealStatus, UnsealStep } from '../../api/seal.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { ask, localOf, sealStatus, withServer } from '../connect.ts';
+import { answers } from '../fetch.ts';
+import { readSmallText } from '../files.ts';
+import type { sealing } from '../grammar/custody.ts';
 import { say } from '../io.ts';
-import { ask, printSealStatus, sealStatus, withServer } from '../seal-connection.ts';
+import { printThing } from '../output.ts';
+import { givenPassphrase, keySources, readLines, readSecret } from '../secrets.ts';
+import { dataDirectory, isOpenToOthers, remoteOf } from '../target.ts';
 
-export async function run(cli: Cli): Promise<void> {
+export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
   await withServer(cli, async (connection) => {
     const { sealed } = await sealStatus(cli, connection);
-    const path = connection.way === 'network' ? '/system/seal' : '/local/seal';
     if (sealed) await say(cli.io, 'it is sealed already');
-    else await ask<SealStatus>(cli, connection, ['POST', path, {}], true);
+    // Also then it is to stay so, whatever becomes of its key.
+    if (connection.way !== 'network') await localOf(cli, connection).ask('sealAppliance');
+    else if (!sealed) {
+      const { headers } = connection;
+      await ask<SealStatus>(cli, connection, { method: 'POST', path: '/system/seal', body: {}, headers });
+    }
     await printSealStatus(cli, await sealStatus(cli, connection));
   });
+}
+
+export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
+  const ended = await endedHere(cli);
+  if (ended) return printSealStatus(cli, ended);
+  await withServer(cli, async (connection) => {
+    let status = await sealStatus(cli, connection);
+    if (!status.sealed) {
+      if (!cli.json) await say(cli.io, 'it is not sealed');
+      return printSealStatus(cli, status);
+    }
+    if (connection.way === 'network' && isOpenToOthers(new URL(connection.baseUrl))) {
+      await say(cli.io, 'warning: what you enter goes over the network unencrypted; use an https address');
+    }
+    for (const step of await stepsWanted(cli, status)) {
+      status = await ask<SealStatus>(cli, connection, { method: 'POST', path: '/system/unseal', body: step });
+      if (!status.sealed) break;
+    }
+    await printSealStatus(cli, status);
+  });
+}
+
+/**
+ * Ends a seal on purpose where no server runs, with whatever opens the data directory; undefined where there is none to
+ * end.
+ */
+async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
+  const data = dataDirectory(cli);
+  if ((await remoteOf(cli)) !== undefined || (await answers(join(data, 'kms.sock')))) return undefined;
+  const [{ openAppliance }, { sealMark }] = await Promise.all([
+    import('../../appliance/appliance.ts'),
+    import('../../appliance/data-dir.ts'),
+  ]);
+  if (!existsSync(join(data, sealMark))) return undefined;
+  const sources = keySources(cli);
+  const passphrase = async (): Promise<string | undefined> =>
+    (await sources.passphrase?.()) ?? (await readLines(cli, 'passphrase'))[0];
+  const keyFile = cli.globals.get('--key-file');
+  const appliance = await openAppliance({ data, keyFile, sources: { ...sources, passphrase }, unseals: true });
+  const kinds = [...new Set(appliance.custodians().map(({ kind }) => kind))];
+  await appliance.close();
+  return { sealed: false, kinds };
+}
+
+async function stepsWanted(
+  cli: CliOf<typeof sealing.unseal>,
+  { kinds, threshold, progress }: SealStatus,
+): Promise<readonly UnsealStep[]> {
+  if (cli.get('--reset')) return [{ reset: true }];
+  const keyFile = cli.globals.get('--key-file');
+  if (keyFile !== undefined) return [{ key: await readSmallText(keyFile, 'the master key') }];
+  const passphrase = await givenPassphrase(cli);
+  if (passphrase !== undefined) return [{ passphrase }];
+  const byHand = kinds.filter((kind) => kind === 'passphrase' || kind === 'shares');
+  const { stdin, stderr } = cli.io;
+  if (stdin.isTTY && stderr.isTTY) {
+    const share = `share (${progress ?? 0} of ${threshold} given)`;
+    const what = byHand.map((kind) => (kind === 'shares' ? share : 'passphrase')).join(' or ');
+    const text = await readSecret(cli, what === '' ? 'recovery code (nothing = look for the key again)' : what);
+    return text === '' ? [{ retry: true }] : [stepOf(text)];
+  }
+  const lines = await readLines(cli, byHand.includes('shares') ? 'shares' : 'passphrase');
+  return lines.length === 0 ? [{ retry: true }] : lines.map(stepOf);
+}
+
+/** Shares and keys say what they are. */
+function stepOf(text: string): UnsealStep {
+  if (/^kms-share-/i.test(text)) return { share: text };
+  if (/^kms-(recovery|master-key)-/i.test(text)) return { key: text };
+  if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');
+  return { passphrase: text };
+}
+
+export async function printSealStatus(cli: Cli, status: SealStatus): Promise<void> {
+  const { sealed, kinds, threshold, progress } = status;
+  await printThing(cli, status, [
+    ['sealed', sealed ? 'yes' : 'no'],
+    ['master key', kinds.join(', ')],
+    ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
+  ]);
 }

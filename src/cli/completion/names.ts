@@ -1,18 +1,19 @@
-// The names that a line may be completed with, from the running server or the profile that the line leads to. In no case is the data
-// directory opened, anything asked of the person, or written down; and a server that takes long is done without.
+// The names that a line may be completed with, from the running server or the profile that the line leads to. In no
+// case is the data directory opened, anything asked of the person, or written down; and a server that takes long is
+// done without.
 import { join } from 'node:path';
-import { flagTable } from '../../api/flag-table.ts';
+import type { AnswerOf } from '../../api/endpoints.ts';
+import type { LocalId, LocalOf } from '../../api/local.ts';
+import { localPaths } from '../../api/paths.ts';
 import { type Client, createClient } from '../../client/client.ts';
-import type { Cli } from '../cli.ts';
+import { flagTable } from '../../model/flags.ts';
+import type { Cli } from '../command.ts';
 import { localHeaders, localUrl } from '../connect.ts';
-import { networkFetch } from '../network-fetch.ts';
+import { answers, networkFetch, unixFetch } from '../fetch.ts';
+import type { NameKind } from '../grammar/declaration.ts';
 import { profileNames, readProfile } from '../profiles.ts';
 import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
-import { answers, unixFetch } from '../unix-fetch.ts';
-import type { nameKinds } from './kinds.ts';
-import type { Candidate } from './words.ts';
-
-type NameKind = (typeof nameKinds)[number];
+import type { Candidate } from './line.ts';
 
 /** For how long a server is waited for, in milliseconds. */
 const patience = 1500;
@@ -29,12 +30,12 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
     case 'flag':
       return flags(cli, word);
     case 'tenant':
-      return onThisMachine<{ name: string; hosts: string[] }>(cli, '/local/tenants', 'data').then((tenants) =>
-        tenants.map(({ name, hosts }) => ({ value: name, about: hosts.join(' ') })),
+      return onThisMachine(cli, 'listTenants').then((answer) =>
+        (answer?.data ?? []).map(({ name, hosts }) => ({ value: name, about: hosts.join(' ') })),
       );
     case 'custodian':
-      return onThisMachine<{ id: string; kind: string }>(cli, '/local/master', 'custodians').then((custodians) =>
-        custodians.map(({ id, kind }) => ({ value: id, about: kind })),
+      return onThisMachine(cli, 'getMaster').then((answer) =>
+        (answer?.custodians ?? []).map(({ id, kind }) => ({ value: id, about: kind })),
       );
     case 'ring':
       return rings(cli);
@@ -124,12 +125,12 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
   return createClient({ ...quick, baseUrl, apiKey, fetch: networkFetch(baseUrl, authorities) });
 }
 
-async function onThisMachine<T>(cli: Cli, path: string, field: string): Promise<readonly T[]> {
+async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {
   const fetch = namedRemote(cli) === undefined ? await socketFetch(cli) : undefined;
-  if (!fetch) return [];
+  if (!fetch) return undefined;
   const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(patience) };
-  const answer = await (await fetch(new Request(localUrl + path, init))).json();
-  return answer[field];
+  const answer = await fetch(new Request(localUrl + localPaths[id][1], init));
+  return answer.json();
 }
 
 async function socketFetch(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {

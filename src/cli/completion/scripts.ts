@@ -1,7 +1,7 @@
-// The scripts of `kms completion`. Each hands the words that were typed to `kms __complete` and offers what comes back, so that a script
-// that is installed once knows the commands of every version to come.
+// The scripts of `kms completion`. Each hands the words that were typed to `kms __complete` and offers what comes back,
+// so that a script that is installed once knows the commands of every version to come.
 
-export const shells = ['bash', 'zsh', 'fish'] as const;
+import type { shells } from '../grammar/option-sets.ts';
 
 export function scriptFor(shell: (typeof shells)[number]): string {
   return { bash, zsh, fish }[shell];
@@ -12,8 +12,8 @@ function shell({ raw }: TemplateStringsArray): string {
   return raw.join('').replaceAll('@{', '${');
 }
 
-// Bash cuts words at characters such as : and =, too. What stands together is one word here; and since bash puts a candidate in
-// the place of the last cut alone, the part before that is taken off again.
+// Bash cuts words at characters such as : and =, too. What stands together is one word here; and since bash puts a
+// candidate in the place of the last cut alone, the part before that is taken off again.
 const bash = shell`# bash completion for kms
 _kms() {
   local line=@{COMP_LINE:0:COMP_POINT} piece rest i mode candidate head

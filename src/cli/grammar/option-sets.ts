@@ -1,25 +1,48 @@
-// Options that several commands have in the same form.
-import type { GrammarCommand } from '../grammar-command.ts';
+// Options that several commands have in the same form, and those of every command.
+import { directory, integer, list, path, text, time, toggle } from './declaration.ts';
 
-export function paged(command: GrammarCommand): GrammarCommand {
-  return command
-    .option('--limit <N>', 'one page with at most so many (default: all there are)')
-    .option('--cursor <CURSOR>', 'the page after the one that named this cursor');
-}
+export const shells = ['bash', 'zsh', 'fish'] as const;
 
-export function searched(command: GrammarCommand): GrammarCommand {
-  return command
-    .option('--start <TIME>', 'from this time on: milliseconds since 1970 or a date')
-    .option('--end <TIME>', 'up to and with this time')
-    .option('--limit <N>', 'at most so many (default: 100)')
-    .option('--all', 'all there are')
-    .option('--cursor <CURSOR>', 'the page after the one that named this cursor');
-}
+export const custodianKinds = ['keyfile', 'passphrase', 'shares', 'exec', 'env', 'credential'] as const;
 
-export function byId(command: GrammarCommand): GrammarCommand {
-  return command.option('--id', 'what is given is an id');
-}
+/** Of every command. */
+export const globals = {
+  '--data': directory('DIR', 'the data directory (default: ./kms-data)'),
+  '--tenant': text('NAME', 'the tenant (default: the only one)', 'tenant'),
+  '--server': text('URL', 'use the appliance at this address instead of the one on this machine'),
+  '--api-key-file': path('FILE', 'the API key for --server; or put the key itself into KMS_API_KEY'),
+  '--profile': text('NAME', 'use the appliance that `kms profile add` gave this name', 'profile'),
+  '--ca-file': path('FILE', 'the authorities that --server is trusted by, PEM (default: the well-known ones)'),
+  '--key-file': path('FILE', 'the file with the master key, or with a recovery kit'),
+  '--passphrase-file': path('FILE', 'the passphrase of the master key; or put it into KMS_PASSPHRASE'),
+  '--json': toggle('print one JSON document instead of tables and sentences'),
+};
 
-export function destroying(command: GrammarCommand): GrammarCommand {
-  return command.option('--yes', "don't ask");
-}
+export const paged = {
+  '--limit': integer('N', 'one page with at most so many (default: all there are)'),
+  '--cursor': text('CURSOR', 'the page after the one that named this cursor'),
+};
+
+export const searched = {
+  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a date'),
+  '--end': time('TIME', 'up to and with this time'),
+  '--limit': integer('N', 'at most so many (default: 100)'),
+  '--all': toggle('all there are'),
+  '--cursor': text('CURSOR', 'the page after the one that named this cursor'),
+};
+
+export const byId = { '--id': toggle('what is given is an id') };
+
+export const destroying = { '--yes': toggle("don't ask") };
+
+/** As it was typed: `-` is stdout. */
+export const output = {
+  '--output': { ...text('FILE', 'write here instead of to stdout; never overwrites', 'file'), short: '-o' },
+};
+
+export const custodian = {
+  '--shares': integer('N', 'shares: how many to make'),
+  '--threshold': integer('K', 'shares: how many it takes'),
+  '--exec': text('COMMAND', 'exec: the command whose output is the key; no shell is run'),
+  '--exec-arg': list('ARG', 'exec: an argument of it'),
+};

@@ -1,20 +1,23 @@
-// Changes an API key in one of the three ways there are, and shows what it will come to before anything is sent.
-import { useEffect, useRef } from 'hono/jsx/dom';
-import type { SafeApiKey } from '../../api/apikey.ts';
-import type { Client } from '../../client/client.ts';
+// ChangeKey changes an API key in one of the three ways there are, and shows what it will come to before anything is
+// sent.
+import { useEffect, useId, useRef } from 'hono/jsx/dom';
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { Client, InputOf } from '../../client/client.ts';
+import { changedFlags } from '../../model/flags.ts';
+import { type ChangeOp, changedObject } from '../../model/json.ts';
+import { FieldProblems } from '../error-text.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
-import { Choice } from '../parts/choice.tsx';
-import { Field, FieldProblems, Form, type FormValues } from '../parts/form.tsx';
-import { JsonField, objectIn } from '../parts/json.tsx';
+import { useRingNames } from '../known-names.ts';
+import { CancelButton } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Choice, Field, JsonField } from '../parts/fields.tsx';
+import { Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
-import { toast } from '../parts/toast.tsx';
-import { ConfirmChange, type PlannedChange } from './confirm-change.tsx';
-import { differences, flagsAfter, type Operation, operations, propsAfter } from './key-change.ts';
-import { useRingNames } from './known-names.ts';
-import { NamesToRemove } from './names-to-remove.tsx';
+import { type Difference, differences, operations } from './key-change.ts';
 
-export interface ChangeKeyProps {
+interface ChangeKeyProps {
   readonly api: Client;
   readonly apiKey: SafeApiKey;
   /** The flags of whoever changes it. */
@@ -27,12 +30,12 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
   const rings = useRingNames(api);
-  const [operation, setOperation] = useState<Operation>('replace');
+  const [operation, setOperation] = useState<ChangeOp>('replace');
   const [draft, setDraft] = useState(draftOf(apiKey.flags));
   const [removed, setRemoved] = useState<Removed>({ flags: [], props: [] });
   const [planned, setPlanned] = useState<PlannedChange | undefined>(undefined);
 
-  const choose = (next: Operation): void => {
+  const choose = (next: ChangeOp): void => {
     setOperation(next);
     setDraft(draftOf(next === 'replace' ? apiKey.flags : {}));
     setRemoved({ flags: [], props: [] });
@@ -41,8 +44,8 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
   const plan = async (values: FormValues): Promise<void> => {
     const given = operation === 'delete' ? named(removed) : typed(values);
     const accountId = values.text('accountId');
-    const flags = differences(apiKey.flags, flagsAfter(apiKey.flags, operation, given.flags));
-    const props = differences(apiKey.props, propsAfter(apiKey.props, operation, given.props));
+    const flags = differences(apiKey.flags, changedFlags(operation, apiKey.flags, given.flags));
+    const props = differences(apiKey.props, changedObject(operation, apiKey.props, given.props));
     const moves = accountId !== '' && accountId !== apiKey.references.accountId;
     if (flags.length + props.length === 0 && !moves) throw new FieldProblems({}, 'Nothing would change.');
     setPlanned({
@@ -74,18 +77,14 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
         action="Show what will change"
         needs="apikey.update"
         onSubmit={plan}
-        beside={
-          <button type="button" data-kind="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        }
+        beside={<CancelButton onClick={onClose} />}
       >
         <Choice
           legend="How"
           name="operation"
           chosen={operation}
           onChange={choose}
-          options={(Object.keys(operations) as Operation[]).map((value) => ({
+          options={(Object.keys(operations) as ChangeOp[]).map((value) => ({
             value,
             label: operations[value].title,
             hint: operations[value].explanation,
@@ -123,7 +122,7 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
   );
 }
 
-export interface Removed {
+interface Removed {
   readonly flags: readonly string[];
   readonly props: readonly string[];
 }
@@ -138,4 +137,126 @@ function named({ flags, props }: Removed): Given {
     flags: Object.fromEntries(flags.map((name) => [name, true])),
     props: Object.fromEntries(props.map((name) => [name, true])),
   };
+}
+
+interface PlannedChange {
+  readonly flags: readonly Difference[];
+  readonly props: readonly Difference[];
+  /** Where it moves. */
+  readonly accountId?: string;
+  readonly input: InputOf<'updateApiKey'>;
+}
+
+interface ConfirmChangeProps {
+  readonly planned: PlannedChange;
+  readonly onConfirm: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+/** What the change comes to, before it is made. */
+function ConfirmChange({ planned, onConfirm, onClose }: ConfirmChangeProps) {
+  const { flags, props, accountId } = planned;
+  return (
+    <Dialog title="What will change" onClose={onClose}>
+      <Differences title="Flags" differences={flags} />
+      <Differences title="Properties" differences={props} />
+      {accountId !== undefined && (
+        <p>
+          The key will belong to the account <code>{accountId}</code>.
+        </p>
+      )}
+      <Form
+        action="Change the key"
+        busy="Changing it…"
+        onSubmit={onConfirm}
+        beside={
+          <button type="button" data-kind="quiet" onClick={onClose}>
+            Back
+          </button>
+        }
+      />
+    </Dialog>
+  );
+}
+
+function Differences({ title, differences }: { readonly title: string; readonly differences: readonly Difference[] }) {
+  if (differences.length === 0) return <p data-quiet>{title} stay as they are.</p>;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul data-plain data-differences>
+        {differences.map(({ name, kind }) => (
+          <li key={name}>
+            <span data-tag data-tone={kind === 'added' ? 'good' : kind === 'removed' ? 'bad' : 'warn'}>
+              {kind}
+            </span>{' '}
+            <code>{name}</code>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface Names {
+  readonly flags: readonly string[];
+  readonly props: readonly string[];
+}
+
+interface NamesToRemoveProps extends Names {
+  readonly removed: Names;
+  readonly onChange: (removed: Names) => void;
+}
+
+/** The flags and properties that are there, to be ticked for removal. */
+function NamesToRemove({ flags, props, removed, onChange }: NamesToRemoveProps) {
+  return (
+    <div data-flags>
+      <Ticks
+        legend="Flags to remove"
+        names={flags}
+        ticked={removed.flags}
+        onChange={(next) => onChange({ ...removed, flags: next })}
+      />
+      <Ticks
+        legend="Properties to remove"
+        names={props}
+        ticked={removed.props}
+        onChange={(next) => onChange({ ...removed, props: next })}
+      />
+    </div>
+  );
+}
+
+interface TicksProps {
+  readonly legend: string;
+  readonly names: readonly string[];
+  readonly ticked: readonly string[];
+  readonly onChange: (ticked: readonly string[]) => void;
+}
+
+function Ticks({ legend, names, ticked, onChange }: TicksProps) {
+  const id = useId();
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {names.length === 0 && <p data-quiet>There are none.</p>}
+      {names.map((name, index) => (
+        <div key={name} data-choice>
+          <input
+            id={`${id}-${index}`}
+            type="checkbox"
+            checked={ticked.includes(name)}
+            onChange={(event: Event) => {
+              const rest = ticked.filter((each) => each !== name);
+              onChange((event.target as HTMLInputElement).checked ? [...rest, name] : rest);
+            }}
+          />
+          <label for={`${id}-${index}`}>
+            <code>{name}</code>
+          </label>
+        </div>
+      ))}
+    </fieldset>
+  );
 }

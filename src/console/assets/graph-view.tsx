@@ -1,11 +1,32 @@
-// A graph of assets as SVG: parents above their children, each a link to its asset.
+// GraphPanel shows the graph around an asset as SVG, parents above their children, each a link to its asset. It begins
+// with the asset and its parents, and grows by asking for the parents or children of any asset in it.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
-import { hrefTo } from '../address.ts';
-import { shortId } from '../id-text.ts';
-import { type AssetGraph, type AssetNode, labelOf } from './asset-graph.ts';
-import { type GraphLayout, nodeHeight, nodeWidth, type PlacedNode } from './graph-layout.ts';
+import type { Client } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
+import { hrefTo } from '../navigation.ts';
+import { Select } from '../parts/fields.tsx';
+import { ActionError, announce } from '../parts/messages.tsx';
+import { useAction, useState } from '../parts/state.ts';
+import { shortId } from '../text.ts';
+import {
+  type Asset,
+  type AssetGraph,
+  type AssetNode,
+  type GraphLayout,
+  graphOf,
+  isFull,
+  labelOf,
+  layoutOf,
+  mostNodes,
+  nodeHeight,
+  nodeWidth,
+  type PlacedNode,
+  unseenParents,
+  withChildren,
+  withParents,
+} from './graph.ts';
 
-export interface GraphViewProps {
+interface GraphViewProps {
   readonly graph: AssetGraph;
   readonly layout: GraphLayout;
   /** The asset that the page is about. */
@@ -13,7 +34,8 @@ export interface GraphViewProps {
   readonly navigate: (href: string) => void;
 }
 
-export function GraphView({ graph, layout, current, navigate }: GraphViewProps) {
+/** Each node is a link to its asset. */
+function GraphView({ graph, layout, current, navigate }: GraphViewProps) {
   const id = useId();
   const { nodes, edges, width, height } = layout;
   const frame = useRef<HTMLElement>(null);
@@ -107,4 +129,114 @@ function spoken(node: AssetNode, isCurrent: boolean): string {
 
 function titleOf({ nodes }: AssetGraph): string {
   return nodes.size === 1 ? 'One asset' : `${nodes.size} assets and how they descend from each other`;
+}
+
+interface GraphPanelProps {
+  readonly api: Client;
+  readonly asset: Asset;
+  /** Whether children can be searched for. */
+  readonly canSearch: boolean;
+  readonly navigate: (href: string) => void;
+}
+
+/** Children that are fetched at a time. */
+const childrenAtATime = 25;
+
+export function GraphPanel({ api, asset, canSearch, navigate }: GraphPanelProps) {
+  const [graph, setGraph] = useState(graphOf(asset));
+  const [chosen, setChosen] = useState(asset.id);
+  const { isBusy, error, start } = useAction(async (what: string, step: () => Promise<AssetGraph>) => {
+    const next = await step();
+    announce(`${what}: ${next.nodes.size} assets are shown.`);
+    setGraph(next);
+  });
+  const addParents = (id: string) => start('Parents added', () => withParentsOf(api, graph, id));
+  const addChildren = (id: string) => start('Children added', () => withChildrenOf(api, graph, id));
+
+  useEffect(() => {
+    if (asset.parents.length > 0) void addParents(asset.id);
+  }, []);
+
+  const node = graph.nodes.get(chosen);
+  const missing = unseenParents(graph, chosen).length;
+  const full = isFull(graph);
+  return (
+    <>
+      <GraphView graph={graph} layout={layoutOf(graph)} current={asset.id} navigate={navigate} />
+      <div data-graph-controls>
+        <Select
+          name="chosen"
+          label="Go on from"
+          value={chosen}
+          onChange={setChosen}
+          options={[...graph.nodes.values()]
+            .filter((each) => each.asset)
+            .map((each) => [each.id, nameOf(each)] as const)}
+        />
+        <button
+          type="button"
+          data-kind="quiet"
+          aria-disabled={isBusy || full || missing === 0 ? 'true' : undefined}
+          onClick={() => {
+            if (!isBusy && !full && missing > 0) void addParents(chosen);
+          }}
+        >
+          {missing === 0 ? 'All its parents are shown' : `Show its parents (${missing})`}
+        </button>
+        {canSearch && (
+          <button
+            type="button"
+            data-kind="quiet"
+            aria-disabled={isBusy || full || node?.children !== 'unknown' ? 'true' : undefined}
+            onClick={() => {
+              if (!isBusy && !full && node?.children === 'unknown') void addChildren(chosen);
+            }}
+          >
+            {childrenText(node?.children)}
+          </button>
+        )}
+      </div>
+      <ActionError error={error} />
+      {full && (
+        <p data-note data-tone="warn">
+          {mostNodes} assets are as many as are shown at once. Open one of them to go on from there.
+        </p>
+      )}
+      {!canSearch && <p data-quiet>Children are not shown: you would need the flag asset.search.</p>}
+    </>
+  );
+}
+
+async function withParentsOf(api: Client, graph: AssetGraph, id: string): Promise<AssetGraph> {
+  const room = mostNodes - graph.nodes.size;
+  const wanted = unseenParents(graph, id).slice(0, room);
+  const found = await Promise.all(
+    wanted.map((parent) =>
+      api.getAsset({ id: parent }).catch((error: unknown) => {
+        if (error instanceof KmsError && error.code === 'not-found') return undefined;
+        throw error;
+      }),
+    ),
+  );
+  const readable = found.filter((each) => each !== undefined);
+  return withParents(
+    graph,
+    readable,
+    wanted.filter((_, index) => found[index] === undefined),
+  );
+}
+
+async function withChildrenOf(api: Client, graph: AssetGraph, id: string): Promise<AssetGraph> {
+  const { data, pagination } = await api.searchAssets({ parents: [id], limit: childrenAtATime });
+  return withChildren(graph, id, data, pagination.hasMore);
+}
+
+function nameOf(node: { readonly id: string; readonly asset: Asset | undefined }): string {
+  const name = labelOf(node);
+  return name === shortId(node.id) ? name : `${name} (${shortId(node.id)})`;
+}
+
+function childrenText(children: 'unknown' | 'some' | 'all' | undefined): string {
+  if (children === 'some') return 'Some of its children are shown';
+  return children === 'all' ? 'All its children are shown' : 'Show its children';
 }

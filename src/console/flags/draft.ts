@@ -1,9 +1,10 @@
-// Permission flags while they are being edited: what is chosen from the table, rows for rings, and names outside the table. What comes out
-// is the flat object that the API takes. A draft is never changed; each edit gives a new one.
-import { isKnownFlag } from '../../api/flag-table.ts';
-import { flagGroups, wildcard } from './groups.ts';
+// FlagDraft is permission flags while they are being edited: what is chosen from the table, by resource, rows for
+// rings, and names outside the table. What comes out is the flat object that the API takes. A draft is never changed;
+// each edit gives a new one.
+import { type FlagEntry, flagTable, isKnownFlag, maxFlagLength, ringPlaceholder } from '../../model/flags.ts';
+import { isRingName } from '../../model/names.ts';
 
-export type FlagValues = Readonly<Record<string, boolean>>;
+type FlagValues = Readonly<Record<string, boolean>>;
 
 /** The operations granted on one ring. */
 export interface RingRow {
@@ -27,9 +28,6 @@ export interface FlagDraft {
 }
 
 export const emptyDraft: FlagDraft = { plain: [], rings: [], others: [] };
-
-const longestFlag = 256;
-const ringName = /^[a-z0-9][a-z0-9._-]{0,127}$/i;
 
 export function draftOf(flags: Readonly<Record<string, unknown>>): FlagDraft {
   const plain: string[] = [];
@@ -95,14 +93,17 @@ function replaced<T>(rows: readonly T[], index: number, row: T | undefined): T[]
 export function ringProblem({ ring }: RingRow): string | undefined {
   const name = ring.trim();
   if (name === '') return "Type the ring's name, or choose all rings.";
-  if (name === wildcard || ringName.test(name)) return undefined;
-  return 'A ring’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit, and has at most 128 characters.';
+  if (name === wildcard || isRingName(name)) return undefined;
+  return [
+    'A ring’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit,',
+    'and has at most 128 characters.',
+  ].join(' ');
 }
 
 export function otherProblem({ name }: OtherRow): string | undefined {
   if (name === '') return 'Type the name, or remove the row.';
   if (!name.isWellFormed()) return 'This name has characters that cannot be kept.';
-  return name.length > longestFlag ? `A flag has at most ${longestFlag} characters.` : undefined;
+  return name.length > maxFlagLength ? `A flag has at most ${maxFlagLength} characters.` : undefined;
 }
 
 /** What to know about a row that can be sent all the same. */
@@ -138,4 +139,74 @@ export function grantOf(flag: string): string | undefined {
   if (operation === wildcard) return `every operation on ${where}`;
   const grants = group.ofRing.find(({ name }) => name === operation)?.grants;
   return grants?.replace(/the (?:asym )?ring/, where);
+}
+
+export interface FlagOperation {
+  /** What the flag's name ends with; `*` for all operations. */
+  readonly name: string;
+  readonly grants: string;
+}
+
+/** The flags of one resource. */
+export interface FlagGroup {
+  readonly resource: string;
+  readonly title: string;
+  /** Operations that concern no one ring. */
+  readonly plain: readonly FlagOperation[];
+  /** Operations on one ring; none where the resource has no rings. */
+  readonly ofRing: readonly FlagOperation[];
+}
+
+const titles: Readonly<Record<string, string>> = {
+  keyring: 'KeyRings',
+  asym: 'Asym KeyRings',
+  asset: 'Assets',
+  user: 'Users',
+  account: 'Accounts',
+  apikey: 'API keys',
+  activity: 'Activity',
+  system: 'The appliance',
+};
+
+/** Stands for every operation, or every ring. */
+export const wildcard = '*';
+
+export const flagGroups: readonly FlagGroup[] = groupsOf(flagTable);
+
+function groupsOf(table: readonly FlagEntry[]): FlagGroup[] {
+  const groups = new Map<string, { plain: FlagOperation[]; ofRing: FlagOperation[] }>();
+  for (const { flag, grants } of table) {
+    const parts = flag.split('.');
+    const [resource = '', second, third] = parts;
+    if (second === undefined) continue;
+    const group = groups.get(resource) ?? { plain: [], ofRing: [] };
+    groups.set(resource, group);
+    if (second === ringPlaceholder && third !== undefined) group.ofRing.push({ name: third, grants });
+    else group.plain.push({ name: second, grants });
+  }
+  return [...groups].map(([resource, { plain, ofRing }]) => ({
+    resource,
+    title: titles[resource] ?? resource,
+    plain,
+    ofRing,
+  }));
+}
+
+/** The true flags that grant something on the ring, in lower case, sorted. */
+export function ringFlags(flags: Readonly<Record<string, unknown>>, ring: string): string[] {
+  return Object.entries(flags)
+    .filter(([, granted]) => granted === true)
+    .map(([flag]) => flag.toLowerCase())
+    .filter((flag) => flag === '*' || flag === 'keyring.*' || isOf(flag, ring) || isOf(flag, '*'))
+    .sort();
+}
+
+/** Whether one of the flags has the ring's own name in it: such a key is in the way of a deletion. */
+export function namesRing(flags: readonly string[], ring: string): boolean {
+  return flags.some((flag) => isOf(flag, ring));
+}
+
+function isOf(flag: string, ring: string): boolean {
+  const start = `keyring.${ring}.`;
+  return flag.startsWith(start) && flag.length > start.length && !flag.slice(start.length).includes('.');
 }

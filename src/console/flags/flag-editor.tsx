@@ -1,14 +1,26 @@
-// Chooses permission flags from the table of them: by resource, for one ring or all, and by name where a program has flags of its own.
-// What the person at the screen may not grant is shown and cannot be chosen.
+// FlagEditor chooses permission flags from the table of them: by resource, for one ring or all, and by name where a
+// program has flags of its own. What the person at the screen may not grant is shown and cannot be chosen.
 import { useId } from 'hono/jsx/dom';
-import { type Coverage, coverageOf } from './coverage.ts';
-import { type FlagDraft, withPlain } from './draft.ts';
-import { FlagChoice, lacking } from './flag-choice.tsx';
-import { type FlagGroup, flagGroups, wildcard } from './groups.ts';
-import { OtherFlags } from './other-flags.tsx';
-import { RingFlags } from './ring-flags.tsx';
+import { type Flags, parseFlags } from '../../model/flags.ts';
+import { Proposals } from '../parts/fields.tsx';
+import {
+  type FlagDraft,
+  type FlagGroup,
+  type FlagOperation,
+  flagGroups,
+  type OtherRow,
+  otherProblem,
+  otherWarning,
+  type RingRow,
+  ringProblem,
+  wildcard,
+  withOperation,
+  withOther,
+  withPlain,
+  withRing,
+} from './draft.ts';
 
-export interface FlagEditorProps {
+interface FlagEditorProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
   /** The flags of whoever is choosing. */
@@ -18,18 +30,14 @@ export interface FlagEditorProps {
 }
 
 export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProps) {
-  const coverage = coverageOf(mine);
+  const coverage = parseFlags(mine);
   const names = useId();
   const hasAll = draft.plain.includes(wildcard);
   const isLimited = !coverage.covers(wildcard);
   return (
     <div data-flags>
       {isLimited && <p>You can grant what you have been granted yourself; the rest cannot be chosen.</p>}
-      <datalist id={names}>
-        {rings.map((ring) => (
-          <option key={ring} value={ring} />
-        ))}
-      </datalist>
+      <Proposals id={names} texts={rings} />
       <FlagChoice
         flag={wildcard}
         grants="everything, now and later"
@@ -50,7 +58,7 @@ interface GroupProps {
   readonly group: FlagGroup;
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
-  readonly coverage: Coverage;
+  readonly coverage: Flags;
   /** The id of the list of rings' names. */
   readonly names: string;
 }
@@ -84,4 +92,230 @@ function Group({ group, draft, onChange, coverage, names }: GroupProps) {
       {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
     </details>
   );
+}
+
+interface RingFlagsProps {
+  readonly resource: string;
+  readonly operations: readonly FlagOperation[];
+  readonly draft: FlagDraft;
+  readonly onChange: (draft: FlagDraft) => void;
+  readonly coverage: Flags;
+  /** The id of the list of rings' names. */
+  readonly names: string;
+}
+
+/** Rows of operations granted on one ring, or on all: the ring by name, the operations by ticking. */
+function RingFlags({ resource, operations, draft, onChange, coverage, names }: RingFlagsProps) {
+  const rows = draft.rings.map((row, index) => ({ row, index })).filter(({ row }) => row.resource === resource);
+  return (
+    <>
+      {rows.map(({ row, index }, position) => (
+        <RingFields
+          key={index}
+          row={row}
+          title={`Rings, row ${position + 1}`}
+          operations={operations}
+          coverage={coverage}
+          names={names}
+          onChange={(changed) => onChange(withRing(draft, index, changed))}
+        />
+      ))}
+      <button
+        type="button"
+        data-kind="quiet"
+        onClick={() => onChange(withRing(draft, draft.rings.length, { resource, ring: '', operations: [] }))}
+      >
+        {rows.length === 0 ? 'Grant operations on a ring' : 'Add another ring'}
+      </button>
+    </>
+  );
+}
+
+interface RingFieldsProps {
+  readonly row: RingRow;
+  readonly title: string;
+  readonly operations: readonly FlagOperation[];
+  readonly coverage: Flags;
+  readonly names: string;
+  readonly onChange: (row: RingRow | undefined) => void;
+}
+
+function RingFields({ row, title, operations, coverage, names, onChange }: RingFieldsProps) {
+  const id = useId();
+  const isEvery = row.ring === wildcard;
+  const problem = row.operations.length > 0 ? ringProblem(row) : undefined;
+  const ring = row.ring.trim().toLowerCase();
+  const choices = [...operations, { name: wildcard, grants: 'every operation on it, now and later' }];
+  return (
+    <fieldset data-row>
+      <legend>{title}</legend>
+      <div data-choice>
+        <input
+          id={`${id}-every`}
+          type="checkbox"
+          checked={isEvery}
+          onChange={(event: Event) =>
+            onChange({ ...row, ring: (event.target as HTMLInputElement).checked ? wildcard : '' })
+          }
+        />
+        <label for={`${id}-every`}>All rings, now and later</label>
+      </div>
+      {!isEvery && (
+        <>
+          <label for={id}>Name of the ring</label>
+          <input
+            id={id}
+            list={names}
+            value={row.ring}
+            autocomplete="off"
+            autocapitalize="none"
+            spellcheck={false}
+            aria-invalid={problem === undefined ? undefined : 'true'}
+            aria-describedby={problem === undefined ? undefined : `${id}-problem`}
+            onInput={(event: Event) => onChange({ ...row, ring: (event.target as HTMLInputElement).value })}
+          />
+          {problem !== undefined && (
+            <p id={`${id}-problem`} data-tone="bad">
+              {problem}
+            </p>
+          )}
+        </>
+      )}
+      {choices.map(({ name, grants }) => {
+        const flag = `${row.resource}.${ring || '<ringname>'}.${name}`;
+        return (
+          <FlagChoice
+            key={name}
+            flag={flag}
+            grants={grants}
+            checked={row.operations.includes(name)}
+            reason={ring === '' ? undefined : lacking(coverage, flag)}
+            onChange={(granted) => onChange(withOperation(row, name, granted))}
+          />
+        );
+      })}
+      <button type="button" data-kind="quiet" onClick={() => onChange(undefined)}>
+        Remove {title.toLowerCase()}
+      </button>
+    </fieldset>
+  );
+}
+
+interface OtherFlagsProps {
+  readonly draft: FlagDraft;
+  readonly onChange: (draft: FlagDraft) => void;
+  readonly coverage: Flags;
+}
+
+/**
+ * Flags by name: those that programs keep for themselves, and those of the table that are set to false. Both are kept
+ * and let nobody in here.
+ */
+function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
+  return (
+    <details open={draft.others.length > 0 || undefined}>
+      <summary>
+        <strong>Other flags, by name</strong>: {draft.others.length === 0 ? 'none' : draft.others.length}
+      </summary>
+      <p>Programs of your own may keep permissions here. This service keeps them and looks at none of them.</p>
+      {draft.others.map((row, index) => (
+        <OtherFields
+          key={index}
+          row={row}
+          position={index + 1}
+          coverage={coverage}
+          onChange={(changed) => onChange(withOther(draft, index, changed))}
+        />
+      ))}
+      <button
+        type="button"
+        data-kind="quiet"
+        onClick={() => onChange(withOther(draft, draft.others.length, { name: '', granted: true }))}
+      >
+        Add a flag by name
+      </button>
+    </details>
+  );
+}
+
+interface OtherFieldsProps {
+  readonly row: OtherRow;
+  readonly position: number;
+  readonly coverage: Flags;
+  readonly onChange: (row: OtherRow | undefined) => void;
+}
+
+function OtherFields({ row, position, coverage, onChange }: OtherFieldsProps) {
+  const id = useId();
+  const problem = otherProblem(row);
+  const warning = otherWarning(row);
+  const isLacking = row.granted && row.name !== '' && !coverage.covers(row.name);
+  return (
+    <fieldset data-row>
+      <legend>Flag by name, {position}</legend>
+      <label for={id}>Name</label>
+      <input
+        id={id}
+        value={row.name}
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        aria-describedby={`${id}-notes`}
+        onInput={(event: Event) => onChange({ ...row, name: (event.target as HTMLInputElement).value })}
+      />
+      <div data-choice>
+        <input
+          id={`${id}-granted`}
+          type="checkbox"
+          checked={row.granted}
+          onChange={(event: Event) => onChange({ ...row, granted: (event.target as HTMLInputElement).checked })}
+        />
+        <label for={`${id}-granted`}>Granted</label>
+      </div>
+      <div id={`${id}-notes`}>
+        {problem !== undefined && <p data-tone="bad">{problem}</p>}
+        {warning !== undefined && <p data-tone="warn">{warning}</p>}
+        {isLacking && <p data-tone="bad">You do not have this flag yourself, so the service will refuse it.</p>}
+      </div>
+      <button type="button" data-kind="quiet" onClick={() => onChange(undefined)}>
+        Remove flag {position}
+      </button>
+    </fieldset>
+  );
+}
+
+interface FlagChoiceProps {
+  readonly flag: string;
+  readonly grants: string;
+  readonly checked: boolean;
+  /** Why it cannot be chosen; undefined where it can. */
+  readonly reason: string | undefined;
+  readonly onChange: (granted: boolean) => void;
+}
+
+/** One flag of the table as a box to tick, with what it grants and, where it cannot be granted, why. */
+function FlagChoice({ flag, grants, checked, reason, onChange }: FlagChoiceProps) {
+  const id = useId();
+  const isLocked = reason !== undefined;
+  return (
+    <div data-choice>
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        disabled={isLocked}
+        aria-describedby={isLocked ? `${id}-why` : undefined}
+        onChange={(event: Event) => onChange((event.target as HTMLInputElement).checked)}
+      />
+      <label for={id}>
+        <code>{flag}</code> <span>{grants}</span>
+      </label>
+      {isLocked && <small id={`${id}-why`}>{reason}</small>}
+    </div>
+  );
+}
+
+/** Why the flag cannot be granted by somebody with these flags. */
+function lacking(coverage: Flags, flag: string): string | undefined {
+  return coverage.covers(flag) ? undefined : 'You do not have this flag yourself.';
 }

@@ -1,16 +1,16 @@
-// A keyring's configuration: after how many encrypts it rotates by itself, and the properties of the ring and of its keys to come.
-
-import type { KeyRingConfig } from '../../api/keyring.ts';
+// KeyringSettings is a keyring's configuration: after how many encrypts it rotates by itself, and the properties of the
+// ring and of its keys to come.
+import type { KeyRingConfig } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
-import { Loaded, useAnswer } from '../parts/answer.tsx';
-import { Button } from '../parts/button.tsx';
-import { Facts } from '../parts/facts.tsx';
-import { Field, FieldProblems, Form } from '../parts/form.tsx';
-import { Json, JsonField, objectIn } from '../parts/json.tsx';
-import { useState } from '../parts/state.ts';
-import { toast } from '../parts/toast.tsx';
+import { FieldProblems } from '../error-text.ts';
+import { Button, CancelButton } from '../parts/button.tsx';
+import { Field, JsonField } from '../parts/fields.tsx';
+import { Form, objectIn } from '../parts/form.tsx';
+import { Loaded, toast } from '../parts/messages.tsx';
+import { useAnswer, useState } from '../parts/state.ts';
+import { Facts, Json } from '../parts/values.tsx';
 
-export interface KeyringSettingsProps {
+interface KeyringSettingsProps {
   readonly api: Client;
   readonly name: string;
 }
@@ -86,11 +86,7 @@ function Editor({ config, onSave, onClose }: EditorProps) {
           algos: { aes256: { maxEncryptCount } },
         });
       }}
-      beside={
-        <button type="button" data-kind="quiet" onClick={onClose}>
-          Cancel
-        </button>
-      }
+      beside={<CancelButton onClick={onClose} />}
     >
       <Field
         name="maxEncryptCount"

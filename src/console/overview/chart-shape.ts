@@ -1,4 +1,4 @@
-// The geometry of a chart of stacked bars: numbers in, rectangles and marks out. It draws nothing.
+// ChartShape is the geometry of a chart of stacked bars: numbers in, rectangles and marks out. It draws nothing.
 
 export interface ChartSeries {
   readonly name: string;
@@ -6,7 +6,7 @@ export interface ChartSeries {
   readonly counts: readonly number[];
 }
 
-export interface ChartBar {
+interface ChartBar {
   /** Index of the series and of the bucket. */
   readonly series: number;
   readonly bucket: number;
@@ -16,12 +16,12 @@ export interface ChartBar {
   readonly height: number;
 }
 
-export interface ChartMark {
+interface ChartMark {
   readonly value: number;
   readonly y: number;
 }
 
-export interface ChartShape {
+interface ChartShape {
   readonly bars: readonly ChartBar[];
   /** Lines of equal value, the lowest first. */
   readonly marks: readonly ChartMark[];
@@ -29,7 +29,7 @@ export interface ChartShape {
   readonly step: number;
 }
 
-export interface ChartSize {
+interface ChartSize {
   readonly width: number;
   readonly height: number;
 }

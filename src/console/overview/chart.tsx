@@ -1,11 +1,12 @@
-// Stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table for those who want them so.
+// Chart is stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table
+// for those who want them so.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import { useState } from '../parts/state.ts';
-import { countText } from './amounts.ts';
+import { countText } from '../text.ts';
 import { type ChartSeries, chartShape } from './chart-shape.ts';
-import type { TimeAxis } from './time-buckets.ts';
+import type { TimeAxis } from './counts.ts';
 
-export interface ChartProps {
+interface ChartProps {
   readonly title: string;
   readonly axis: TimeAxis;
   readonly series: readonly ChartSeries[];
@@ -71,9 +72,7 @@ export function Chart({ title, axis, series }: ChartProps) {
               height={bar.height}
               fill={`url(#${id}-${bar.series})`}
             >
-              <title>
-                {`${times[bar.bucket]}: ${countText(series[bar.series]?.counts[bar.bucket] ?? 0)} ${series[bar.series]?.name.toLowerCase()}`}
-              </title>
+              <title>{`${times[bar.bucket]}: ${barText(series[bar.series], bar.bucket)}`}</title>
             </rect>
           ))}
           {labelled(times, plot.width).map((index) => (
@@ -86,6 +85,10 @@ export function Chart({ title, axis, series }: ChartProps) {
       <NumbersTable title={title} times={times} series={series} />
     </figure>
   );
+}
+
+function barText(series: ChartSeries | undefined, bucket: number): string {
+  return `${countText(series?.counts[bucket] ?? 0)} ${series?.name.toLowerCase()}`;
 }
 
 /** Of a series: filled, striped or dotted. The colour comes from the style sheet, by `data-series`. */

@@ -1,8 +1,97 @@
-// What the appliance tells of its health beside its API: `/readyz`, which is open to all, and `/metrics`.
-import { baseUrl } from '../address.ts';
-import { type Readiness, readinessOf } from './readiness.ts';
+// Health is what the appliance tells beside its API: `/readyz`, which is open to all, and `/metrics` in Prometheus'
+// text format, of which the console shows a few lines.
 
-export async function readiness(signal: AbortSignal): Promise<Readiness> {
-  const response = await fetch(`${baseUrl}/readyz`, { signal, headers: { accept: 'application/json' } });
-  return readinessOf(response.status, await response.json().catch(() => undefined));
+export interface Readiness {
+  readonly isReady: boolean;
+  readonly isSealed: boolean;
+  /** Why it is not ready. */
+  readonly reason: string | undefined;
+  /** Undefined where the answer does not tell. */
+  readonly backup: 'none' | { readonly at: string; readonly ageSeconds: number } | undefined;
+  /** Undefined where nothing is shipped. */
+  readonly shipping: { readonly isWorking: boolean; readonly ageSeconds: number | undefined } | undefined;
+}
+
+/** Of an answer with this status and body; what is missing or of another type is left out. */
+export function readinessOf(status: number, body: unknown): Readiness {
+  const fields = recordOf(body) ?? {};
+  const isReady = status === 200;
+  const isSealed = fields.sealed === true;
+  const message = typeof fields.message === 'string' ? fields.message : undefined;
+  return {
+    isReady,
+    isSealed,
+    reason: isReady ? undefined : (message ?? `it answers with status ${status}`),
+    backup: backupOf(fields.lastVerifiedBackup),
+    shipping: shippingOf(fields.shipping),
+  };
+}
+
+function backupOf(value: unknown): Readiness['backup'] {
+  if (value === null) return 'none';
+  const { at, ageSeconds } = recordOf(value) ?? {};
+  return typeof at === 'string' && typeof ageSeconds === 'number' ? { at, ageSeconds } : undefined;
+}
+
+function shippingOf(value: unknown): Readiness['shipping'] {
+  const fields = recordOf(value);
+  if (!fields) return undefined;
+  const { ok, ageSeconds } = fields;
+  return { isWorking: ok === true, ageSeconds: typeof ageSeconds === 'number' ? ageSeconds : undefined };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
+}
+
+export interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const line = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?[ \t]+(\S+)(?:[ \t]+-?\d+)?[ \t]*$/;
+const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
+
+/** Lines that are no samples are passed over. */
+export function parseMetrics(text: string): Sample[] {
+  const samples: Sample[] = [];
+  for (const row of text.split('\n')) {
+    const [, name, labels = '', value] = (row.startsWith('#') ? undefined : line.exec(row)) ?? [];
+    if (name === undefined || value === undefined) continue;
+    const number = numberOf(value);
+    if (number !== undefined) samples.push({ name, labels: labelsOf(labels), value: number });
+  }
+  return samples;
+}
+
+/** The samples' sum; undefined where there is none of that name and labels. */
+export function sumOf(
+  samples: readonly Sample[],
+  name: string,
+  labels: Readonly<Record<string, string>> = {},
+): number | undefined {
+  const wanted = Object.entries(labels);
+  const found = samples.filter(
+    (each) => each.name === name && wanted.every(([key, value]) => each.labels[key] === value),
+  );
+  return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
+}
+
+function labelsOf(text: string): Record<string, string> {
+  const pairs = [...text.matchAll(label)].map(([, key = '', value = '']) => [key, unescaped(value)] as const);
+  return Object.fromEntries(pairs);
+}
+
+function unescaped(value: string): string {
+  return value.replace(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character));
+}
+
+function numberOf(text: string): number | undefined {
+  const named: Readonly<Record<string, number>> = {
+    '+Inf': Number.POSITIVE_INFINITY,
+    '-Inf': Number.NEGATIVE_INFINITY,
+  };
+  const value = named[text] ?? Number(text);
+  return Number.isNaN(value) ? undefined : value;
 }

@@ -1,9 +1,9 @@
-// A button, and one that says why it cannot be used. `kind`: what comes first in the room is plain, what stands beside it quiet, what destroys
-// is `danger`.
+// Button is a button that says why it cannot be used, where a flag is missing. `kind`: what comes first in the page is
+// plain, what stands beside it quiet, what destroys is `danger`.
 import { type Child, type PropsWithChildren, useId } from 'hono/jsx/dom';
 import { useSession } from '../session.ts';
 
-export interface ButtonProps {
+interface ButtonProps {
   readonly onClick?: () => void;
   readonly kind?: 'quiet' | 'danger' | undefined;
   readonly type?: 'button' | 'submit';
@@ -46,7 +46,16 @@ export function Button(props: PropsWithChildren<ButtonProps>) {
   );
 }
 
-export interface ButtonLinkProps {
+/** Beside what can be done: leaves all as it is. */
+export function CancelButton({ onClick }: { readonly onClick: () => void }) {
+  return (
+    <button type="button" data-kind="quiet" onClick={onClick}>
+      Cancel
+    </button>
+  );
+}
+
+interface ButtonLinkProps {
   readonly href: string;
   readonly kind?: 'quiet' | undefined;
   readonly needs?: string | undefined;

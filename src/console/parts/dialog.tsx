@@ -1,9 +1,13 @@
-// A question over the room: the browser's own dialog, which keeps the keyboard inside, closes with Escape and gives the focus back.
+// Dialog is a question over the page: the browser's own dialog, which keeps the keyboard inside, closes with Escape and
+// gives the focus back.
 import { type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
-import { Field, FieldProblems, Form } from './form.tsx';
+import { FieldProblems } from '../error-text.ts';
+import { CancelButton } from './button.tsx';
+import { Field } from './fields.tsx';
+import { Form } from './form.tsx';
 import { useState } from './state.ts';
 
-export interface DialogProps {
+interface DialogProps {
   readonly title: string;
   /** Closed by its reader. Without it the dialog stays until what it asks for is done. */
   readonly onClose?: () => void;
@@ -39,7 +43,7 @@ export function Dialog({ title, onClose, children }: PropsWithChildren<DialogPro
   );
 }
 
-export interface ConfirmProps {
+interface ConfirmProps {
   readonly title: string;
   /** What has to be typed. */
   readonly name: string;
@@ -65,11 +69,7 @@ export function ConfirmByName(props: PropsWithChildren<ConfirmProps>) {
           if (values.text('name') !== name) throw new FieldProblems({ name: `Type ${name}, letter by letter.` });
           await onConfirm();
         }}
-        beside={
-          <button type="button" data-kind="quiet" onClick={onClose}>
-            Cancel
-          </button>
-        }
+        beside={<CancelButton onClick={onClose} />}
       >
         <Field name="name" label={`Type ${name} to confirm`} isRequired onInput={setTyped} />
         <p data-spoken role="status">

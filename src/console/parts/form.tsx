@@ -1,24 +1,13 @@
-// A form whose values are in its fields alone, and which says at each field what the appliance found wrong with it. Fields inside it are found
-// by their names, which are those of the request.
-import { type Child, createContext, type PropsWithChildren, useContext, useId, useRef } from 'hono/jsx/dom';
+// Form is a form whose values are in its fields alone, and which says at each field what the appliance found wrong with
+// it. Fields inside it are found by their names, which are those of the request.
+import { type Child, type PropsWithChildren, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
-import { announce } from '../announce.ts';
-import { troubleText } from '../trouble.ts';
-import { Button } from './button.tsx';
-import { focusFirst, missingFields, sentence, valuesOf } from './form-values.ts';
-import { useState } from './state.ts';
-
-export type Problems = Readonly<Record<string, string>>;
-
-/** What is wrong with values that need not be sent: text by field. `message`: of all together, where no field stands for it. */
-export class FieldProblems extends Error {
-  readonly fields: Problems;
-
-  constructor(fields: Problems, message = Object.values(fields).join(' ')) {
-    super(message);
-    this.fields = fields;
-  }
-}
+import { errorText, FieldProblems, type Problems } from '../error-text.ts';
+import { parseObject } from '../text.ts';
+import { Button, CancelButton } from './button.tsx';
+import { ProblemContext } from './fields.tsx';
+import { announce, toast } from './messages.tsx';
+import { useAction, useState } from './state.ts';
 
 /** Text of the fields of a form. */
 export interface FormValues {
@@ -29,9 +18,7 @@ export interface FormValues {
   isOn(name: string): boolean;
 }
 
-const ProblemContext = createContext<Problems>({});
-
-export interface FormProps {
+interface FormProps {
   readonly action: string;
   /** What the button says meanwhile. */
   readonly busy?: string;
@@ -47,38 +34,36 @@ export interface FormProps {
 export function Form(props: PropsWithChildren<FormProps>) {
   const { action, busy = 'Please wait…', needs, kind, onSubmit, beside, children } = props;
   const form = useRef<HTMLFormElement>(null);
-  const underWay = useRef(false);
-  const [isBusy, setBusy] = useState(false);
-  const [problems, setProblems] = useState<Problems>({});
   const [general, setGeneral] = useState('');
-
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    const element = form.current;
-    if (underWay.current || !element) return;
-    const missing = missingFields(element);
-    setProblems(missing);
-    setGeneral('');
-    if (Object.keys(missing).length > 0) return focusFirst(element, missing);
-    underWay.current = true;
-    setBusy(true);
-    announce(busy);
-    try {
+  const { isBusy, error, start } = useAction(
+    async (element: HTMLFormElement) => {
+      setGeneral('');
+      const missing = missingFields(element);
+      if (Object.keys(missing).length > 0) throw new FieldProblems(missing);
+      announce(busy);
       await onSubmit(valuesOf(element));
-    } catch (error) {
-      const fields = fieldsOf(error);
-      const ofThisForm = Object.keys(fields).some((name) => element.elements.namedItem(name));
-      setProblems(fields);
-      if (!ofThisForm) setGeneral(error instanceof FieldProblems ? error.message : troubleText(error));
-      focusFirst(element, fields);
-    }
-    underWay.current = false;
-    setBusy(false);
-  };
+    },
+    (thrown) => {
+      const element = form.current;
+      const problems = fieldsOf(thrown);
+      if (!Object.keys(problems).some((name) => element?.elements.namedItem(name))) setGeneral(errorText(thrown));
+      if (element) focusFirst(element, problems);
+    },
+  );
 
   return (
-    <form ref={form} method="post" noValidate onSubmit={submit} aria-busy={isBusy ? 'true' : undefined} data-form>
-      <ProblemContext.Provider value={problems}>{children}</ProblemContext.Provider>
+    <form
+      ref={form}
+      method="post"
+      noValidate
+      onSubmit={(event: Event) => {
+        event.preventDefault();
+        if (form.current) void start(form.current);
+      }}
+      aria-busy={isBusy ? 'true' : undefined}
+      data-form
+    >
+      <ProblemContext.Provider value={fieldsOf(error)}>{children}</ProblemContext.Provider>
       <p role="alert">{general}</p>
       <div data-actions>
         <Button type="submit" {...{ kind, needs, isBusy }}>
@@ -90,145 +75,97 @@ export function Form(props: PropsWithChildren<FormProps>) {
   );
 }
 
+interface EditPanelProps {
+  readonly title: string;
+  /** What the button says that begins it. */
+  readonly change: string;
+  readonly action: string;
+  readonly needs: string | undefined;
+  readonly onBegin?: () => void;
+  readonly onSave: (values: FormValues) => Promise<void>;
+  /** Told once it is saved. */
+  readonly saved: string;
+  readonly fields: Child;
+  readonly shown: Child;
+}
+
+/** Something that is shown, and edited in its place. */
+export function EditPanel(props: EditPanelProps) {
+  const { title, change, action, needs, onBegin, onSave, saved, fields, shown } = props;
+  const [isEditing, setEditing] = useState(false);
+  const begin = (): void => {
+    onBegin?.();
+    setEditing(true);
+  };
+  const save = async (values: FormValues): Promise<void> => {
+    await onSave(values);
+    setEditing(false);
+    toast(saved);
+  };
+  return (
+    <section data-panel>
+      <div data-bar>
+        <h2>{title}</h2>
+        {!isEditing && (
+          <Button kind="quiet" needs={needs} onClick={begin}>
+            {change}
+          </Button>
+        )}
+      </div>
+      {isEditing ? (
+        <Form
+          key="edit"
+          action={action}
+          busy="Saving…"
+          onSubmit={save}
+          beside={<CancelButton onClick={() => setEditing(false)} />}
+        >
+          {fields}
+        </Form>
+      ) : (
+        shown
+      )}
+    </section>
+  );
+}
+
 function fieldsOf(error: unknown): Problems {
   if (error instanceof FieldProblems) return error.fields;
   if (!(error instanceof KmsError) || !error.fields) return {};
   return Object.fromEntries(Object.entries(error.fields).map(([name, text]) => [name, sentence(text)]));
 }
 
-export interface FieldProps {
-  readonly name: string;
-  readonly label: string;
-  readonly hint?: Child;
-  /** To begin with. */
-  readonly value?: string;
-  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
-  readonly isRequired?: boolean | undefined;
-  readonly autocomplete?: string;
-  /** A list of proposals. */
-  readonly list?: string;
-  readonly placeholder?: string;
-  readonly onInput?: (value: string) => void;
+/** The appliance says what is wrong in lower case and without a full stop. */
+function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-export function Field(props: FieldProps) {
-  const {
-    name,
-    label,
-    hint,
-    value,
-    type = 'text',
-    isRequired,
-    autocomplete = 'off',
-    list,
-    placeholder,
-    onInput,
-  } = props;
-  return (
-    <Labelled {...{ name, label, hint, isRequired }}>
-      {(attributes) => (
-        <input
-          {...attributes}
-          type={type}
-          value={value}
-          list={list}
-          placeholder={placeholder}
-          autocomplete={autocomplete}
-          autocapitalize="none"
-          autocorrect="off"
-          spellcheck={false}
-          onInput={(event: Event) => onInput?.((event.target as HTMLInputElement).value)}
-        />
-      )}
-    </Labelled>
+function missingFields(form: HTMLFormElement): Problems {
+  const required = [...form.querySelectorAll<HTMLInputElement>('[name][required]')];
+  const empty = required.filter(({ type, checked, value }) => (type === 'checkbox' ? !checked : value.trim() === ''));
+  return Object.fromEntries(
+    empty.map(({ name, type }) => [name, type === 'checkbox' ? 'Tick this first.' : 'This is needed.']),
   );
 }
 
-export interface TextAreaProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'value' | 'isRequired'> {
-  readonly rows?: number;
-  /** For code and data. */
-  readonly isCode?: boolean;
+/** Once the fields say what is wrong. */
+function focusFirst(form: HTMLFormElement, problems: Problems): void {
+  const fields = [...form.querySelectorAll<HTMLElement>('[name]')];
+  fields.find((field) => (field.getAttribute('name') ?? '') in problems)?.focus();
 }
 
-export function TextArea({ name, label, hint, value, isRequired, rows = 3, isCode = false }: TextAreaProps) {
-  return (
-    <Labelled {...{ name, label, hint, isRequired }}>
-      {(attributes) => (
-        <textarea {...attributes} rows={rows} spellcheck={!isCode} data-code={isCode ? '' : undefined}>
-          {value}
-        </textarea>
-      )}
-    </Labelled>
-  );
+function valuesOf(form: HTMLFormElement): FormValues {
+  const data = new FormData(form);
+  const exactly = (name: string): string => {
+    const value = data.get(name);
+    return typeof value === 'string' ? value : '';
+  };
+  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name) };
 }
 
-export interface CheckProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'isRequired'> {
-  readonly isOn?: boolean;
-  readonly onChange?: (isOn: boolean) => void;
-}
-
-export function Check({ name, label, hint, isRequired, isOn = false, onChange }: CheckProps) {
-  const id = useId();
-  const problem = useContext(ProblemContext)[name];
-  return (
-    <div data-field data-check>
-      <input
-        id={id}
-        name={name}
-        type="checkbox"
-        checked={isOn}
-        required={isRequired}
-        aria-invalid={problem === undefined ? undefined : 'true'}
-        aria-describedby={`${id}-hint ${id}-problem`}
-        onChange={(event: Event) => onChange?.((event.target as HTMLInputElement).checked)}
-      />
-      <label for={id}>{label}</label>
-      <Notes id={id} hint={hint} problem={problem} />
-    </div>
-  );
-}
-
-export interface LabelledProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'isRequired'> {
-  readonly children: (attributes: object) => Child;
-}
-
-/** A field of another kind, with its label, hint and what is wrong with it. */
-export function Labelled({ name, label, hint, isRequired = false, children }: LabelledProps) {
-  const id = useId();
-  const problem = useContext(ProblemContext)[name];
-  return (
-    <div data-field>
-      <label for={id}>
-        {label}
-        {!isRequired && <small> (optional)</small>}
-      </label>
-      {children({
-        id,
-        name,
-        required: isRequired,
-        'aria-invalid': problem === undefined ? undefined : 'true',
-        'aria-describedby': `${id}-hint ${id}-problem`,
-      })}
-      <Notes id={id} hint={hint} problem={problem} />
-    </div>
-  );
-}
-
-interface NotesProps {
-  readonly id: string;
-  readonly hint: Child;
-  readonly problem: string | undefined;
-}
-
-function Notes({ id, hint, problem }: NotesProps) {
-  return (
-    <>
-      <p id={`${id}-problem`} data-problem>
-        {problem}
-      </p>
-      <p id={`${id}-hint`} data-hint>
-        {hint}
-      </p>
-    </>
-  );
+/** What was typed into a `JsonField`. Throws `FieldProblems`. */
+export function objectIn(values: FormValues, name: string): Record<string, unknown> {
+  const { value, problem } = parseObject(values.exactly(name));
+  if (problem !== undefined) throw new FieldProblems({ [name]: problem });
+  return value;
 }

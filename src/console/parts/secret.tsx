@@ -1,9 +1,11 @@
-// A secret that is shown this once: to be copied or saved before anything else is done. It is in the page's memory only as long as it is shown.
+// Secret is a secret that is shown this once: to be copied or saved before anything else is done. It is in the page's
+// memory only as long as it is shown.
 import { useId, useRef } from 'hono/jsx/dom';
-import { announce } from '../announce.ts';
+import { saveAs } from '../files/saving.ts';
+import { announce } from './messages.tsx';
 import { useState } from './state.ts';
 
-export interface SecretProps {
+interface SecretProps {
   readonly label: string;
   readonly value: string;
   /** Of the file that it can be saved as; without it there is only copying. */
@@ -72,16 +74,4 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
       </div>
     </div>
   );
-}
-
-/** Gives the browser a file to keep. */
-export function saveAs(fileName: string, content: string | Blob): void {
-  const blob = typeof content === 'string' ? new Blob([content], { type: 'application/octet-stream' }) : content;
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = fileName;
-  link.click();
-  // The browser has taken hold of it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

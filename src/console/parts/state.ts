@@ -1,6 +1,7 @@
-// State of a part of the page. What comes when the part is gone, such as a late answer, changes nothing: the second change of a part
-// that was taken away would put it back into the page.
-import { useLayoutEffect, useState as useRawState, useRef } from 'hono/jsx/dom';
+// State is what a part of a page keeps: a value, an answer of the service, a list that comes page by page, an action.
+// What comes when the part is gone, such as a late answer, changes nothing: the second change of a part that was taken
+// away would put it back into the page.
+import { useEffect, useLayoutEffect, useState as useRawState, useRef } from 'hono/jsx/dom';
 
 type Change<T> = T | ((now: T) => T);
 
@@ -17,4 +18,149 @@ export function useState<T>(initial: T | (() => T)): [T, (next: Change<T>) => vo
     [],
   );
   return [value, set.current ?? setRaw];
+}
+
+type AnswerState<T> =
+  | { readonly is: 'loading' }
+  | { readonly is: 'failed'; readonly error: unknown }
+  | { readonly is: 'ready'; readonly value: T };
+
+export type Answer<T> = AnswerState<T> & {
+  /** Asks again; what is there stays until the answer comes. */
+  readonly reload: () => void;
+  /** Puts in place what is known already, such as the answer to a change. */
+  readonly set: (value: T) => void;
+};
+
+/** Asks when the part appears and whenever one of `about` changes; an answer that comes too late is dropped. */
+export function useAnswer<T>(load: (signal: AbortSignal) => Promise<T>, about: readonly unknown[] = []): Answer<T> {
+  const [state, setState] = useState<AnswerState<T>>({ is: 'loading' });
+  const ask = (): void =>
+    request(
+      (signal) =>
+        load(signal).then(
+          (value): AnswerState<T> => ({ is: 'ready', value }),
+          (error: unknown): AnswerState<T> => ({ is: 'failed', error }),
+        ),
+      setState,
+    );
+  const request = useRequest(() => {
+    setState({ is: 'loading' });
+    ask();
+  }, about);
+  return { ...state, reload: ask, set: (value) => setState({ is: 'ready', value }) };
+}
+
+interface ListState<T> {
+  readonly items: readonly T[];
+  readonly is: 'loading' | 'failed' | 'ready';
+  readonly error?: unknown;
+  readonly next?: string | undefined;
+}
+
+export interface List<T> extends Pick<ListState<T>, 'items' | 'is' | 'error'> {
+  readonly hasMore: boolean;
+  /** Gets the next page. */
+  readonly more: () => void;
+}
+
+interface ListPage<T> {
+  readonly data: readonly T[];
+  readonly pagination: { readonly hasMore: boolean; readonly nextCursor?: string };
+}
+
+/** A page as the client answers it: `(page, signal) => api.listKeyrings({ ...page }, { signal })`. */
+type LoadPage<T> = (
+  page: { readonly cursor?: string; readonly limit: number },
+  signal: AbortSignal,
+) => Promise<ListPage<T>>;
+
+/** Asks for the first page when the part appears and whenever one of `about` changes. */
+export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], limit = 100): List<T> {
+  const [state, setState] = useState<ListState<T>>({ items: [], is: 'loading' });
+  const ask = (before: readonly T[], cursor?: string): void =>
+    request(
+      (signal) =>
+        load({ limit, ...(cursor !== undefined && { cursor }) }, signal).then(
+          ({ data, pagination: { nextCursor } }): ListState<T> => ({
+            items: [...before, ...data],
+            is: 'ready',
+            next: nextCursor,
+          }),
+          (error: unknown): ListState<T> => ({ items: before, is: 'failed', error, next: cursor }),
+        ),
+      setState,
+    );
+  const request = useRequest(() => {
+    setState({ items: [], is: 'loading' });
+    ask([]);
+  }, about);
+  const { items, is, error, next } = state;
+  return {
+    items,
+    is,
+    error,
+    hasMore: next !== undefined,
+    more() {
+      if (is === 'loading') return;
+      setState({ ...state, is: 'loading' });
+      ask(items, next);
+    },
+  };
+}
+
+type Request = <T>(send: (signal: AbortSignal) => Promise<T>, set: (result: T) => void) => void;
+
+/** One request at a time: a newer one ends the one before, and the last one ends with the part. */
+function useRequest(begin: () => void, about: readonly unknown[]): Request {
+  const latest = useRef<AbortController>(null);
+  useEffect(() => {
+    begin();
+    return () => {
+      latest.current?.abort();
+      latest.current = null;
+    };
+  }, [...about]);
+  return async (send, set) => {
+    latest.current?.abort();
+    const mine = new AbortController();
+    latest.current = mine;
+    const result = await send(AbortSignal.any([mine.signal, AbortSignal.timeout(30_000)]));
+    if (latest.current === mine) set(result);
+  };
+}
+
+interface Action<Input extends readonly unknown[]> {
+  readonly isBusy: boolean;
+  /** What it threw when it was last done; undefined where it threw nothing. */
+  readonly error: unknown;
+  /** Does nothing while it is under way; never throws. */
+  readonly start: (...input: Input) => Promise<void>;
+  /** Forgets the error. */
+  readonly clear: () => void;
+}
+
+/**
+ * Something that is done at a click, and not twice at once. `onError` is called once the error is there to be shown.
+ */
+export function useAction<Input extends readonly unknown[]>(
+  run: (...input: Input) => Promise<void>,
+  onError?: (error: unknown) => void,
+): Action<Input> {
+  const [{ isBusy, error }, setState] = useState<{ isBusy: boolean; error?: unknown }>({ isBusy: false });
+  const underWay = useRef(false);
+  const start = async (...input: Input): Promise<void> => {
+    if (underWay.current) return;
+    underWay.current = true;
+    setState({ isBusy: true });
+    try {
+      await run(...input);
+      setState({ isBusy: false });
+    } catch (error) {
+      setState({ isBusy: false, error });
+      onError?.(error);
+    }
+    underWay.current = false;
+  };
+  return { isBusy, error, start, clear: () => setState({ isBusy }) };
 }

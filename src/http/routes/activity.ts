@@ -1,7 +1,14 @@
-// Routes of the activity log. Records may lie in closed segments on disk, so both are read before the transaction.
-import type { activityEndpoints } from '../../api/endpoints/activity.ts';
-import { getActivity, searchActivity } from '../../core/activity.ts';
+// Routes of the activity log, and the local endpoints of its auditor: the log's head, its whole chain verified, its
+// records as an export. Records may lie in closed segments on disk, so they are read before the transaction.
+import type { activityEndpoints } from '../../api/activity.ts';
+import { activityRecord, getActivity, searchActivity } from '../../core/activity.ts';
+import { chainEnd, exportChain, verifyActivity } from '../../core/activity-chain.ts';
+import { type ActivityHead, needOwnHead, parseHead, signHead } from '../../core/activity-head.ts';
+import { localCaller } from '../../core/credential.ts';
+import type { AppDeps } from '../deps.ts';
+import type { LocalHandlers } from '../local.ts';
 import { type RoutesOf, staged } from '../route.ts';
+import type { TenantHandle } from '../tenants.ts';
 
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
   searchActivity: staged('searchActivity', {
@@ -15,3 +22,40 @@ export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> 
     answer: (found) => found,
   }),
 };
+
+/** What the auditor asks of the chain, from a head that was kept on where there is one. */
+export function chainHandlers({
+  world,
+}: AppDeps): Pick<LocalHandlers, 'activityHead' | 'verifyActivity' | 'exportActivity'> {
+  return {
+    activityHead: async ({ handle: { tenant, store } }) => signHead(tenant, await chainEnd(store), world.now()),
+    async verifyActivity({ handle, body }) {
+      const since = sinceOf(handle, body);
+      const { count, head, broken } = await verifyActivity(handle.store, since);
+      return {
+        tenant: handle.tenant.name,
+        valid: broken === undefined,
+        count,
+        head,
+        ...(broken && { broken }),
+        ...(since && { since }),
+      };
+    },
+    async exportActivity({ handle, body }) {
+      const { store } = handle;
+      const since = sinceOf(handle, body);
+      await exportChain(store, since);
+      // Who takes the whole log away is in it, as its last record.
+      const record = activityRecord(world, { keyid: localCaller.id, action: 'activity.read' });
+      await store.transaction(async (tx) => tx.record(record));
+      return exportChain(store, since);
+    },
+  };
+}
+
+function sinceOf({ tenant }: TenantHandle, { since }: { readonly since?: unknown }): ActivityHead | undefined {
+  if (since === undefined) return undefined;
+  const head = parseHead(since, 'since');
+  needOwnHead(tenant, head);
+  return head;
+}

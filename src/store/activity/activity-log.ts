@@ -1,32 +1,20 @@
 // The activity log of one tenant: a hash chain of records, the newest in memory (the tail), all older ones in sealed
-// segments that are rewritten for a new key alone. What is staged becomes part of the log when the store says that it is durable.
+// segments that are rewritten for a new key alone. What is staged becomes part of the log when the store says that it
+// is durable.
 import { setImmediate } from 'node:timers/promises';
-import { toBase64Url } from '../../crypto/encoding.ts';
+import { toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../files.ts';
-import type { ActivityFilter, ActivityInput, ActivityRecord } from '../port.ts';
+import type { ActivityFilter, ActivityInput, ActivityRecord, ChainHead, SegmentSummary } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
-import { ByteCache } from './byte-cache.ts';
-import { prepareFilter } from './filter.ts';
 import { activityLine, parseActivityLine } from './record.ts';
-import { searchSegments } from './search.ts';
-import { readSegmentChain } from './segment-chain.ts';
-import type { ActivityKeys } from './segment-format.ts';
-import { bytesOfSegments, decodeHash, endOfSegments, segmentOf } from './segment-list.ts';
-import { SegmentReader, segmentPath } from './segment-read.ts';
-import type { SegmentSummary } from './segment-root.ts';
-import { findInSegment } from './segment-search.ts';
-import { makeSegment } from './segment-write.ts';
+import { Found, findInSegment, prepareFilter, searchSegments, takeTurns } from './search.ts';
+import { type ActivityKeys, bytesOfSegments, decodeHash, endOfSegments, segmentOf, segmentPath } from './segment.ts';
+import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
+import { makeSegment } from './segment-writer.ts';
 import { ActivityTail } from './tail.ts';
 
-export type { ActivityKeys } from './segment-format.ts';
-export type { SegmentSummary } from './segment-root.ts';
-
-/** A place in the chain as it is stored and shown: the hash, base64url, is that of the record `seq`. */
-export interface ChainHead {
-  readonly seq: number;
-  readonly hash: string;
-}
+export type { ActivityKeys } from './segment.ts';
 
 /** The head of a log without records. */
 export const emptyHead: ChainHead = { seq: 0, hash: toBase64Url(new Uint8Array(32)) };
@@ -51,7 +39,7 @@ export interface ActivityLogOptions {
 }
 
 /** A record of the chain with its canonical line and its hash, base64url. */
-export interface ChainedRecord {
+interface ChainedRecord {
   readonly record: ActivityRecord;
   readonly line: string;
   readonly hash: string;
@@ -114,7 +102,10 @@ export class ActivityLog {
     return this.#tail.stagedCount;
   }
 
-  /** Gives a record its place in the chain and answers its canonical line. Throws `invalid` for props that JSON cannot say. */
+  /**
+   * Gives a record its place in the chain and answers its canonical line. Throws `invalid` for props that JSON cannot
+   * say.
+   */
   stage(input: ActivityInput): string {
     return this.#tail.stage(input);
   }
@@ -129,7 +120,10 @@ export class ActivityLog {
     this.#tail.discard(toCount);
   }
 
-  /** Adds a record that was made durable before, or its canonical line. Throws `corrupt` for a line that does not follow the head. */
+  /**
+   * Adds a record that was made durable before, or its canonical line. Throws `corrupt` for a line that does not follow
+   * the head.
+   */
   replay(record: ActivityInput | string): void {
     if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
     const line = typeof record === 'string' ? record : activityLine(record, this.#tail.headSeq + 1);
@@ -143,18 +137,15 @@ export class ActivityLog {
   async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
     const prepared = prepareFilter(filter);
     await this.#indexed();
-    // From here to the first await nothing changes: tail and segments fit together.
+    // From here to the first await nothing changes: tail and segments fit together, and the tail's search goes on with
+    // what it has then.
     const segments = this.#segments;
     const beforeSeq = page.after ?? Number.MAX_SAFE_INTEGER;
-    const enough = page.limit + 1;
-    const found: ActivityRecord[] = [];
-    this.#tail.search(prepared, beforeSeq, enough, found);
-    if (found.length < enough) {
-      await searchSegments(this.#reader, segments, prepared, { beforeSeq, limit: enough }, found);
-    }
-    const items = found.slice(0, page.limit);
-    const last = items.at(-1);
-    return found.length > page.limit && last ? { items, next: last.seq } : { items };
+    const found = new Found(page.limit);
+    const turn = takeTurns();
+    await this.#tail.search(prepared, beforeSeq, found, turn);
+    if (!found.enough) await searchSegments(this.#reader, segments, prepared, beforeSeq, found, turn);
+    return found.page();
   }
 
   async find(id: string): Promise<ActivityRecord | undefined> {
@@ -171,8 +162,8 @@ export class ActivityLog {
   }
 
   /**
-   * The records from `fromSeq` to the head of this moment in chain order. Every segment on the way is read and verified whole.
-   * Throws `corrupt` where the chain breaks.
+   * The records from `fromSeq` to the head of this moment in chain order. Every segment on the way is read and verified
+   * whole. Throws `corrupt` where the chain breaks.
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     const end = this.#tail.headSeq;
@@ -198,7 +189,10 @@ export class ActivityLog {
     this.#bytes = bytesOfSegments(segments);
   }
 
-  /** Writes every full run of the tail as a segment and answers all segments. For a checkpoint alone, on a log of its own. */
+  /**
+   * Writes every full run of the tail as a segment and answers all segments. For a checkpoint alone, on a log of its
+   * own.
+   */
   async roll(): Promise<readonly SegmentSummary[]> {
     if (this.stagedCount > 0) throw new KmsError('internal', 'a checkpoint of staged activity');
     // Most checkpoints fill no segment, and then the tail is hashed by whoever asks for the chain first.

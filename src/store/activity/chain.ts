@@ -1,5 +1,9 @@
-// The hash chain over the lines of the log: hash n = SHA-256(hash n-1 || UTF-8 of line n), hash 0 = 32 zero bytes.
-import { sha256 } from '../../crypto/hash.ts';
+// The hash chain over the lines of the log, and its verification: hash n = SHA-256(hash n-1 || UTF-8 of line n), hash 0
+// = 32 zero bytes. An export, a backup or the log itself is verified from nothing but lines and hashes, without an
+// appliance; what comes out names the first record that was changed, dropped or moved.
+
+import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
+import { sha256 } from '../../crypto/hot.ts';
 
 export const hashLength = 32;
 const encoder = new TextEncoder();
@@ -24,4 +28,122 @@ function placed(line: string | Uint8Array): number {
   if (typeof line === 'string') return encoder.encodeInto(line, scratch.subarray(hashLength)).written;
   scratch.set(line, hashLength);
   return line.length;
+}
+
+/** A place in the chain: the hash is that of the record `seq`. */
+export interface ChainPlace {
+  readonly seq: number;
+  readonly hash: Uint8Array;
+}
+
+/** One record as an export has it: its canonical line and its hash, base64url. */
+export interface ChainLink {
+  readonly line: string;
+  readonly hash: string;
+}
+
+/** A place in the chain that is known from elsewhere. */
+export interface ChainAnchor {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+interface ChainBreak {
+  /** Which link of the input, from 1 on. */
+  readonly position: number;
+  /** The record that should be here. */
+  readonly seq: number;
+  /** One lower-case sentence that names the record. */
+  readonly problem: string;
+}
+
+export interface ChainVerdict {
+  /** Links that verified. */
+  readonly count: number;
+  /** The last record that verified; where the chain starts when there is none. */
+  readonly head: ChainAnchor;
+  /** Absent when everything verified. */
+  readonly broken?: ChainBreak;
+}
+
+interface ChainExpectations {
+  /** The place before the first link; default: the beginning of the log. */
+  readonly start?: ChainAnchor;
+  /**
+   * Places that the chain must go through, such as heads that were written down earlier. Those before the start say
+   * nothing.
+   */
+  readonly anchors?: readonly ChainAnchor[];
+}
+
+export const chainStart: ChainAnchor = { seq: 0, hash: toBase64Url(genesisHash()) };
+
+/**
+ * The sequence number of a record's text; undefined for a text that is none. What else is in a record is not looked at:
+ * the hashes vouch for it, and verifiers of any age must agree.
+ */
+export function placeOf(line: string): number | undefined {
+  try {
+    const { seq } = JSON.parse(line);
+    return Number.isSafeInteger(seq) ? seq : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is wrong with a link that should be record `seq`; undefined when only its hash remains to be compared. */
+function wrongPlace(line: string, seq: number): string | undefined {
+  const place = placeOf(line);
+  if (place === undefined) return `record ${seq} was changed: it is not readable as a record`;
+  if (place === seq) return undefined;
+  if (place > seq) return `record ${seq} was dropped or moved: record ${place} stands in its place`;
+  return `record ${place} was moved or repeated: it stands in the place of record ${seq}`;
+}
+
+/** Follows the chain until its end or its first break. */
+export async function verifyChain(
+  links: AsyncIterable<ChainLink> | Iterable<ChainLink>,
+  { start = chainStart, anchors = [] }: ChainExpectations = {},
+): Promise<ChainVerdict> {
+  const first = fromBase64Url(start.hash);
+  const anchored = new Map<number, string>();
+  let farthest: ChainAnchor = start;
+  let head: ChainAnchor = start;
+  let count = 0;
+  const broken = (problem: string): ChainVerdict => ({
+    count,
+    head,
+    broken: { position: count + 1, seq: head.seq + 1, problem },
+  });
+  for (const anchor of [start, ...anchors]) {
+    const known = anchored.get(anchor.seq);
+    if (known !== undefined && known !== anchor.hash) {
+      return broken(`record ${anchor.seq} has another hash than the one that was anchored`);
+    }
+    anchored.set(anchor.seq, anchor.hash);
+    if (anchor.seq > farthest.seq) farthest = anchor;
+  }
+  if (first?.length !== hashLength) return broken(`the hash of record ${start.seq} is not readable`);
+  let hash: Uint8Array = first;
+  for await (const link of links) {
+    const seq = head.seq + 1;
+    const misplaced = wrongPlace(link.line, seq);
+    if (misplaced !== undefined) return broken(misplaced);
+    const next = chainHash(hash, link.line);
+    const text = toBase64Url(next);
+    if (text !== link.hash) return broken(`record ${seq} was changed: its hash does not fit`);
+    const anchor = anchored.get(seq);
+    if (anchor !== undefined && anchor !== text) {
+      return broken(`record ${seq} has another hash than the one that was anchored: it or one before it was changed`);
+    }
+    hash = next;
+    head = { seq, hash: text };
+    count++;
+  }
+  if (farthest.seq > head.seq) {
+    return broken(
+      `the chain ends at record ${head.seq}: records up to ${farthest.seq}, which were anchored, were dropped`,
+    );
+  }
+  return { count, head };
 }

@@ -1,12 +1,13 @@
-// Postings: for each term the positions (0 is a segment's first record) that have it, ascending. Stored as gaps of 7 bits a
-// byte or as a bitmap, whichever is shorter, on pages that are sorted by term, so that a search opens one page for a term.
+// Postings: for each term the positions (0 is a segment's first record) that have it, ascending. Stored as gaps of 7
+// bits a byte or as a bitmap, whichever is shorter, on pages that are sorted by term, so that a search opens one page
+// for a term.
 
 const kindGaps = 0;
 const kindBitmap = 1;
 /** A page is closed when it has reached this many bytes. */
 const pageBytes = 8192;
 
-export interface PostingsPage {
+interface PostingsPage {
   readonly firstTerm: number;
   readonly bytes: Uint8Array;
 }
@@ -58,7 +59,10 @@ export function decodePositions(bytes: Uint8Array): number[] {
   return positions;
 }
 
-/** Packs the postings of all terms on pages: u32 number of terms, then each term and where its bytes end (u32 both), then the bytes. */
+/**
+ * Packs the postings of all terms on pages: u32 number of terms, then each term and where its bytes end (u32 both),
+ * then the bytes.
+ */
 export function makePages(postings: ReadonlyMap<number, readonly number[]>, count: number): PostingsPage[] {
   const pages: PostingsPage[] = [];
   let entries: { term: number; bytes: Uint8Array }[] = [];

@@ -16,12 +16,16 @@ function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   return false;
 }
 
-/** The canonical line: keys in code-unit order, `props` left out when empty. Throws `invalid` for props that JSON cannot say. */
+/**
+ * The canonical line: keys in code-unit order, `props` left out when empty, `reporter` where there is none. Throws
+ * `invalid` for props that JSON cannot say.
+ */
 export function activityLine(input: ActivityInput, seq: number): string {
   const props = hasEntries(input.props) ? `,"props":${canonicalJson(input.props)}` : '';
+  const reporter = input.reporter === undefined ? '' : `,"reporter":${quoted(input.reporter)}`;
   return (
     `{"action":${quoted(input.action)},"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
-    `"keyid":${quoted(input.keyid)}${props},"ringname":${quoted(input.ringname)},"seq":${seq},` +
+    `"keyid":${quoted(input.keyid)}${props}${reporter},"ringname":${quoted(input.ringname)},"seq":${seq},` +
     `"status":${input.status},"validAction":${input.validAction}}`
   );
 }
@@ -46,6 +50,7 @@ export function parseActivityLine(line: string): ActivityRecord | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { id, createdAt, keyid, action, ringname, validAction, status, seq } = value;
   const props = Object.hasOwn(value, 'props') ? value.props : {};
+  const reporter = Object.hasOwn(value, 'reporter') ? value.reporter : undefined;
   if (
     typeof id !== 'string' ||
     typeof createdAt !== 'number' ||
@@ -55,9 +60,11 @@ export function parseActivityLine(line: string): ActivityRecord | undefined {
     typeof validAction !== 'boolean' ||
     typeof status !== 'number' ||
     typeof seq !== 'number' ||
-    !isProps(props)
+    !isProps(props) ||
+    (reporter !== undefined && typeof reporter !== 'string')
   ) {
     return undefined;
   }
-  return { seq, id, createdAt, keyid, action, ringname, validAction, status, props };
+  const record = { seq, id, createdAt, keyid, action, ringname, validAction, status, props };
+  return reporter === undefined ? record : { ...record, reporter };
 }

@@ -1,24 +1,310 @@
-// Searches the segments of a log, newest first.
-import type { ActivityRecord } from '../port.ts';
-import type { PreparedFilter } from './filter.ts';
-import { lookAhead, takeTurns } from './look-ahead.ts';
-import type { SegmentReader } from './segment-read.ts';
-import type { SegmentSummary } from './segment-root.ts';
-import { mayMatch, planSegment, searchSegment } from './segment-search.ts';
+// Search goes through the log from its newest record on: a filter made ready for tail and segments, the page that it
+// fills, and the segments. Of a segment the summary may rule it out, its postings give candidates, its blocks have the
+// records; while one is looked at the next ones are loading already, and now and then others get their turn on the
+// event loop.
 
-/** Adds matching records before `beforeSeq` to `found`, newest first, until it has `limit`. */
+import { setImmediate } from 'node:timers/promises';
+import { containing } from '../../model/json.ts';
+import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
+import type { Page } from '../sql.ts';
+import { longestPage } from '../tables/page.ts';
+import { findPositions, intersect, union } from './postings.ts';
+import { parseActivityLine } from './record.ts';
+import { idMark } from './segment.ts';
+import type { OpenSegment, SegmentReader } from './segment-reader.ts';
+import { actionTerm, keyTerm, propsNeedles, propsTerms, readBloom, ringTerm, validTerm, wideTerm } from './terms.ts';
+
+/** Which part of a segment's summary knows about a term. */
+type TermKind = 'keys' | 'actions' | 'rings' | 'valid' | 'props';
+
+/** A record must have at least one of these terms. */
+interface TermGroup {
+  readonly kind: TermKind;
+  readonly anyOf: readonly number[];
+}
+
+export interface PreparedFilter {
+  readonly filter: ActivityFilter;
+  readonly keyids: ReadonlySet<string> | undefined;
+  /** Every group must hold. */
+  readonly groups: readonly TermGroup[];
+  /** Texts that a matching line has in it. */
+  readonly needles: readonly string[];
+  /** Inclusive bounds of `createdAt`. */
+  readonly start: number;
+  readonly end: number;
+  matches(record: ActivityRecord): boolean;
+}
+
+/** More keys than this are looked up in no index: the records are gone through. */
+const keysUsed = 1000;
+
+/** So many paths of a filter's props lead to candidates; all of them count for the answer. */
+const propsUsed = 16;
+
+/** Throws `invalid` for props that JSON cannot say. */
+export function prepareFilter(filter: ActivityFilter): PreparedFilter {
+  const keyids = filter.keyids && new Set(filter.keyids);
+  const { action, ringname, valid, props } = filter;
+  const start = filter.start ?? Number.NEGATIVE_INFINITY;
+  const end = filter.end ?? Number.POSITIVE_INFINITY;
+  const groups: TermGroup[] = [];
+  if (keyids && keyids.size <= keysUsed) groups.push({ kind: 'keys', anyOf: Array.from(keyids, keyTerm) });
+  if (action !== undefined) groups.push({ kind: 'actions', anyOf: [actionTerm(action)] });
+  if (ringname !== undefined) groups.push({ kind: 'rings', anyOf: [ringTerm(ringname)] });
+  if (valid !== undefined) groups.push({ kind: 'valid', anyOf: [validTerm(valid)] });
+  for (const term of props ? propsTerms(props, propsUsed) : []) groups.push({ kind: 'props', anyOf: [term, wideTerm] });
+  const holdsProps = props && containing(props);
+  return {
+    filter,
+    keyids,
+    groups,
+    needles: props ? propsNeedles(props, propsUsed) : [],
+    start,
+    end,
+    matches: (record) =>
+      (keyids === undefined || keyids.has(record.keyid)) &&
+      (action === undefined || action === record.action) &&
+      (ringname === undefined || ringname === record.ringname) &&
+      (valid === undefined || valid === record.validAction) &&
+      start <= record.createdAt &&
+      record.createdAt <= end &&
+      (holdsProps === undefined || holdsProps(record.props)),
+  };
+}
+
+/** Newest first: a page, whose length is bounded too, and the record after it, which tells that there is a next one. */
+export class Found {
+  readonly #limit: number;
+  readonly #records: ActivityRecord[] = [];
+  #length = 0;
+  #enough = false;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Adds a record, whose line is so long; answers whether there is enough. */
+  add(record: ActivityRecord, length: number): boolean {
+    this.#enough = this.#records.push(record) > this.#limit || this.#length >= longestPage;
+    this.#length += length;
+    return this.#enough;
+  }
+
+  get enough(): boolean {
+    return this.#enough;
+  }
+
+  page(): Page<ActivityRecord> {
+    if (!this.#enough) return { items: this.#records };
+    const items = this.#records.slice(0, -1);
+    const last = items.at(-1);
+    return last ? { items, next: last.seq } : { items };
+  }
+}
+
+const maxAhead = 8;
+
+const stepsATurn = 16;
+
+const lengthATurn = 1024 * 1024;
+
+/**
+ * A function to await after each step of long work, with the length of the text that it went through, so that nobody
+ * waits for a search.
+ */
+export type Turn = (length?: number) => Promise<void> | undefined;
+
+export function takeTurns(): Turn {
+  let steps = 0;
+  let gone = 0;
+  return (length = 0) => {
+    steps++;
+    gone += length;
+    if (steps < stepsATurn && gone < lengthATurn) return undefined;
+    steps = 0;
+    gone = 0;
+    return setImmediate();
+  };
+}
+
+/**
+ * What `load` makes of each item, in order, with more of them loading the further the walk goes. The first item is
+ * loaded alone: often it is enough.
+ */
+async function* lookAhead<T, R>(items: Iterable<T>, load: (item: T) => Promise<R>): AsyncGenerator<R> {
+  const rest = items[Symbol.iterator]();
+  const loading: Promise<R>[] = [];
+  for (let ahead = 1; ; ahead = Math.min(ahead * 2, maxAhead)) {
+    while (loading.length < ahead) {
+      const { value, done } = rest.next();
+      if (done) break;
+      const loaded = load(value);
+      // It is awaited when its turn comes, or never, when the walk ends before.
+      loaded.catch(() => undefined);
+      loading.push(loaded);
+    }
+    const next = loading.shift();
+    if (!next) return;
+    yield await next;
+  }
+}
+
+/** Adds matching records before `beforeSeq` to `found`, newest first, until it has enough. */
 export async function searchSegments(
   reader: SegmentReader,
   segments: readonly SegmentSummary[],
   prepared: PreparedFilter,
-  { beforeSeq, limit }: { beforeSeq: number; limit: number },
-  found: ActivityRecord[],
+  beforeSeq: number,
+  found: Found,
+  turn: Turn,
 ): Promise<void> {
-  const turn = takeTurns();
   const candidates = segments.toReversed().filter((summary) => mayMatch(summary, prepared, beforeSeq));
   for await (const plan of lookAhead(candidates, (summary) => planSegment(reader, summary, prepared))) {
-    await searchSegment(reader, plan, prepared, { beforeSeq, limit, turn }, found);
-    if (found.length >= limit) return;
+    await searchSegment(reader, plan, prepared, { beforeSeq, turn }, found);
+    if (found.enough) return;
     await turn();
   }
+}
+
+/** The last index whose value is at most `wanted`, in an ascending list; -1 when there is none. */
+function lastAtMost(values: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((values[middle] ?? 0) <= wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function mayHold(summary: SegmentSummary, group: TermGroup): boolean {
+  if (group.kind === 'valid') {
+    const has = (valid: boolean): boolean => (valid ? summary.validCount : summary.invalidCount) > 0;
+    return group.anyOf.some((term) => has(term === validTerm(true)));
+  }
+  return group.anyOf.some(readBloom(summary[group.kind]));
+}
+
+/** Whether a segment may have matching records before `beforeSeq`; false is certain. */
+function mayMatch(summary: SegmentSummary, prepared: PreparedFilter, beforeSeq: number): boolean {
+  if (summary.firstSeq >= beforeSeq || summary.from > prepared.end || summary.to < prepared.start) return false;
+  return prepared.groups.every((group) => mayHold(summary, group));
+}
+
+async function positionsOf(reader: SegmentReader, segment: OpenSegment, group: TermGroup): Promise<readonly number[]> {
+  const lists: number[][] = [];
+  for (const term of group.anyOf) {
+    const page = lastAtMost(segment.root.pageTerms, term);
+    if (page >= 0) lists.push(findPositions(await reader.page(segment, page), term));
+  }
+  return union(lists);
+}
+
+/** Positions that have all terms, ascending; undefined when the filter asks for none, which is all. */
+async function candidates(
+  reader: SegmentReader,
+  segment: OpenSegment,
+  prepared: PreparedFilter,
+): Promise<readonly number[] | undefined> {
+  let positions: readonly number[] | undefined;
+  for (const group of prepared.groups) {
+    const having = await positionsOf(reader, segment, group);
+    positions = positions ? intersect(positions, having) : having;
+    if (positions.length === 0) return positions;
+  }
+  return positions;
+}
+
+/** A segment with the candidates in it. */
+interface SegmentPlan {
+  readonly segment: OpenSegment;
+  /** Ascending positions; undefined = all. */
+  readonly positions: readonly number[] | undefined;
+}
+
+/** Opens a segment and looks up its candidates, without reading a record. */
+async function planSegment(
+  reader: SegmentReader,
+  summary: SegmentSummary,
+  prepared: PreparedFilter,
+): Promise<SegmentPlan> {
+  const segment = await reader.open(summary);
+  return { segment, positions: await candidates(reader, segment, prepared) };
+}
+
+/**
+ * Candidates of one block: indexes into the plan's positions (or positions, where all are candidates), from high to
+ * low.
+ */
+interface BlockPlan {
+  readonly index: number;
+  readonly high: number;
+  readonly low: number;
+}
+
+/** The blocks that must be read, newest first. */
+function* planBlocks(
+  { segment, positions }: SegmentPlan,
+  prepared: PreparedFilter,
+  before: number,
+): Generator<BlockPlan> {
+  const { starts, root } = segment;
+  const indexBefore = (position: number): number => (positions ? lastAtMost(positions, position - 1) : position - 1);
+  for (let high = indexBefore(before); high >= 0; ) {
+    const index = lastAtMost(starts, positions ? (positions[high] ?? 0) : high);
+    const low = indexBefore(starts[index] ?? 0) + 1;
+    const inTime = (root.from[index] ?? 0) <= prepared.end && (root.to[index] ?? 0) >= prepared.start;
+    if (inTime) yield { index, high, low };
+    high = low - 1;
+  }
+}
+
+/**
+ * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough. Awaits `turn` after each
+ * block.
+ */
+async function searchSegment(
+  reader: SegmentReader,
+  plan: SegmentPlan,
+  prepared: PreparedFilter,
+  { beforeSeq, turn }: { beforeSeq: number; turn: Turn },
+  found: Found,
+): Promise<void> {
+  const { segment, positions } = plan;
+  const before = Math.min(beforeSeq, segment.summary.lastSeq + 1) - segment.summary.firstSeq;
+  const load = async (block: BlockPlan) => ({ ...block, lines: (await reader.block(segment, block.index)).lines });
+  for await (const { index, high, low, lines } of lookAhead(planBlocks(plan, prepared, before), load)) {
+    const start = segment.starts[index] ?? 0;
+    let length = 0;
+    for (let at = high; at >= low; at--) {
+      const line = lines[(positions ? (positions[at] ?? 0) : at) - start] ?? '';
+      length += line.length;
+      const record = parseActivityLine(line);
+      if (record && prepared.matches(record) && found.add(record, line.length)) return;
+    }
+    await turn(length);
+  }
+}
+
+/** The record with an id, if the segment has it. */
+export async function findInSegment(
+  reader: SegmentReader,
+  summary: SegmentSummary,
+  id: string,
+): Promise<ActivityRecord | undefined> {
+  const mark = idMark(id);
+  if (mark < summary.idFrom || mark > summary.idTo) return undefined;
+  const segment = await reader.open(summary);
+  const { idFrom, idTo } = segment.root;
+  const needle = `"id":${JSON.stringify(id)}`;
+  for (let index = idFrom.length - 1; index >= 0; index--) {
+    if (mark < (idFrom[index] ?? '') || mark > (idTo[index] ?? '')) continue;
+    for (const line of (await reader.block(segment, index)).lines) {
+      const record = line.includes(needle) ? parseActivityLine(line) : undefined;
+      if (record?.id === id) return record;
+    }
+  }
+  return undefined;
 }

@@ -1,20 +1,215 @@
-// The newest records of the log, in memory: those that no segment covers yet. Some at its end may be staged: in the chain,
-// but not yet part of the log.
+// The newest records of the log, in memory: those that no segment covers yet. Some at its end may be staged: in the
+// chain, but not yet part of the log. Their fields stand in typed arrays and their lines in one buffer, so that they
+// cost the garbage collector nothing.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
-import { chainHash } from './chain.ts';
-import type { PreparedFilter } from './filter.ts';
+import { type ChainPlace, chainHash, hashLength } from './chain.ts';
 import { activityLine, parseActivityLine } from './record.ts';
-import { type ColumnFields, TailColumns } from './tail-columns.ts';
-import { TailText } from './tail-text.ts';
+import type { Found, PreparedFilter, Turn } from './search.ts';
 import { hashTerm } from './terms.ts';
 
-/** A place in the chain: the hash is that of the record `seq`. */
-export interface ChainPlace {
-  readonly seq: number;
-  readonly hash: Uint8Array;
+interface ColumnFields {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly keyid: string;
+  readonly action: string;
+  readonly ringname: string;
+  readonly validAction: boolean;
 }
+
+/** The texts of one column, each under a number. */
+class Numbering {
+  readonly #numbers = new Map<string, number>();
+  readonly #texts: string[] = [];
+
+  /** The number of a text, given on its first appearance. */
+  of(text: string): number {
+    let number = this.#numbers.get(text);
+    if (number === undefined) {
+      number = this.#texts.push(text) - 1;
+      this.#numbers.set(text, number);
+    }
+    return number;
+  }
+
+  find(text: string): number | undefined {
+    return this.#numbers.get(text);
+  }
+
+  text(number: number | undefined): string {
+    return this.#texts[number ?? 0] ?? '';
+  }
+}
+
+/**
+ * The searchable fields of records as growing typed arrays: a hundred thousand records are scanned in about a
+ * millisecond. Texts are numbered in the order of their first appearance.
+ */
+class TailColumns {
+  readonly keys = new Numbering();
+  readonly actions = new Numbering();
+  readonly rings = new Numbering();
+  createdAt: Float64Array<ArrayBuffer>;
+  /** Hashes of the ids. */
+  idHash: Uint32Array<ArrayBuffer>;
+  key: Uint32Array<ArrayBuffer>;
+  action: Uint32Array<ArrayBuffer>;
+  ring: Uint32Array<ArrayBuffer>;
+  valid: Uint8Array<ArrayBuffer>;
+  #hashes: Uint8Array<ArrayBuffer>;
+
+  constructor(capacity = 256) {
+    this.createdAt = new Float64Array(capacity);
+    this.idHash = new Uint32Array(capacity);
+    this.key = new Uint32Array(capacity);
+    this.action = new Uint32Array(capacity);
+    this.ring = new Uint32Array(capacity);
+    this.valid = new Uint8Array(capacity);
+    this.#hashes = new Uint8Array(capacity * hashLength);
+  }
+
+  /** Makes room for `length` records. */
+  reserve(length: number): void {
+    const { length: capacity } = this.valid;
+    if (length <= capacity) return;
+    const wanted = Math.max(length, capacity * 2);
+    const grown = <A extends { set(old: A): void }>(fresh: A, old: A): A => {
+      fresh.set(old);
+      return fresh;
+    };
+    this.createdAt = grown(new Float64Array(wanted), this.createdAt);
+    this.idHash = grown(new Uint32Array(wanted), this.idHash);
+    this.key = grown(new Uint32Array(wanted), this.key);
+    this.action = grown(new Uint32Array(wanted), this.action);
+    this.ring = grown(new Uint32Array(wanted), this.ring);
+    this.valid = grown(new Uint8Array(wanted), this.valid);
+    this.#hashes = grown(new Uint8Array(wanted * hashLength), this.#hashes);
+  }
+
+  set(at: number, fields: ColumnFields): void {
+    this.createdAt[at] = fields.createdAt;
+    this.idHash[at] = hashTerm(fields.id);
+    this.key[at] = this.keys.of(fields.keyid);
+    this.action[at] = this.actions.of(fields.action);
+    this.ring[at] = this.rings.of(fields.ringname);
+    this.valid[at] = fields.validAction ? 1 : 0;
+  }
+
+  /** The 32-byte hash, valid until the columns change. */
+  hashAt(at: number): Uint8Array {
+    return this.#hashes.subarray(at * hashLength, (at + 1) * hashLength);
+  }
+
+  setHash(at: number, hash: Uint8Array): void {
+    this.#hashes.set(hash, at * hashLength);
+  }
+
+  /** Columns of the records from `from` to `to`, numbered anew so that texts no longer in use are let go of. */
+  slice(from: number, to: number): TailColumns {
+    const kept = new TailColumns(Math.max(256, to - from));
+    for (let at = from; at < to; at++) {
+      kept.set(at - from, {
+        id: '',
+        createdAt: this.createdAt[at] ?? 0,
+        keyid: this.keys.text(this.key[at]),
+        action: this.actions.text(this.action[at]),
+        ringname: this.rings.text(this.ring[at]),
+        validAction: this.valid[at] === 1,
+      });
+    }
+    kept.idHash.set(this.idHash.subarray(from, to));
+    kept.#hashes.set(this.#hashes.subarray(from * hashLength, to * hashLength));
+    return kept;
+  }
+}
+
+const smallest = 64 * 1024;
+
+/**
+ * Canonical lines as UTF-8: strings of their own, some built of twenty pieces, would be most of what the collector
+ * carries.
+ */
+class TailText {
+  #bytes = Buffer.allocUnsafeSlow(smallest);
+  /** Where each line ends; it starts where the one before ends. */
+  #ends = new Float64Array(256);
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  push(line: string): void {
+    const start = this.#startOf(this.#count);
+    // UTF-8 takes at most 3 bytes for a UTF-16 code unit.
+    this.#reserve(start + line.length * 3);
+    this.#end(start + this.#bytes.write(line, start));
+  }
+
+  /** Its bytes, valid until the lines change. */
+  bytesAt(at: number): Uint8Array {
+    return this.#bytes.subarray(this.#startOf(at), this.#startOf(at + 1));
+  }
+
+  /** The line, or nothing beyond the last one. */
+  at(at: number): string | undefined {
+    if (at < 0 || at >= this.#count) return undefined;
+    return this.#bytes.toString('utf8', this.#startOf(at), this.#startOf(at + 1));
+  }
+
+  /** The first `count` lines. */
+  first(count: number): string[] {
+    return Array.from({ length: count }, (_, at) => this.at(at) ?? '');
+  }
+
+  /** How many lines it takes, from the first on, to reach `bytes`; infinitely many where all are shorter. */
+  countWithin(bytes: number): number {
+    if (this.#startOf(this.#count) < bytes) return Number.POSITIVE_INFINITY;
+    let count = 0;
+    while (this.#startOf(count) < bytes) count++;
+    return count;
+  }
+
+  /** Keeps the first `count` lines. */
+  cut(count: number): void {
+    this.#count = Math.min(this.#count, count);
+  }
+
+  /** The lines from `from` on, in a buffer of their own. */
+  rest(from: number): TailText {
+    const rest = new TailText();
+    const start = this.#startOf(from);
+    const bytes = this.#bytes.subarray(start, this.#startOf(this.#count));
+    rest.#reserve(bytes.length);
+    rest.#bytes.set(bytes);
+    for (let at = from; at < this.#count; at++) rest.#end(this.#startOf(at + 1) - start);
+    return rest;
+  }
+
+  #startOf(at: number): number {
+    return at === 0 ? 0 : (this.#ends[at - 1] ?? 0);
+  }
+
+  #end(offset: number): void {
+    if (this.#count === this.#ends.length) {
+      const ends = new Float64Array(this.#count * 2);
+      ends.set(this.#ends);
+      this.#ends = ends;
+    }
+    this.#ends[this.#count++] = offset;
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#bytes.length) return;
+    const bytes = Buffer.allocUnsafeSlow(Math.max(length, this.#bytes.length * 2));
+    bytes.set(this.#bytes.subarray(0, this.#startOf(this.#count)));
+    this.#bytes = bytes;
+  }
+}
+
+/** A search lets others have their turn after so much text; each line counts for a kibibyte more. Some 10 ms. */
+const lengthInOneGo = 2 * 1024 * 1024;
 
 const restoreHint = 'restore the data directory from a backup, or ask who changed it';
 
@@ -23,12 +218,15 @@ export class ActivityTail {
   #lines = new TailText();
   #columns: TailColumns;
   #committed: number;
-  // What came from the disk is put into the columns when somebody searches, and every record is hashed when somebody asks for the chain: a
-  // checkpoint, on its own thread, hashes each of them anyway.
+  // What came from the disk is put into the columns when somebody searches, and every record is hashed when somebody
+  // asks for the chain: a checkpoint, on its own thread, hashes each of them anyway.
   /** Records from here to `#pendingEnd` are not in the columns yet. */
   #pending = 0;
   #pendingEnd: number;
-  /** The records before `#anchor` came with the snapshot, and with the hash of the last of them; up to `#verified` they are hashed. */
+  /**
+   * The records before `#anchor` came with the snapshot, and with the hash of the last of them; up to `#verified` they
+   * are hashed.
+   */
   #verified = 0;
   #anchor: number;
   /** The records from `#anchor` to here are hashed. */
@@ -117,7 +315,10 @@ export class ActivityTail {
     return this.#pending < this.#pendingEnd;
   }
 
-  /** Hashes up to `count` records that are not yet; false when none is left. Throws `corrupt` where the snapshot's do not fit its head. */
+  /**
+   * Hashes up to `count` records that are not yet; false when none is left. Throws `corrupt` where the snapshot's do
+   * not fit its head.
+   */
   hashSome(count: number): boolean {
     const end = Math.min(this.#verified + count, this.#anchor);
     for (; this.#verified < end; this.#verified++) {
@@ -160,14 +361,19 @@ export class ActivityTail {
     this.#before = place;
   }
 
-  /** Adds up to `limit` matching records before `beforeSeq` to `found`, newest first. Everything must be indexed. */
-  search(prepared: PreparedFilter, beforeSeq: number, limit: number, found: ActivityRecord[]): void {
+  /**
+   * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough: of those that are here when
+   * it begins. What is added or dropped while others have their turn is in other places. Everything must be indexed.
+   */
+  async search(prepared: PreparedFilter, beforeSeq: number, found: Found, turn: Turn): Promise<void> {
     const { filter, keyids, needles, start, end } = prepared;
+    const lines = this.#lines;
     const { createdAt, key, action, ring, valid, keys, actions, rings } = this.#columns;
     const wantedKeys = keyids && numbersOf(keyids, (text) => keys.find(text));
     const wantedAction = filter.action === undefined ? undefined : (actions.find(filter.action) ?? -1);
     const wantedRing = filter.ringname === undefined ? undefined : (rings.find(filter.ringname) ?? -1);
     const wantedValid = filter.valid === undefined ? undefined : Number(filter.valid);
+    let passed = 0;
     for (let at = Math.min(this.#committed, beforeSeq - this.firstSeq) - 1; at >= 0; at--) {
       if (wantedAction !== undefined && action[at] !== wantedAction) continue;
       if (wantedRing !== undefined && ring[at] !== wantedRing) continue;
@@ -175,10 +381,15 @@ export class ActivityTail {
       if (wantedKeys && !wantedKeys.has(key[at] ?? 0)) continue;
       const time = createdAt[at] ?? 0;
       if (time < start || time > end) continue;
-      const line = this.#lines.at(at) ?? '';
-      if (!needles.every((needle) => line.includes(needle))) continue;
-      const record = parseActivityLine(line);
-      if (record && prepared.matches(record) && found.push(record) >= limit) return;
+      const line = lines.at(at) ?? '';
+      passed += line.length + 1024;
+      if (needles.every((needle) => line.includes(needle))) {
+        const record = parseActivityLine(line);
+        if (record && prepared.matches(record) && found.add(record, line.length)) return;
+      }
+      if (passed < lengthInOneGo) continue;
+      await turn(passed);
+      passed = 0;
     }
   }
 

@@ -1,6 +1,10 @@
-// Terms: everything about a record that a search can ask for, as 32-bit hashes. They lead to candidates only: a search
-// looks at each candidate itself, so that two terms with one hash cost time and never a wrong answer.
+// Terms: everything about a record that a search can ask for, as 32-bit hashes, and Bloom filters over them, in which a
+// segment's summary says in a few hundred bytes which terms it may have. They lead to candidates only: a search looks
+// at each candidate itself, so that two terms with one hash cost time and never a wrong answer.
+
+import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { canonicalJson } from '../../crypto/canonical-json.ts';
+import { isJsonObject } from '../../model/json.ts';
 
 type Props = Readonly<Record<string, unknown>>;
 
@@ -18,17 +22,17 @@ export const actionTerm = (action: string): number => hashTerm(`a${action}`);
 export const ringTerm = (ringname: string): number => hashTerm(`r${ringname}`);
 export const validTerm = (valid: boolean): number => hashTerm(valid ? 'v1' : 'v0');
 
-/** Stands for all terms of props in a record that has more than `maxPropsTerms`: it is a candidate for every search by props. */
+/**
+ * Stands for all terms of props in a record that has more than `maxPropsTerms`: it is a candidate for every search by
+ * props.
+ */
 export const wideTerm = hashTerm('w');
 export const maxPropsTerms = 256;
 
-function isObject(value: unknown): value is Props {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /**
- * One term for each path in `props` with the value at its end: whole for scalars and arrays, "is an object" for objects; at most
- * `limit`. The terms of an object that another contains are a subset of the other's. Throws `invalid` for what JSON cannot say.
+ * One term for each path in `props` with the value at its end: whole for scalars and arrays, "is an object" for
+ * objects; at most `limit`. The terms of an object that another contains are a subset of the other's. Throws `invalid`
+ * for what JSON cannot say.
  */
 export function propsTerms(props: Props, limit: number): number[] {
   const terms: number[] = [];
@@ -37,15 +41,18 @@ export function propsTerms(props: Props, limit: number): number[] {
       if (terms.length >= limit) return;
       const value = object[key];
       const at = `${path}${canonicalJson(key)}:`;
-      terms.push(hashTerm(at + (isObject(value) ? '{' : canonicalJson(value))));
-      if (isObject(value)) walk(value, at);
+      terms.push(hashTerm(at + (isJsonObject(value) ? '{' : canonicalJson(value))));
+      if (isJsonObject(value)) walk(value, at);
     }
   };
   walk(props, 'p');
   return terms;
 }
 
-/** Texts that the canonical line of every record whose props contain `props` has in it: the ends of paths, at most `limit`. */
+/**
+ * Texts that the canonical line of every record whose props contain `props` has in it: the ends of paths, at most
+ * `limit`.
+ */
 export function propsNeedles(props: Props, limit: number): string[] {
   const needles: string[] = [];
   const walk = (object: Props): void => {
@@ -53,11 +60,50 @@ export function propsNeedles(props: Props, limit: number): string[] {
       if (needles.length >= limit) return;
       const value = object[key];
       const name = `${canonicalJson(key)}:`;
-      if (!isObject(value)) needles.push(name + canonicalJson(value));
+      if (!isJsonObject(value)) needles.push(name + canonicalJson(value));
       else if (Object.keys(value).length === 0) needles.push(`${name}{`);
       else walk(value);
     }
   };
   walk(props);
   return needles;
+}
+
+const probes = 4;
+
+function bitOf(term: number, probe: number, bits: number): number {
+  let hash = Math.imul(term ^ (probe * 0x9e3779b9), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 15), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) % bits;
+}
+
+/** A filter of at most `maxBytes`; null (which may hold anything) when the terms are too many for one of any use. */
+export function makeBloom(terms: ReadonlySet<number>, maxBytes: number): string | null {
+  const bytes = Math.min(Math.ceil((terms.size * 10) / 8), maxBytes);
+  if (terms.size * 4 > bytes * 8) return null;
+  const filter = new Uint8Array(bytes);
+  for (const term of terms) {
+    for (let probe = 0; probe < probes; probe++) {
+      const bit = bitOf(term, probe, bytes * 8);
+      filter[bit >>> 3] = (filter[bit >>> 3] ?? 0) | (1 << (bit & 7));
+    }
+  }
+  return toBase64Url(filter);
+}
+
+type Bloom = (term: number) => boolean;
+
+/** The test whether a term may be among those of the filter; false is certain. */
+export function readBloom(text: string | null): Bloom {
+  const filter = text === null ? undefined : fromBase64Url(text);
+  if (!filter) return () => true;
+  if (filter.length === 0) return () => false;
+  const bits = filter.length * 8;
+  return (term) => {
+    for (let probe = 0; probe < probes; probe++) {
+      const bit = bitOf(term, probe, bits);
+      if (((filter[bit >>> 3] ?? 0) & (1 << (bit & 7))) === 0) return false;
+    }
+    return true;
+  };
 }

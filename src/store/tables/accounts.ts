@@ -1,7 +1,7 @@
 // The accounts that API keys belong to.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { readPage } from './page.ts';
 
 export interface Account {
   readonly seq: number;
@@ -53,14 +53,8 @@ export function accountTable(sql: Sql) {
     },
 
     /** The oldest first. */
-    async list(page: PageRequest): Promise<Page<Account>> {
-      const rows = await sql.all<AccountRow>(
-        'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?',
-        page.after ?? 0,
-        page.limit + 1,
-      );
-      return pageOf(rows.map(fromRow), page.limit);
-    },
+    list: (page: PageRequest): Promise<Page<Account>> =>
+      readPage(sql, page, fromRow, 'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?', page.after ?? 0),
 
     async count(): Promise<number> {
       const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM accounts');

@@ -1,7 +1,7 @@
 // API keys, by a hash of their secret, and which rings their flags name.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { holdsAll, type JsonObject, objectOf, toJson } from './columns.ts';
+import { inSlices, readPage } from './page.ts';
 
 export interface ApiKey {
   readonly seq: number;
@@ -17,17 +17,17 @@ export interface ApiKey {
   readonly updatedAt: number;
 }
 
-export interface NewApiKey extends Omit<ApiKey, 'seq'> {
+interface NewApiKey extends Omit<ApiKey, 'seq'> {
   readonly secretHash: string;
   /** The rings that its true flags name, `*` for a wildcard. */
   readonly rings: readonly string[];
 }
 
-export type ApiKeyChange = Pick<ApiKey, 'active' | 'accountId' | 'flagsText' | 'props' | 'updatedAt'> &
+type ApiKeyChange = Pick<ApiKey, 'active' | 'accountId' | 'flagsText' | 'props' | 'updatedAt'> &
   Pick<NewApiKey, 'rings'>;
 
 /** Of a key what authentication looks at. */
-export type CredentialRow = Pick<ApiKey, 'id' | 'active' | 'accountId' | 'userId' | 'flagsText'>;
+type CredentialRow = Pick<ApiKey, 'id' | 'active' | 'accountId' | 'userId' | 'flagsText'>;
 
 interface ApiKeyRow extends Row {
   seq: number;
@@ -43,12 +43,34 @@ interface ApiKeyRow extends Row {
 
 const columns = 'seq, id, active, account_id, user_id, flags, props, created_at, updated_at';
 
+// A ring that the flags name is a row of its own, so they weigh more than their length.
+const weight = 'seq AS place, octet_length(flags) * 8 + octet_length(props) AS bytes';
+const ofAccount = `SELECT ${weight} FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
+const ofUser = `SELECT ${weight} FROM api_keys WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
+const namingRing = `SELECT apikey_seq AS place, 0 AS bytes FROM api_key_rings
+  WHERE ring_name = ? AND apikey_seq > ? ORDER BY apikey_seq LIMIT ?`;
+
+/** Calls `look` with each text of flags, but not twice in a row, until it throws. */
+type Look = (flagsText: string) => void;
+
 export type ApiKeyTable = ReturnType<typeof apiKeyTable>;
 
 export function apiKeyTable(sql: Sql) {
   async function nameRings(id: string, rings: readonly string[]): Promise<void> {
     for (const name of new Set(rings)) {
-      await sql.run('INSERT INTO api_key_rings (apikey_id, ring_name) VALUES (?, ?)', id, name);
+      await sql.run(
+        'INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, ?, seq FROM api_keys WHERE id = ?',
+        name,
+        id,
+      );
+    }
+  }
+
+  async function lookAt(look: Look, text: string, ...params: (string | number)[]): Promise<void> {
+    let before: string | undefined;
+    for (const { flags } of await sql.all<{ flags: string }>(text, ...params)) {
+      if (flags !== before) look(flags);
+      before = flags;
     }
   }
 
@@ -99,48 +121,91 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** The oldest first. */
-    async list(page: PageRequest): Promise<Page<ApiKey>> {
-      const rows = await sql.all<ApiKeyRow>(
+    list: (page: PageRequest): Promise<Page<ApiKey>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
         `SELECT ${columns} FROM api_keys WHERE seq > ? ORDER BY seq LIMIT ?`,
         page.after ?? 0,
-        page.limit + 1,
-      );
-      return pageOf(rows.map(fromRow), page.limit);
-    },
+      ),
 
-    async listByAccount(accountId: string, page: PageRequest): Promise<Page<ApiKey>> {
-      const rows = await sql.all<ApiKeyRow>(
+    listByAccount: (accountId: string, page: PageRequest): Promise<Page<ApiKey>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
         `SELECT ${columns} FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         accountId,
         page.after ?? 0,
-        page.limit + 1,
+      ),
+
+    /** Ids of the account's keys and of the users whose they are, a page of keys at a time. */
+    async idsOfAccount(accountId: string, page: PageRequest): Promise<Page<Pick<ApiKey, 'id' | 'userId'>>> {
+      // Between two pages of one look-up.
+      if (page.after !== undefined) await sql.pause();
+      return readPage(
+        sql,
+        page,
+        (row: Pick<ApiKeyRow, 'seq' | 'id' | 'user_id'>) => ({ id: row.id, userId: row.user_id ?? undefined }),
+        'SELECT seq, id, user_id FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        accountId,
+        page.after ?? 0,
       );
-      return pageOf(rows.map(fromRow), page.limit);
     },
 
     /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
-    async listByRing(ringName: string, wildcard: boolean, page: PageRequest): Promise<Page<ApiKey>> {
-      const rows = await sql.all<ApiKeyRow>(
-        `SELECT ${columns} FROM api_keys WHERE seq > ?
-          AND id IN (SELECT apikey_id FROM api_key_rings WHERE ring_name IN (?, ?)) ORDER BY seq LIMIT ?`,
-        page.after ?? 0,
+    listByRing(ringName: string, wildcard: boolean, page: PageRequest): Promise<Page<ApiKey>> {
+      const { after = 0, limit } = page;
+      const naming = 'SELECT apikey_seq FROM api_key_rings WHERE ring_name = ? AND apikey_seq > ?';
+      return readPage(
+        sql,
+        page,
+        fromRow,
+        `SELECT ${columns} FROM api_keys WHERE seq IN (
+          SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?) UNION SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?)
+        ) ORDER BY seq LIMIT ?`,
         ringName,
+        after,
+        limit + 1,
         wildcard ? '*' : ringName,
-        page.limit + 1,
+        after,
+        limit + 1,
       );
-      return pageOf(rows.map(fromRow), page.limit);
+    },
+
+    /** Looks at the flags of the active keys that the user owns, without the key `exceptId`. */
+    async lookAtActiveOfUser(userId: string, exceptId: string, look: Look): Promise<void> {
+      const text = 'SELECT flags FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 AND id <> ?';
+      await inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId));
+    },
+
+    /** Looks at the flags of the keys of the account, without the key `exceptId`. */
+    async lookAtAllOfAccount(accountId: string, exceptId: string, look: Look): Promise<void> {
+      const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND id <> ?';
+      await inSlices(sql, ofAccount, [accountId], (after, last) =>
+        lookAt(look, text, accountId, after, last, exceptId),
+      );
+    },
+
+    /** Whether a key that lets in holds `*`. */
+    async hasHolder(): Promise<boolean> {
+      return (await sql.get(`SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1 LIMIT 1`)) !== undefined;
     },
 
     /** Whether an active key other than `exceptId` names that ring. */
-    async isRingUsed(ringName: string, exceptId: string): Promise<boolean> {
-      const row = await sql.get(
-        `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.id = r.apikey_id
-          WHERE r.ring_name = ? AND k.active = 1 AND k.id <> ? LIMIT 1`,
-        ringName,
-        exceptId,
-      );
-      return row !== undefined;
-    },
+    isRingUsed: (ringName: string, exceptId: string): Promise<boolean> =>
+      inSlices(sql, namingRing, [ringName], async (after, last) => {
+        const row = await sql.get(
+          `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
+            WHERE r.ring_name = ? AND r.apikey_seq > ? AND r.apikey_seq <= ? AND k.active = 1 AND k.id <> ? LIMIT 1`,
+          ringName,
+          after,
+          last,
+          exceptId,
+        );
+        return row !== undefined;
+      }),
 
     async count(): Promise<number> {
       const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM api_keys');
@@ -159,6 +224,32 @@ export function apiKeyTable(sql: Sql) {
       );
       await sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
       await nameRings(id, change.rings);
+    },
+
+    /** Erases all keys of the account. */
+    async eraseOfAccount(accountId: string): Promise<void> {
+      await inSlices(sql, ofAccount, [accountId], async (after, last) => {
+        const slice = [accountId, after, last];
+        await sql.run(
+          `DELETE FROM api_key_rings
+            WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)`,
+          ...slice,
+        );
+        await sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
+      });
+    },
+
+    /** Makes the keys that the user owns inactive. */
+    async disableOfUser(userId: string, now: number): Promise<void> {
+      await inSlices(sql, ofUser, [userId], (after, last) =>
+        sql.run(
+          'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
+          now,
+          userId,
+          after,
+          last,
+        ),
+      );
     },
 
     async erase(id: string): Promise<void> {

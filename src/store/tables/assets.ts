@@ -1,8 +1,8 @@
 // Assets: the current version of each, the versions before it that older headers signed, and who is whose parent.
-import { containsJson } from '../contains.ts';
-import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
-import { type JsonObject, objectOf, textsOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { containing, isJsonObject } from '../../model/json.ts';
+import type { Row, Sql, SqlValue } from '../sql.ts';
+import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { endOfSlice, inSlices, lengthOf } from './page.ts';
 
 /** What a version of an asset says. */
 export interface AssetContent {
@@ -23,10 +23,10 @@ export interface Asset extends AssetContent {
   readonly createdAt: number;
 }
 
-export type NewAsset = Omit<Asset, 'seq' | 'version'>;
+type NewAsset = Omit<Asset, 'seq' | 'version'>;
 
 /** All given filters must hold. */
-export interface AssetFilter {
+interface AssetFilter {
   readonly apikeyId?: string;
   readonly accountId?: string;
   readonly ringId?: string;
@@ -51,8 +51,22 @@ interface AssetRow extends Row {
   created_at: number;
 }
 
-/** Rows read at a time where the rest of a filter is checked here. */
-const batch = 500;
+/** With its length as text. */
+interface FoundAsset {
+  readonly asset: Asset;
+  readonly length: number;
+}
+
+/** What one look of a search found, newest first; `before` is where the next one goes on, absent at the end. */
+interface AssetsFound {
+  readonly found: readonly FoundAsset[];
+  readonly before: number | undefined;
+}
+
+/** The most assets that one look of a search goes by. */
+const longestLook = 2000;
+/** The most lines between a child and a parent that are followed, in each direction: some 40 ms. */
+const mostFollowed = 10_000;
 
 export type AssetTable = ReturnType<typeof assetTable>;
 
@@ -67,29 +81,34 @@ export function assetTable(sql: Sql) {
     }
   }
 
-  /** Rows before `before` that hold what the statement can check, newest first. */
-  async function rowsBefore(filter: AssetFilter, before: number, limit: number): Promise<AssetRow[]> {
-    const conditions: string[] = [];
-    const values: SqlValue[] = [];
-    const parent = filter.parents?.[0];
-    // With a parent, its list of children is the way in.
-    const order = parent === undefined ? 'a.seq' : 'p.asset_seq';
-    const where = (condition: string, value: SqlValue | undefined) => {
-      if (value === undefined) return;
-      conditions.push(condition);
-      values.push(value);
-    };
-    if (parent !== undefined) conditions.push('a.seq = p.asset_seq');
-    where('p.parent_id = ?', parent);
-    where(`${order} < ?`, before);
-    where('a.ring_id = ?', filter.ringId);
-    where('a.apikey_id = ?', filter.apikeyId);
-    where('a.account_id = ?', filter.accountId);
-    where('a.created_at >= ?', filter.start);
-    where('a.created_at <= ?', filter.end);
-    const from = parent === undefined ? 'assets a' : 'asset_parents p CROSS JOIN assets a';
-    const text = `SELECT a.* FROM ${from} WHERE ${conditions.join(' AND ')} ORDER BY ${order} DESC LIMIT ?`;
-    return sql.all<AssetRow>(text, ...values, limit);
+  /** What the table of counts has under that name. */
+  async function counted(name: string): Promise<number> {
+    return (await sql.get<{ n: number }>('SELECT n FROM counts WHERE name = ?', name))?.n ?? 0;
+  }
+
+  /** Follows the lines from `start` in one direction. */
+  async function reached(
+    start: readonly string[],
+    step: string,
+    isSought: (id: string) => boolean,
+  ): Promise<'found' | 'not there' | 'too many'> {
+    const seen = new Set(start);
+    if (start.some(isSought)) return 'found';
+    let next = [...start];
+    for (let left = mostFollowed; next.length > 0; ) {
+      const ends = await sql.all<{ id: string }>(step, toJson(next), left + 1);
+      // A statement costs about as much as three more lines.
+      left -= ends.length + 3;
+      if (left < 0) return 'too many';
+      next = [];
+      for (const { id } of ends) {
+        if (seen.has(id)) continue;
+        if (isSought(id)) return 'found';
+        seen.add(id);
+        next.push(id);
+      }
+    }
+    return 'not there';
   }
 
   return {
@@ -106,7 +125,7 @@ export function assetTable(sql: Sql) {
         asset.createdAt,
       );
       await nameParents(asset.id, asset.parents);
-      await sql.run(`UPDATE counts SET n = n + 1 WHERE name = 'assets'`);
+      await sql.run(`UPDATE counts SET n = n + 1 WHERE name IN ('assets', 'asset_versions')`);
     },
 
     /** Makes `content` the next version; the current one is kept for the headers that signed it. */
@@ -116,6 +135,7 @@ export function assetTable(sql: Sql) {
           SELECT id, version, data, parents FROM assets WHERE id = ?`,
         current.id,
       );
+      await sql.run(`UPDATE counts SET n = n + 1 WHERE name = 'asset_versions'`);
       await sql.run(
         'UPDATE assets SET version = ?, data = ?, parents = ? WHERE id = ?',
         current.version + 1,
@@ -147,55 +167,164 @@ export function assetTable(sql: Sql) {
       return row && { data: objectOf(row.data), parents: textsOf(row.parents) };
     },
 
-    /** Whether one of `ids` is `ancestorId`, or has it among its ancestors. */
-    async descendFrom(ids: readonly string[], ancestorId: string): Promise<boolean> {
-      const seen = new Set(ids);
-      for (const id of seen) {
-        if (id === ancestorId) return true;
-        const rows = await sql.all<{ parent_id: string }>('SELECT parent_id FROM asset_parents WHERE asset_id = ?', id);
-        for (const row of rows) seen.add(row.parent_id);
-      }
-      return false;
+    /**
+     * Whether one of `ids` is `ancestorId`, or has it among its ancestors; undefined where the asset has too many
+     * descendants, and those too many ancestors, to look at them all. Few assets that get new parents have any
+     * descendants at all.
+     */
+    async descendFrom(ids: readonly string[], ancestorId: string): Promise<boolean | undefined> {
+      const sought = new Set(ids);
+      const children =
+        'SELECT p.asset_id AS id FROM json_each(?) CROSS JOIN asset_parents p ON p.parent_id = value LIMIT ?';
+      const down = await reached([ancestorId], children, (id) => sought.has(id));
+      if (down !== 'too many') return down === 'found';
+      await sql.pause();
+      const parents =
+        'SELECT p.parent_id AS id FROM json_each(?) CROSS JOIN asset_parents p ON p.asset_id = value LIMIT ?';
+      const up = await reached(ids, parents, (id) => id === ancestorId);
+      return up === 'too many' ? undefined : up === 'found';
     },
 
-    /** The newest first. */
-    async search(filter: AssetFilter, page: PageRequest): Promise<Page<Asset>> {
-      const found: Asset[] = [];
-      const checkedHere = filter.data !== undefined || (filter.parents?.length ?? 0) > 1;
-      const size = checkedHere ? Math.max(batch, page.limit + 1) : page.limit + 1;
-      let before = page.after ?? Number.MAX_SAFE_INTEGER;
-      while (found.length <= page.limit) {
-        const rows = await rowsBefore(filter, before, size);
-        for (const row of rows) {
-          const asset = fromRow(row);
-          if (!checkedHere || holdsRest(asset, filter)) found.push(asset);
-        }
-        const last = rows.at(-1);
-        if (!last || rows.length < size) break;
-        before = last.seq;
-      }
-      return pageOf(found, page.limit);
+    /**
+     * Looks at some assets older than `before` (default: from the newest on), up to about `most` of them, and answers
+     * those that hold the filter. It goes by no more than is quickly looked at; a search is many looks, with the turn
+     * of others between them.
+     */
+    async look(search: AssetSearch, before: number | undefined, most: number): Promise<AssetsFound> {
+      if (before !== undefined) await sql.pause();
+      const { from, order, way, rest, holds } = search;
+      const start = before ?? Number.MAX_SAFE_INTEGER;
+      const end = await endOfSlice(
+        sql,
+        `SELECT ${order} AS place, octet_length(a.data) + octet_length(a.parents) AS bytes FROM ${from}
+          WHERE ${way.conditions} AND ${order} < ? ORDER BY ${order} DESC LIMIT ?`,
+        way.values,
+        start,
+        Math.min(longestLook, most),
+      );
+      if (end === undefined) return { found: [], before: undefined };
+      const rows = await sql.all<AssetRow>(
+        `SELECT a.* FROM ${from} WHERE ${way.conditions} AND ${order} < ? AND ${order} >= ? AND ${rest.conditions}
+          ORDER BY ${order} DESC`,
+        ...way.values,
+        start,
+        end,
+        ...rest.values,
+      );
+      const found = rows.map((row) => ({ asset: fromRow(row), length: lengthOf(row) }));
+      return { found: holds ? found.filter(({ asset }) => holds(asset)) : found, before: end };
     },
 
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'assets'`);
-      return row?.n ?? 0;
-    },
+    count: (): Promise<number> => counted('assets'),
+
+    /** Of all assets, the current ones and those before them. */
+    countVersions: (): Promise<number> => counted('asset_versions'),
 
     /** Erases all versions. Children keep naming it. */
     async erase(id: string): Promise<void> {
       await sql.run('DELETE FROM asset_parents WHERE asset_id = ?', id);
-      await sql.run('DELETE FROM asset_versions WHERE asset_id = ?', id);
+      let older = 0;
+      await inSlices(sql, olderOf, [id], async (after, last) => {
+        const text = 'DELETE FROM asset_versions WHERE asset_id = ? AND version > ? AND version <= ?';
+        older += await sql.run(text, id, after, last);
+      });
       const erased = await sql.run('DELETE FROM assets WHERE id = ?', id);
       await sql.run(`UPDATE counts SET n = n - ? WHERE name = 'assets'`, erased);
+      await sql.run(`UPDATE counts SET n = n - ? WHERE name = 'asset_versions'`, erased + older);
     },
   };
 }
 
+const olderOf = `SELECT version AS place, octet_length(data) AS bytes FROM asset_versions
+  WHERE asset_id = ? AND version > ? ORDER BY version LIMIT ?`;
+
+/**
+ * A filter as statements have it: the way in, by a list that is kept in order, and what is checked of each asset on it.
+ */
+interface AssetSearch {
+  readonly from: string;
+  readonly order: string;
+  readonly way: Conditions;
+  readonly rest: Conditions;
+  readonly holds: ((asset: Asset) => boolean) | undefined;
+}
+
+interface Conditions {
+  readonly conditions: string;
+  readonly values: readonly SqlValue[];
+}
+
+/** Made of a filter once, for all looks of a search. */
+export function assetSearch(filter: AssetFilter): AssetSearch {
+  const parent = filter.parents?.[0];
+  const same = [
+    ['ring_id', filter.ringId],
+    ['apikey_id', filter.apikeyId],
+    ['account_id', filter.accountId],
+  ] as const;
+  // With a parent, its list of children is the way in.
+  const listed = parent === undefined ? same.find(([, value]) => value !== undefined)?.[0] : undefined;
+  const way = same.filter(([name]) => name === listed).map(([name, value]) => [`a.${name} = ?`, value] as const);
+  const rest = [
+    // The plus keeps SQLite from taking this for the way in.
+    ...same.filter(([name]) => name !== listed).map(([name, value]) => [`+a.${name} = ?`, value] as const),
+    ['+a.created_at >= ?', filter.start] as const,
+    ['+a.created_at <= ?', filter.end] as const,
+    ...needlesOf(filter.data ?? {}).map((needle) => ['instr(a.data, ?) > 0', needle] as const),
+  ];
+  const holds = restOf(filter);
+  if (parent === undefined) return { from: 'assets a', order: 'a.seq', way: joined(way), rest: joined(rest), holds };
+  const from = 'asset_parents p CROSS JOIN assets a';
+  const children = joined([['a.seq = p.asset_seq AND p.parent_id = ?', parent]]);
+  return { from, order: 'p.asset_seq', way: children, rest: joined(rest), holds };
+}
+
+const mostNeedles = 2;
+/** A search for a long text that nearly fits at every place of another long one would take for ever. */
+const longestNeedle = 64;
+
+/** What the text of every object that contains `wanted` has in it. It spares the reading of most that do not. */
+function needlesOf(wanted: JsonObject): string[] {
+  const needles: string[] = [];
+  const walk = (object: JsonObject): void => {
+    for (const [name, value] of Object.entries(object)) {
+      if (needles.length >= mostNeedles) return;
+      if (isJsonObject(value) && Object.keys(value).length > 0) walk(value);
+      else needles.push(beginning(`${JSON.stringify(name)}:${opening(value)}`));
+    }
+  };
+  walk(wanted);
+  return needles;
+}
+
+/** A scalar whole; of the others, whose members may stand in another order, the bracket. */
+function opening(value: unknown): string {
+  if (Array.isArray(value)) return '[';
+  return isJsonObject(value) ? '{' : JSON.stringify(value);
+}
+
+function beginning(text: string): string {
+  if (text.length <= longestNeedle) return text;
+  const cut = text.slice(0, longestNeedle);
+  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+}
+
+function joined(parts: readonly (readonly [string, SqlValue | undefined])[]): Conditions {
+  const given = parts.flatMap(([condition, value]) => (value === undefined ? [] : [{ condition, value }]));
+  return {
+    conditions: ['TRUE', ...given.map(({ condition }) => condition)].join(' AND '),
+    values: given.map(({ value }) => value),
+  };
+}
+
 /** What the statement leaves to check: the parents after the first, and the data. */
-function holdsRest(asset: Asset, filter: AssetFilter): boolean {
-  for (const parent of filter.parents ?? []) if (!asset.parents.includes(parent)) return false;
-  return filter.data === undefined || containsJson(asset.data, filter.data);
+function restOf({ parents = [], data }: AssetFilter): ((asset: Asset) => boolean) | undefined {
+  if (data === undefined && parents.length < 2) return undefined;
+  const holdsData = data && containing(data);
+  return (asset) => {
+    const named = new Set(asset.parents);
+    return parents.every((parent) => named.has(parent)) && (holdsData === undefined || holdsData(asset.data));
+  };
 }
 
 function fromRow(row: AssetRow): Asset {

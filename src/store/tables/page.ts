@@ -1,10 +1,91 @@
-// Keyset pages: a table reads one row more than asked for, which tells whether there is a next page.
-import type { Page } from '../sql.ts';
+// Keyset pages: a table reads one row more than the page holds, which tells whether there is a next one. And slices:
+// the parts in which rows are gone through that are too many, or too long, for one go.
+import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
-/** The page made of up to `limit + 1` rows; the next one starts after the last row kept. */
-export function pageOf<T extends { readonly seq: number }>(rows: T[], limit: number): Page<T> {
-  if (rows.length <= limit) return { items: rows };
-  const items = rows.slice(0, limit);
-  const last = items.at(-1);
-  return last ? { items, next: last.seq } : { items };
+/**
+ * No more rows are added to a page that is as long as this, in characters: it holds fewer than were asked for, and the
+ * next one goes on. Reading, parsing and sending so much takes 40 to 100 ms.
+ */
+export const longestPage = 4 * 1024 * 1024;
+
+/**
+ * Rows, and bytes of their long columns, that are read or written between two turns of the event loop: some 10 to 20
+ * ms.
+ */
+const sliceRows = 1000;
+const sliceBytes = 2 * 1024 * 1024;
+
+/** The page that `text` reads; its last parameter, a limit, is added here. */
+export async function readPage<R extends Row & { seq: number }, T>(
+  sql: Sql,
+  { limit }: PageRequest,
+  fromRow: (row: R) => T,
+  text: string,
+  ...params: SqlValue[]
+): Promise<Page<T>> {
+  let length = 0;
+  let full = false;
+  const isFull = (row: R): boolean => {
+    full = length >= longestPage;
+    length += lengthOf(row);
+    return full;
+  };
+  const rows = await sql.some<R>(isFull, text, ...params, limit + 1);
+  const more = full || rows.length > limit;
+  if (more) rows.pop();
+  const items = rows.map(fromRow);
+  const last = rows.at(-1);
+  return more && last ? { items, next: last.seq } : { items };
+}
+
+export function lengthOf(row: Row): number {
+  let length = 0;
+  for (const name in row) {
+    const value = row[name];
+    if (typeof value === 'string') length += value.length;
+  }
+  return length;
+}
+
+/** Where a slice ends: the place of its last row. */
+interface SliceRow extends Row {
+  place: number;
+  /** Bytes of what is long in the row. */
+  bytes: number;
+}
+
+/**
+ * Calls `work` with one slice after the other until it answers true, letting the event loop turn between two, and
+ * answers whether it did. `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to
+ * start after and a limit, are added here. `work` gets the places before the first row and of the last one.
+ */
+export async function inSlices(
+  sql: Sql,
+  text: string,
+  params: readonly SqlValue[],
+  work: (after: number, last: number) => Promise<unknown>,
+): Promise<boolean> {
+  for (let after = 0; ; await sql.pause()) {
+    const last = await endOfSlice(sql, text, params, after);
+    if (last === undefined) return false;
+    if ((await work(after, last)) === true) return true;
+    after = last;
+  }
+}
+
+/** The place of the last row of the slice after `after`; undefined when no row is left. */
+export async function endOfSlice(
+  sql: Sql,
+  text: string,
+  params: readonly SqlValue[],
+  after: number,
+  most = sliceRows,
+): Promise<number | undefined> {
+  let bytes = 0;
+  const isFull = (row: SliceRow): boolean => {
+    bytes += row.bytes;
+    return bytes >= sliceBytes;
+  };
+  const rows = await sql.some<SliceRow>(isFull, text, ...params, after, most);
+  return rows.at(-1)?.place;
 }

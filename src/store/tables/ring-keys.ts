@@ -1,7 +1,7 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { endOfSlice, readPage } from './page.ts';
 
 export interface RingKey {
   readonly seq: number;
@@ -18,7 +18,7 @@ export interface RingKey {
   readonly createdAt: number;
 }
 
-export type NewRingKey = Omit<RingKey, 'seq' | 'storedCount'>;
+type NewRingKey = Omit<RingKey, 'seq' | 'storedCount'>;
 
 interface RingKeyRow extends Row {
   seq: number;
@@ -69,14 +69,27 @@ export function ringKeyTable(sql: Sql) {
     countEncrypt: (id: string): Promise<void> => sql.count(countEncrypt, id),
 
     /** The oldest first. */
-    async list(ringId: string, page: PageRequest): Promise<Page<RingKey>> {
-      const rows = await sql.all<RingKeyRow>(
+    list: (ringId: string, page: PageRequest): Promise<Page<RingKey>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
         'SELECT * FROM ring_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
         ringId,
         page.after ?? 0,
-        page.limit + 1,
+      ),
+
+    /** Erases keys of the ring, as many as go in one slice; answers how many. */
+    async eraseSome(ringId: string): Promise<number> {
+      const last = await endOfSlice(
+        sql,
+        `SELECT seq AS place, octet_length(props) AS bytes FROM ring_keys
+          WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+        [ringId],
+        0,
       );
-      return pageOf(rows.map(fromRow), page.limit);
+      if (last === undefined) return 0;
+      return sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
     },
 
     async count(ringId: string): Promise<number> {

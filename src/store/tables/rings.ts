@@ -1,7 +1,7 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { readPage } from './page.ts';
 
 export type RingService = 'ks' | 'asym';
 
@@ -28,16 +28,16 @@ export interface Ring {
   readonly deletedAt: number | undefined;
 }
 
-export type NewRing = Omit<Ring, 'seq' | 'deletedAt'>;
+type NewRing = Omit<Ring, 'seq' | 'deletedAt'>;
 
-export interface RingChange {
+interface RingChange {
   readonly props: JsonObject;
   readonly keyProps: JsonObject;
   readonly maxEncryptCount: number;
   readonly updatedAt: number;
 }
 
-export interface ActiveKey {
+interface ActiveKey {
   readonly ringId: string;
   readonly keyId: string;
   readonly maxEncryptCount: number;
@@ -116,19 +116,28 @@ export function ringTable(sql: Sql) {
     },
 
     /** The oldest first, without the deleted ones. */
-    async list(service: RingService, page: PageRequest): Promise<Page<Ring>> {
-      const rows = await sql.all<RingRow>(
+    list: (service: RingService, page: PageRequest): Promise<Page<Ring>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
         'SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
         page.after ?? 0,
         service,
-        page.limit + 1,
-      );
-      return pageOf(rows.map(fromRow), page.limit);
-    },
+      ),
 
     /** Of both services, without the deleted ones. */
     async count(): Promise<number> {
       const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NULL');
+      return row?.n ?? 0;
+    },
+
+    /** Of both services, deleted after that time: those that can be restored. */
+    async countDeletedSince(time: number): Promise<number> {
+      const row = await sql.get<{ n: number }>(
+        'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
+        time,
+      );
       return row?.n ?? 0;
     },
 
@@ -155,18 +164,17 @@ export function ringTable(sql: Sql) {
       await sql.run('UPDATE rings SET deleted_at = NULL WHERE id = ?', id);
     },
 
-    /** Ids of rings deleted at or before that time. */
-    async deletedUntil(time: number): Promise<string[]> {
-      const rows = await sql.all<{ id: string }>(
-        'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY seq',
+    /** The id of a ring that was deleted at or before that time. */
+    async deletedUntil(time: number): Promise<string | undefined> {
+      const row = await sql.get<{ id: string }>(
+        'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
         time,
       );
-      return rows.map((row) => row.id);
+      return row?.id;
     },
 
-    /** Erases the ring and its keys. */
+    /** Erases the ring; its keys are the caller's to erase before. */
     async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM ring_keys WHERE ring_id = ?', id);
       await sql.run('DELETE FROM rings WHERE id = ?', id);
     },
   };

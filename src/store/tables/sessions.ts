@@ -1,7 +1,7 @@
 // Sessions: what an access token stands for, found by the token's hash. Ended and expired ones stay until `purge`.
 import type { Row, Sql } from '../sql.ts';
 
-export interface Session {
+interface Session {
   readonly tokenHash: string;
   readonly userId: string;
   /** When the login was that this session and all refreshes before it go back to. */
@@ -60,6 +60,40 @@ export function sessionTable(sql: Sql) {
 
     async endAllOf(userId: string, now: number): Promise<void> {
       await sql.run('UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL', now, userId);
+    },
+
+    /** Ends all but the newest `most` of the user's sessions that are open at that time. */
+    async endBeyond(userId: string, most: number, now: number): Promise<void> {
+      const row = await sql.get<{ seq: number }>(
+        `SELECT seq FROM sessions WHERE user_id = ? AND ended_at IS NULL AND expires_at > ?
+          ORDER BY seq DESC LIMIT 1 OFFSET ?`,
+        userId,
+        now,
+        most,
+      );
+      if (!row) return;
+      await sql.run(
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND seq <= ?',
+        now,
+        userId,
+        row.seq,
+      );
+    },
+
+    /** Erases what has ended or expired of the user's sessions, but for the newest `most` of all. */
+    async purgeBeyond(userId: string, most: number, now: number): Promise<void> {
+      const row = await sql.get<{ seq: number }>(
+        'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+        userId,
+        most,
+      );
+      if (!row) return;
+      await sql.run(
+        'DELETE FROM sessions WHERE user_id = ? AND seq <= ? AND (ended_at IS NOT NULL OR expires_at <= ?)',
+        userId,
+        row.seq,
+        now,
+      );
     },
 
     /** Erases up to `most` sessions that expired before `time`. */

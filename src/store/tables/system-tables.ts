@@ -1,13 +1,40 @@
-// All tables of the appliance's own database, over whatever driver.
-import type { Sql } from '../sql.ts';
-import { type SettingTable, settingTable } from './settings.ts';
+// All tables of the appliance's own database, over whatever driver, and the smallest of them: what it keeps about
+// itself, by name.
+import type { Row, Sql } from '../sql.ts';
+import { type MarkTable, markTable } from './marks.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 
 export interface SystemTables {
+  readonly marks: MarkTable;
   readonly settings: SettingTable;
   readonly tenants: TenantTable;
 }
 
 export function systemTables(sql: Sql): SystemTables {
-  return { settings: settingTable(sql), tenants: tenantTable(sql) };
+  return { marks: markTable(sql), settings: settingTable(sql), tenants: tenantTable(sql) };
+}
+
+/**
+ * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is.
+ * `backup`: the last one that was restored on trial.
+ */
+type SettingName = 'url' | 'epoch' | 'backup';
+
+interface SettingRow extends Row {
+  value: string;
+}
+
+export type SettingTable = ReturnType<typeof settingTable>;
+
+function settingTable(sql: Sql) {
+  return {
+    async get(name: SettingName): Promise<string | undefined> {
+      return (await sql.get<SettingRow>('SELECT value FROM settings WHERE name = ?', name))?.value;
+    },
+
+    async set(name: SettingName, value: string): Promise<void> {
+      if ((await sql.run('UPDATE settings SET value = ? WHERE name = ?', value, name)) > 0) return;
+      await sql.run('INSERT INTO settings (name, value) VALUES (?, ?)', name, value);
+    },
+  };
 }

@@ -1,7 +1,7 @@
 // The tenants of the appliance, in its own database. A deleted tenant stays, out of sight, until it is purged.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, textsOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { readPage } from './page.ts';
 
 export interface TenantRecord {
   readonly seq: number;
@@ -62,14 +62,14 @@ export function tenantTable(sql: Sql) {
     },
 
     /** The oldest first, without the deleted ones. */
-    async list(page: PageRequest): Promise<Page<TenantRecord>> {
-      const rows = await sql.all<TenantRow>(
+    list: (page: PageRequest): Promise<Page<TenantRecord>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
         'SELECT * FROM tenants WHERE seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
         page.after ?? 0,
-        page.limit + 1,
-      );
-      return pageOf(rows.map(fromRow), page.limit);
-    },
+      ),
 
     /** All of them, the deleted ones too. */
     async all(): Promise<TenantRecord[]> {

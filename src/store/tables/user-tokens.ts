@@ -1,9 +1,10 @@
-// The one-time tokens of users, by their hashes: at most one invite and one reset each. One that is used or replaced is gone.
+// The one-time tokens of users, by their hashes: at most one invite and one reset each. One that is used or replaced is
+// gone.
 import type { Row, Sql } from '../sql.ts';
 
-export type UserTokenKind = 'invite' | 'reset';
+type UserTokenKind = 'invite' | 'reset';
 
-export interface UserToken {
+interface UserToken {
   readonly kind: UserTokenKind;
   readonly tokenHash: string;
   readonly userId: string;

@@ -1,8 +1,8 @@
-// Users. Their names and addresses are unique and found without regard to case. A record holds no password material: the
-// hash is asked for by itself.
+// Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
+// the hash is asked for by itself.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './json-column.ts';
-import { pageOf } from './page.ts';
+import { holdsAll, type JsonObject, objectOf, toJson } from './columns.ts';
+import { readPage } from './page.ts';
 
 export interface User {
   readonly seq: number;
@@ -23,15 +23,12 @@ export interface User {
   readonly updatedAt: number;
 }
 
-export interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword'> {
+interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword'> {
   /** Undefined for a user who is invited. */
   readonly passwordHash: string | undefined;
 }
 
-export type UserChange = Pick<
-  User,
-  'email' | 'firstName' | 'lastName' | 'displayName' | 'flagsText' | 'props' | 'updatedAt'
->;
+type UserChange = Pick<User, 'email' | 'firstName' | 'lastName' | 'displayName' | 'flagsText' | 'props' | 'updatedAt'>;
 
 /** What a user name or an e-mail address is compared by. */
 export function withoutCase(name: string): string {
@@ -56,7 +53,7 @@ interface UserRow extends Row {
 
 const select = `SELECT seq, id, username, email, first_name, last_name, display_name, flags, props, created_at, updated_at,
   password_hash IS NOT NULL AS has_password,
-  (SELECT group_concat(k.id, ' ' ORDER BY k.seq) FROM api_keys k WHERE k.user_id = users.id) AS keys
+  (SELECT group_concat(id, ' ') FROM (SELECT id FROM api_keys k WHERE k.user_id = users.id ORDER BY k.seq)) AS keys
   FROM users`;
 
 export type UserTable = ReturnType<typeof userTable>;
@@ -130,9 +127,12 @@ export function userTable(sql: Sql) {
       );
     },
 
-    /** Makes the API keys that the user owns inactive. */
-    async disableKeys(id: string, now: number): Promise<void> {
-      await sql.run('UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND active = 1', now, id);
+    /** Whether a user who can log in holds `*`. */
+    async hasHolder(): Promise<boolean> {
+      return (
+        (await sql.get(`SELECT 1 AS held FROM users WHERE ${holdsAll} AND password_hash IS NOT NULL LIMIT 1`)) !==
+        undefined
+      );
     },
 
     /** Erases the user and its one-time tokens; what else belongs to it is the caller's to end before. */
@@ -153,14 +153,8 @@ export function userTable(sql: Sql) {
     },
 
     /** The oldest first. */
-    async list(page: PageRequest): Promise<Page<User>> {
-      const rows = await sql.all<UserRow>(
-        `${select} WHERE seq > ? ORDER BY seq LIMIT ?`,
-        page.after ?? 0,
-        page.limit + 1,
-      );
-      return pageOf(rows.map(fromRow), page.limit);
-    },
+    list: (page: PageRequest): Promise<Page<User>> =>
+      readPage(sql, page, fromRow, `${select} WHERE seq > ? ORDER BY seq LIMIT ?`, page.after ?? 0),
   };
 }
 

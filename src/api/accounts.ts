@@ -1,0 +1,99 @@
+// Accounts on the wire: what they are, and the endpoints that make, read, change and delete them.
+import { z } from 'zod';
+import { safeApiKey } from './apikeys.ts';
+import { endpoint } from './endpoint.ts';
+import { errorBody } from './error.ts';
+import { sample } from './example-values.ts';
+import { pageOf, pageQuery } from './page.ts';
+import { freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+
+const tag = 'Accounts';
+const unknown = { 404: { description: 'no such Account', schema: errorBody } };
+const byUid = z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: the path value is the uid' }) });
+
+const accountId = id.meta({ description: 'id of the Account', examples: [sample.accountId] });
+const uid = requiredText.meta({
+  description: 'the name under which your own programs know the Account; unique, upper and lower case differ',
+  examples: ['billing'],
+});
+const notes = text.meta({ description: 'anything that people should know', examples: ['Nightly invoices'] });
+const props = freeForm.meta({ examples: [{ costCentre: 4711 }] });
+
+export const account = z
+  .object({
+    id: accountId,
+    uid: z.string().meta({ description: 'the Account UID', examples: ['billing'] }),
+    notes: z.string().meta({ description: 'anything that people should know', examples: ['Nightly invoices'] }),
+    props,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: 'Account', description: 'what owns API keys: a program, a team, a customer' });
+export type Account = z.output<typeof account>;
+
+const createAccountBody = z.object({
+  uid,
+  notes: notes.exactOptional(),
+  props: props.exactOptional(),
+});
+
+const updateAccountBody = z.object({
+  uid: uid.exactOptional(),
+  notes: notes.exactOptional(),
+  props: props.exactOptional(),
+});
+
+export const accountEndpoints = [
+  endpoint('createAccount', {
+    tag,
+    summary: 'Make an Account',
+    access: { kind: 'flag', action: 'account.create' },
+    body: createAccountBody,
+    answer: account,
+  }),
+  endpoint('listAccounts', {
+    tag,
+    summary: 'List Accounts, oldest first',
+    access: { kind: 'flag', action: 'account.read' },
+    query: z.object(pageQuery),
+    answer: pageOf(account),
+    paginated: true,
+  }),
+  endpoint('getAccount', {
+    tag,
+    summary: 'Read an Account',
+    access: { kind: 'flag', action: 'account.read' },
+    params: z.object({ id: pathText }),
+    query: byUid,
+    answer: account,
+    errors: unknown,
+  }),
+  endpoint('updateAccount', {
+    tag,
+    summary: 'Change an Account: each field that is named is replaced whole',
+    access: { kind: 'flag', action: 'account.update' },
+    params: z.object({ id: pathText }),
+    body: updateAccountBody,
+    answer: account,
+    errors: unknown,
+  }),
+  endpoint('deleteAccount', {
+    tag,
+    summary: 'Delete an Account and its API keys',
+    access: { kind: 'flag', action: 'account.delete' },
+    params: z.object({ id: pathText }),
+    query: byUid,
+    answer: account,
+    errors: unknown,
+  }),
+  endpoint('listAccountApiKeys', {
+    tag,
+    summary: "List an Account's API keys, oldest first",
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ accountId: pathText }),
+    query: byUid.extend(pageQuery),
+    answer: pageOf(safeApiKey),
+    paginated: true,
+    errors: unknown,
+  }),
+] as const;

@@ -1,0 +1,209 @@
+// API keys on the wire: their safe form, their secret, once, and the endpoints that make, read, change, delete and
+// validate them.
+import { z } from 'zod';
+import { maxActionLength, unnamedAction } from '../model/actions.ts';
+import { endpoint } from './endpoint.ts';
+import { emptyBody, errorBody } from './error.ts';
+import { sample } from './example-values.ts';
+import { flags, shownFlags } from './flags.ts';
+import { pageOf, pageQuery } from './page.ts';
+import { epochTime, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+
+const tag = 'API keys';
+const unknown = { 404: { description: 'no such API key', schema: errorBody } };
+
+const keyid = id.meta({ description: 'id of the API key', examples: [sample.apikeyId] });
+const active = z.boolean().meta({ description: '`false`: the key is refused', examples: [true] });
+const references = z
+  .object({ accountId: id.meta({ description: 'the Account that owns the key', examples: [sample.accountId] }) })
+  .meta({ description: 'what the key belongs to' });
+const secret = { description: 'the secret; told once, only a hash of it is stored', examples: [sample.apikey] };
+const props = freeForm.meta({ examples: [{ host: 'batch-1' }] });
+
+export const safeApiKey = z
+  .object({
+    keyid,
+    active,
+    references,
+    flags: shownFlags,
+    props,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+  })
+  .meta({ id: 'SafeApiKey', description: 'an API key without its secret' });
+export type SafeApiKey = z.output<typeof safeApiKey>;
+
+export const fullApiKey = safeApiKey
+  .extend({ key: z.string().meta(secret) })
+  .meta({ id: 'ApiKey', description: 'an API key with its secret' });
+export type FullApiKey = z.output<typeof fullApiKey>;
+
+const createApiKeyBody = z.object({
+  accountId: requiredText.meta({ description: 'the Account that the key is for', examples: [sample.accountId] }),
+  flags: flags.exactOptional(),
+  props: props.exactOptional(),
+});
+
+const op = z.enum(['delete', 'merge', 'replace']).meta({
+  description:
+    'what becomes of `flags` and `props`: `merge` sets what is given, deep in `props`; `replace` puts what is given in place of the whole field; `delete` removes the named entries',
+  examples: ['merge'],
+});
+
+const change = {
+  op,
+  active: active.exactOptional(),
+  references: z
+    .object({
+      accountId: requiredText.exactOptional().meta({
+        description: 'the Account that the key moves to',
+        examples: [sample.accountId],
+      }),
+    })
+    .exactOptional()
+    .meta({ description: 'what the key shall belong to' }),
+  flags: flags.exactOptional(),
+  props: props.exactOptional(),
+};
+
+const updateApiKeyBySecretBody = z.object({
+  ...change,
+  key: requiredText.meta({ description: 'the secret of the API key to change', examples: [sample.apikey] }),
+});
+const updateApiKeyBody = z.object({
+  ...change,
+  apikeyid: requiredText.meta({ description: 'id of the API key to change', examples: [sample.apikeyId] }),
+});
+
+const updatedApiKey = z.object({
+  keyid,
+  op,
+  active,
+  references,
+  flags: shownFlags,
+  props,
+});
+const updatedApiKeyWithSecret = updatedApiKey.extend({
+  key: z.string().meta({ description: 'the secret, as it was given', examples: [sample.apikey] }),
+});
+
+const validateBody = z.object({
+  key: requiredText.meta({ description: 'the secret of the API key to check', examples: [sample.apikey] }),
+  activity: z
+    .object({
+      action: text.exactOptional().meta({
+        description: `what the key is used for, in at most ${maxActionLength} characters; none of the names that the service records itself; \`${unnamedAction}\`, where absent or empty`,
+        examples: ['invoice.print'],
+      }),
+      apikeyId: text.exactOptional().meta({
+        description: 'accepted and ignored: the record is that of the validated key',
+        examples: [sample.apikeyId],
+      }),
+      createdAt: epochTime.min(0).max(253_402_300_799_999).exactOptional().meta({
+        description: 'when it happened, in milliseconds since 1970-01-01T00:00:00Z; now, where absent',
+      }),
+      props: freeForm.exactOptional().meta({ examples: [{ invoice: 17 }] }),
+      ringname: text.exactOptional().meta({
+        description: 'the KeyRing that it is about, by a name that one can have',
+        examples: ['payroll'],
+      }),
+      validAction: z
+        .boolean()
+        .exactOptional()
+        .meta({
+          description: 'whether it was allowed; what `valid` says, where absent',
+          examples: [true],
+        }),
+    })
+    .exactOptional()
+    .meta({ description: 'a record to store for the validated key' }),
+});
+const validateAnswer = z.object({
+  valid: z.boolean().meta({ description: 'the key exists in this tenant and is active', examples: [true] }),
+});
+
+export const apikeyEndpoints = [
+  endpoint('validateApiKey', {
+    changes: false,
+    tag,
+    summary: 'Tell whether an API key exists and is active, and store an activity for it',
+    access: { kind: 'flag', action: 'apikey.validate' },
+    body: validateBody,
+    answer: validateAnswer,
+  }),
+  endpoint('listApiKeys', {
+    tag,
+    summary: 'List API keys, oldest first',
+    access: { kind: 'flag', action: 'apikey.read' },
+    query: z.object(pageQuery),
+    answer: pageOf(safeApiKey),
+    paginated: true,
+  }),
+  endpoint('createApiKey', {
+    tag,
+    summary: 'Make an API key; the answer alone holds its secret',
+    access: { kind: 'flag', action: 'apikey.create' },
+    query: z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: accountId is the uid' }) }),
+    body: createApiKeyBody,
+    answer: fullApiKey,
+    errors: { 404: { description: 'no such Account', schema: errorBody } },
+  }),
+  endpoint('updateApiKeyBySecret', {
+    tag,
+    summary: 'Change the API key that has this secret',
+    access: { kind: 'flag', action: 'apikey.update' },
+    body: updateApiKeyBySecretBody,
+    answer: updatedApiKeyWithSecret,
+    errors: unknown,
+  }),
+  endpoint('updateApiKey', {
+    tag,
+    summary: 'Change the API key that has this id',
+    access: { kind: 'flag', action: 'apikey.update' },
+    body: updateApiKeyBody,
+    answer: updatedApiKey,
+    errors: unknown,
+  }),
+  endpoint('getApiKey', {
+    tag,
+    summary: 'Read an API key',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ apikeyid: pathText }),
+    answer: safeApiKey,
+    errors: unknown,
+  }),
+  endpoint('deleteApiKey', {
+    tag,
+    summary: 'Delete the API key that has this secret',
+    access: { kind: 'flag', action: 'apikey.delete' },
+    params: z.object({ apikey: pathText }),
+    answer: emptyBody,
+    errors: unknown,
+  }),
+  endpoint('getApiKeyProps', {
+    tag,
+    summary: 'Read an API key with its props',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ apikeyid: pathText }),
+    answer: safeApiKey,
+    errors: unknown,
+  }),
+  endpoint('searchKeyringApiKeys', {
+    tag,
+    summary: 'List the API keys whose flags name a KeyRing, oldest first',
+    access: {
+      kind: 'flag',
+      action: 'apikey.read',
+      about: { from: 'path', param: 'keyringname', byId: true },
+    },
+    params: z.object({ keyringname: pathText }),
+    query: z.object({
+      id: trueParam.exactOptional().meta({ description: '`true`: keyringname is the KeyRing id' }),
+      wildcard: trueParam.exactOptional().meta({ description: '`true`: also those that a wildcard lets in' }),
+      ...pageQuery,
+    }),
+    answer: pageOf(safeApiKey),
+    paginated: true,
+    errors: { 404: { description: 'no such KeyRing', schema: errorBody } },
+  }),
+] as const;

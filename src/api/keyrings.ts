@@ -1,0 +1,234 @@
+// Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { errorBody } from './error.ts';
+import { sample } from './example-values.ts';
+import { pageOf, pageQuery } from './page.ts';
+import { algorithm, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+
+const tag = 'KeyRings';
+const unknownRing = { 404: { description: 'no such KeyRing', schema: errorBody } };
+const byId = z.object({ id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }) });
+
+const keyId = id.meta({ description: 'id of the key', examples: [sample.keyId] });
+const props = freeForm.meta({ examples: [{}] });
+
+/** The key's 32 bytes, wrapped to the ring's public key. */
+const encryptedKeyData = z
+  .object({
+    encrypted: z
+      .object({
+        key: z
+          .object({
+            value: z.string().meta({
+              description: "the key's 32 bytes, wrapped by HPKE: base64 of `enc` and ciphertext",
+              examples: [sample.wrappedKey],
+            }),
+            encoding: z.enum(['base64']).meta({ description: 'how `value` is written' }),
+          })
+          .meta({ description: 'the wrapped key' }),
+      })
+      .meta({ description: 'what only the holder of the private key can open' }),
+    iv: z.string().meta({ description: 'base64 of the HPKE base nonce', examples: [sample.iv] }),
+  })
+  .meta({ id: 'EncryptedKeyData', description: "a key's 32 bytes, wrapped to the KeyRing's public key" });
+
+export const key = z
+  .object({ id: keyId, type: algorithm, props, keyData: encryptedKeyData })
+  .meta({ id: 'Key', description: 'a key of a KeyRing, wrapped' });
+export type Key = z.output<typeof key>;
+
+export const keyListItem = z
+  .object({ id: keyId, type: algorithm, props })
+  .meta({ id: 'KeyListItem', description: 'a key of a KeyRing, without its bytes' });
+export type KeyListItem = z.output<typeof keyListItem>;
+
+const ringProps = freeForm.meta({ description: 'kept with the KeyRing', examples: [{ team: 'finance' }] });
+const keyProps = freeForm.meta({ description: 'the `props` of each new key of it', examples: [{}] });
+const ringname = requiredText.meta({ description: 'name of the KeyRing, in any case', examples: ['payroll'] });
+
+export const keyring = z
+  .object({
+    id: id.meta({ description: 'id of the KeyRing', examples: [sample.ringId] }),
+    name: z.string().meta({ description: 'the name in lower case', examples: ['payroll'] }),
+    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Payroll'] }),
+    activeKey: id.meta({ description: 'id of the newest key, which encrypts', examples: [sample.keyId] }),
+    activeAlgorithm: algorithm,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    props: ringProps,
+    publicKey: z.string().meta({
+      description: 'X25519, base64 SPKI DER; every key of the ring is wrapped to it',
+      examples: [sample.publicKey],
+    }),
+  })
+  .meta({ id: 'KeyRing', description: 'a named set of keys, of which the newest encrypts and all decrypt' });
+export type KeyRing = z.output<typeof keyring>;
+
+const createKeyringBody = z.object({
+  name: requiredText.meta({
+    description:
+      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
+    examples: ['Payroll'],
+  }),
+  algo: algorithm.exactOptional(),
+  publicKey: text.exactOptional().meta({
+    description:
+      'X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 bytes. Absent: the appliance makes a pair',
+    examples: [sample.publicKey],
+  }),
+  props: ringProps.exactOptional(),
+  keyProps: keyProps.exactOptional(),
+});
+
+const createKeyringAnswer = z.object({
+  ring: keyring,
+  key,
+  privateKey: z
+    .string()
+    .exactOptional()
+    .meta({
+      description: 'X25519, base64 PKCS#8 DER; only when no publicKey was given, once, never stored',
+      examples: [sample.privateKey],
+    }),
+});
+
+const ringAnswer = z.object({ ring: keyring });
+const deletedRing = z.object({
+  name: z.string().meta({ description: 'the name, which is free again', examples: ['payroll'] }),
+  id: id.meta({ description: 'the id, under which it can be restored', examples: [sample.ringId] }),
+});
+
+export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
+const rotateAnswer = z.object({ key });
+
+const maxEncryptCount = z
+  .int()
+  .min(1)
+  .meta({
+    description: 'how many encrypts a key serves; the next one rotates the ring first',
+    examples: [1000000],
+  });
+
+export const keyringConfig = z
+  .object({
+    props: ringProps,
+    key: z.object({ props: keyProps }).meta({ description: 'what new keys get' }),
+    algos: z
+      .object({ aes256: z.object({ maxEncryptCount }).meta({ description: 'settings of `aes256`' }) })
+      .meta({ description: 'settings by algorithm' }),
+  })
+  .meta({ id: 'KeyRingConfig', description: 'the configuration of a KeyRing' });
+export type KeyRingConfig = z.output<typeof keyringConfig>;
+
+/** A configuration in a request: what it names is replaced, the rest is kept. */
+const configChange = z.object({
+  props: ringProps.exactOptional(),
+  key: z.object({ props: keyProps.exactOptional() }).exactOptional().meta({ description: 'what new keys get' }),
+  algos: z
+    .object({
+      aes256: z
+        .object({ maxEncryptCount: maxEncryptCount.exactOptional() })
+        .exactOptional()
+        .meta({ description: 'settings of `aes256`' }),
+    })
+    .exactOptional()
+    .meta({ description: 'settings by algorithm' }),
+});
+
+const putConfigBody = z.object({
+  ringname,
+  config: configChange.meta({ description: 'what to change: what it names is replaced, the rest is kept' }),
+});
+const configAnswer = z.object({ config: keyringConfig });
+
+export const keyringEndpoints = [
+  endpoint('createKeyring', {
+    tag,
+    summary: 'Make a KeyRing with its first key',
+    access: { kind: 'flag', action: 'keyring.create', about: { from: 'body', field: 'name' } },
+    body: createKeyringBody,
+    answer: createKeyringAnswer,
+  }),
+  endpoint('listKeyrings', {
+    tag,
+    summary: 'List KeyRings, oldest first',
+    access: { kind: 'flag', action: 'keyring.list' },
+    query: z.object(pageQuery),
+    answer: pageOf(keyring),
+    paginated: true,
+  }),
+  endpoint('getKeyring', {
+    tag,
+    summary: 'Read a KeyRing',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText }),
+    query: byId,
+    answer: ringAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('deleteKeyring', {
+    tag,
+    summary: 'Delete a KeyRing; it stays restorable for 30 days',
+    access: { kind: 'flag', action: 'keyring.delete', ring: { from: 'path', param: 'name', byId: false } },
+    params: z.object({ name: pathText }),
+    answer: deletedRing,
+    errors: unknownRing,
+  }),
+  endpoint('restoreKeyring', {
+    tag,
+    summary: 'Bring back a deleted KeyRing',
+    access: {
+      kind: 'flag',
+      action: 'keyring.delete',
+      recorded: 'keyring.restore',
+      ring: { from: 'deleted-id', param: 'id' },
+    },
+    params: z.object({ id: pathText }),
+    answer: ringAnswer,
+    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
+  }),
+  endpoint('listKeys', {
+    tag,
+    summary: "List a KeyRing's keys, oldest first",
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText }),
+    query: byId.extend(pageQuery),
+    answer: pageOf(keyListItem),
+    paginated: true,
+    errors: unknownRing,
+  }),
+  endpoint('getKey', {
+    tag,
+    summary: 'Read a key of a KeyRing',
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
+    params: z.object({ ringname: pathText, keyId: pathText }),
+    query: byId,
+    answer: key,
+    errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
+  }),
+  endpoint('rotateKeyring', {
+    tag,
+    summary: 'Give a KeyRing a new active key',
+    access: { kind: 'flag', action: 'keyring.rotate', ring: { from: 'body', field: 'ringname' } },
+    body: rotateBody,
+    answer: rotateAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('getConfig', {
+    tag,
+    summary: "Read a KeyRing's configuration",
+    access: { kind: 'flag', action: 'keyring.read', ring: { from: 'query', param: 'ringname' } },
+    query: z.object({ ringname: requiredText.meta({ description: 'name of the KeyRing', examples: ['payroll'] }) }),
+    answer: configAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('putConfig', {
+    tag,
+    summary: "Change a KeyRing's configuration: what is named is replaced, the rest is kept",
+    access: { kind: 'flag', action: 'keyring.config', ring: { from: 'body', field: 'ringname' } },
+    body: putConfigBody,
+    answer: configAnswer,
+    errors: unknownRing,
+  }),
+] as const;

@@ -1,0 +1,367 @@
+// Local endpoints are those of the administrator at the machine: served on the local socket and in process, unknown to
+// everybody else, and no part of the API description or of the client.
+import { z } from 'zod';
+import { fullApiKey } from './apikeys.ts';
+import { endpoint } from './endpoint.ts';
+import type { Sent } from './endpoints.ts';
+import { pageOf } from './page.ts';
+import { sealStatus } from './seal.ts';
+import { pathText, requiredText, trueParam } from './values.ts';
+
+const tag = 'Local';
+const ofAppliance = { kind: 'local', of: 'appliance' } as const;
+const ofTenant = { kind: 'local', of: 'tenant' } as const;
+
+/**
+ * A body in which a field that is none is refused, with those that there are, since what the operator means must not
+ * get lost.
+ */
+function only<const S extends z.core.$ZodLooseShape>(shape: S) {
+  const unknown = `is not known here; expected ${Object.keys(shape).join(', ')}`;
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? unknown : undefined) });
+}
+
+const epochMilliseconds = z.number();
+
+const verifiedBackup = z.object({
+  file: z.string().exactOptional().meta({ description: 'absent where the backup was thrown away' }),
+  bytes: z.int(),
+  madeAt: z.string(),
+  verifiedAt: z.string(),
+  stores: z.int(),
+  transactions: z.int(),
+  activities: z.int(),
+  rows: z.int(),
+  lacks: z.array(z.string()).meta({ description: 'segments of the activity log, each with what is wrong with it' }),
+});
+
+const copiesStatus = z.object({
+  epoch: z.object({
+    number: z.int().meta({ description: 'grows with each restore' }),
+    restoredAt: z.string().exactOptional(),
+    madeAt: z.string().exactOptional(),
+  }),
+  lastVerified: verifiedBackup.optional().meta({ description: 'the last backup that was kept and found to restore' }),
+  backupAge: z.number().optional().meta({ description: 'seconds' }),
+  shipping: z
+    .object({ to: z.string(), arrivedAt: epochMilliseconds.optional(), trouble: z.string().exactOptional() })
+    .optional(),
+  shippingAge: z.number().optional().meta({ description: 'seconds' }),
+});
+
+const storeStatus = z.object({
+  writable: z.boolean(),
+  reason: z.string().exactOptional(),
+  logBytes: z.int(),
+  snapshotBytes: z.int(),
+  activityBytes: z.int(),
+  sequence: z.int(),
+  lastCheckpointAt: epochMilliseconds.optional(),
+  activityCount: z.int(),
+  activitySegments: z.int(),
+  activityFaults: z.array(z.object({ path: z.string(), problem: z.string(), since: epochMilliseconds })),
+  activityVerified: z.int(),
+  activityVerifiedAt: epochMilliseconds.optional(),
+});
+
+const openStatus = z.object({
+  version: z.string(),
+  sealed: z.literal(false),
+  applianceId: z.string(),
+  masterKey: z.object({
+    fingerprint: z.string(),
+    custodians: z.array(z.object({ kind: z.string(), fingerprint: z.string() })),
+  }),
+  copies: copiesStatus,
+  disk: z
+    .object({
+      freeBytes: z.number(),
+      totalBytes: z.number(),
+      freePercent: z.number(),
+      reserveBytes: z.number(),
+      reason: z.string().exactOptional().meta({ description: 'why writes are refused; absent while they are not' }),
+    })
+    .optional()
+    .meta({ description: 'where the system tells' }),
+  tenants: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      hosts: z.array(z.string()),
+      counts: z.object({
+        keyrings: z.int(),
+        users: z.int(),
+        accounts: z.int(),
+        apikeys: z.int(),
+        assets: z.int(),
+      }),
+      store: storeStatus,
+    }),
+  ),
+  system: storeStatus,
+});
+export type OpenStatus = Sent<z.output<typeof openStatus>>;
+
+const sealedStatus = sealStatus.extend({
+  version: z.string(),
+  sealed: z.literal(true),
+  onPurpose: z.boolean().meta({ description: 'it stays so until it is unsealed on purpose' }),
+});
+export type SealedStatus = Sent<z.output<typeof sealedStatus>>;
+
+const finding = z.object({
+  severity: z.enum(['error', 'warning', 'advice']),
+  name: z.string(),
+  subject: z.string(),
+  message: z.string(),
+  advice: z.string(),
+});
+
+const examination = z.object({ stores: z.int(), activities: z.int(), findings: z.array(finding) });
+
+const limitNames = ['keyrings', 'keysPerRing', 'users', 'accounts', 'apikeys', 'assets', 'assetVersions'] as const;
+
+const tenant = z.object({
+  id: z.string(),
+  name: z.string(),
+  hosts: z.array(z.string()),
+  url: z.string().meta({ description: 'where it is reached' }),
+  limits: z.partialRecord(z.enum(limitNames), z.int()).meta({ description: 'by kind; what is not there is unlimited' }),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  deletedAt: z.string().exactOptional(),
+  restorableUntil: z.string().exactOptional().meta({ description: 'when a deleted one is erased' }),
+});
+export type TenantAnswer = Sent<z.output<typeof tenant>>;
+
+const hosts = z.custom<readonly string[]>(
+  (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+  'expected an array of host names',
+);
+const limit = z
+  .custom<number | null>(
+    (value) => value === null || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0),
+    'expected an integer from 0 on, or null for no limit',
+  )
+  .exactOptional();
+const limits = Object.fromEntries(limitNames.map((name) => [name, limit])) as Record<
+  (typeof limitNames)[number],
+  typeof limit
+>;
+const tenantParams = z.object({ name: pathText });
+const tenantChanges = only({ name: z.string().exactOptional(), hosts: hosts.exactOptional() });
+
+const custodianKind = z.enum(['keyfile', 'env', 'credential', 'passphrase', 'shares', 'exec', 'recovery-kit']);
+const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
+const custodian = z.object({ id: z.string(), kind: custodianKind, params: custodianParams });
+export type CustodianAnswer = Sent<z.output<typeof custodian>>;
+const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
+export type MasterAnswer = Sent<z.output<typeof master>>;
+
+const activityHead = z.object({
+  format: z.literal('kms-activity-head-1'),
+  tenant: z.string(),
+  seq: z.int(),
+  hash: z.string(),
+  signedAt: z.string(),
+  publicKey: z.string(),
+  signature: z.string(),
+});
+/** `since` is a head that was kept. */
+const sinceBody = z.object({ since: z.unknown().optional() });
+
+export const localEndpoints = [
+  endpoint('applianceStatus', {
+    tag,
+    summary: 'Tell all that the appliance tells of itself',
+    access: ofAppliance,
+    answer: z.union([openStatus, sealedStatus]),
+  }),
+  endpoint('sealAppliance', {
+    changes: false,
+    tag,
+    summary: 'Seal the appliance',
+    access: ofAppliance,
+    answer: sealStatus,
+  }),
+  endpoint('examineAppliance', {
+    tag,
+    summary: 'Examine the stores of the running appliance',
+    access: ofAppliance,
+    answer: examination,
+  }),
+  endpoint('streamBackup', {
+    changes: false,
+    tag,
+    summary: 'Make a backup of the whole appliance, sealed, while it serves',
+    access: ofAppliance,
+    answer: z.unknown(),
+    binary: true,
+  }),
+  endpoint('drillBackup', {
+    changes: false,
+    tag,
+    summary: 'Make a backup, restore it on trial, and throw both away',
+    access: ofAppliance,
+    answer: verifiedBackup,
+  }),
+  endpoint('readCopies', {
+    tag,
+    summary: 'Tell of the last verified backup and of shipping',
+    access: ofAppliance,
+    answer: copiesStatus,
+  }),
+
+  endpoint('createTenant', {
+    tag,
+    summary: 'Make a tenant, with its root API key',
+    access: ofAppliance,
+    body: only({ name: z.string(), hosts: hosts.exactOptional() }),
+    answer: z.object({ tenant: z.string(), hosts: z.array(z.string()), accountId: z.string(), apiKey: fullApiKey }),
+  }),
+  endpoint('listTenants', {
+    tag,
+    summary: 'List all tenants, with `deleted` the deleted ones, too',
+    access: ofAppliance,
+    query: z.object({ deleted: trueParam.exactOptional() }),
+    answer: pageOf(tenant),
+  }),
+  endpoint('getTenant', {
+    tag,
+    summary: 'Read a tenant, by name or id',
+    access: ofAppliance,
+    params: tenantParams,
+    answer: tenant,
+  }),
+  endpoint('updateTenant', {
+    tag,
+    summary: 'Change the name or the hosts of a tenant',
+    access: ofAppliance,
+    params: tenantParams,
+    body: tenantChanges,
+    answer: tenant,
+  }),
+  endpoint('limitTenant', {
+    tag,
+    summary: 'Set or lift limits of a tenant',
+    access: ofAppliance,
+    params: tenantParams,
+    body: only(limits),
+    answer: tenant,
+  }),
+  endpoint('deleteTenant', {
+    tag,
+    summary: 'Delete a tenant; for a while it can be restored',
+    access: ofAppliance,
+    params: tenantParams,
+    answer: tenant,
+  }),
+  endpoint('restoreTenant', {
+    tag,
+    summary: 'Bring a deleted tenant back, under another name or with other hosts where these are taken',
+    access: ofAppliance,
+    params: z.object({ id: pathText }),
+    body: tenantChanges,
+    answer: tenant,
+  }),
+  endpoint('rekeyTenant', {
+    tag,
+    summary: 'Give a tenant a new key, and its files with it',
+    access: ofAppliance,
+    params: tenantParams,
+    answer: z.object({ tenant: z.string(), epoch: z.int(), complete: z.boolean() }),
+  }),
+
+  endpoint('getMaster', {
+    tag,
+    summary: 'Tell the fingerprint of the master key, and who holds it',
+    access: ofAppliance,
+    answer: master,
+  }),
+  endpoint('rotateMaster', {
+    changes: false,
+    tag,
+    summary: 'Make a new master key for the same custodians',
+    access: ofAppliance,
+    answer: master,
+  }),
+  endpoint('addCustodian', {
+    changes: false,
+    tag,
+    summary: 'Add a custodian, whose secret stays with whoever made it',
+    access: ofAppliance,
+    body: z.object({ kind: custodianKind, params: custodianParams, publicKey: z.string() }),
+    answer: master,
+  }),
+  endpoint('removeCustodian', {
+    changes: false,
+    tag,
+    summary: 'End a custodian',
+    access: ofAppliance,
+    params: z.object({ id: pathText }),
+    answer: master,
+  }),
+
+  endpoint('activityHead', {
+    tag,
+    summary: "Read the signed head of the tenant's activity log",
+    access: ofTenant,
+    answer: activityHead,
+  }),
+  endpoint('verifyActivity', {
+    changes: false,
+    tag,
+    summary: "Verify the whole chain of the tenant's activity log",
+    access: ofTenant,
+    body: sinceBody,
+    answer: z.object({
+      tenant: z.string(),
+      valid: z.boolean(),
+      count: z.int(),
+      head: z.object({ seq: z.int(), hash: z.string() }),
+      broken: z.object({ position: z.int(), seq: z.int(), problem: z.string() }).exactOptional(),
+      since: activityHead.exactOptional(),
+    }),
+  }),
+  endpoint('exportActivity', {
+    changes: false,
+    tag,
+    summary: "Read all records of the tenant's activity log with their chain",
+    access: ofTenant,
+    body: sinceBody,
+    answer: z.string(),
+    text: 'application/jsonl',
+  }),
+
+  endpoint('makeSetUpLink', {
+    changes: false,
+    tag,
+    summary: 'Make the link by which the first user of a fresh appliance sets it up',
+    access: ofTenant,
+    answer: z.object({ url: z.string(), expiresAt: z.string() }),
+  }),
+  endpoint('makeResetLink', {
+    tag,
+    summary: 'Make a link by which a user chooses a new password',
+    access: ofTenant,
+    body: z.object({ username: requiredText, email: z.boolean().exactOptional() }),
+    answer: z.object({ username: z.string(), resetUrl: z.string(), expiresAt: z.string() }),
+  }),
+] as const;
+
+export type AnyLocalEndpoint = (typeof localEndpoints)[number];
+export type LocalId = AnyLocalEndpoint['id'];
+export type LocalOf<Id extends LocalId> = Extract<AnyLocalEndpoint, { readonly id: Id }>;
+
+/** Path parameters, query and body of a request, as far as the endpoint has them. */
+type Requested<E> = Part<E, 'params'> & Part<E, 'query'> & Part<E, 'body'>;
+
+type Part<E, P extends string> = E extends { readonly [Q in P]: infer S extends z.ZodType }
+  ? object extends z.input<S>
+    ? { readonly [Q in P]?: Sent<z.input<S>> }
+    : { readonly [Q in P]: Sent<z.input<S>> }
+  : object;
+
+/** What a caller gives with the id: nothing where nothing has to be given. */
+export type LocalArguments<Id extends LocalId> =
+  object extends Requested<LocalOf<Id>> ? [request?: Requested<LocalOf<Id>>] : [request: Requested<LocalOf<Id>>];

@@ -1,0 +1,171 @@
+// Logins on the wire: invites, sessions, password resets and setting up, most of it without a credential.
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+import { emptyBody, errorBody, messageBody } from './error.ts';
+import { sample } from './example-values.ts';
+import { createUserBody, user } from './users.ts';
+import { requiredText, secretText, trueParam } from './values.ts';
+
+/** A count that a password must reach, and the one that it has. */
+const least = (of: string, count: number) =>
+  z.int().meta({ description: `how many ${of} it takes`, examples: [count] });
+const has = (of: string, count: number) => z.int().meta({ description: `how many ${of} there are`, examples: [count] });
+
+export const passwordValidation = z
+  .object({
+    isValid: z.boolean().meta({ description: 'every count is reached', examples: [false] }),
+    details: z
+      .object({
+        minLength: least('characters', 8),
+        newPasswordLength: has('characters', 6),
+        minUppercase: least('upper-case letters', 1),
+        newPasswordUppercase: has('upper-case letters', 1),
+        minLowercase: least('lower-case letters', 1),
+        newPasswordLowercase: has('lower-case letters', 5),
+        minSpecialChar: least('characters that are neither letter nor digit', 1),
+        newPasswordSpecialChar: has('characters that are neither letter nor digit', 0),
+        minNumber: least('digits', 1),
+        newPasswordNumber: has('digits', 0),
+      })
+      .meta({ description: 'what is asked and what there is, count by count' }),
+  })
+  .meta({ id: 'PasswordValidation', description: 'a password against the rules' });
+export type PasswordValidation = z.output<typeof passwordValidation>;
+
+const accessToken = z.string().meta({
+  description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the User',
+  examples: [sample.accessToken],
+});
+const newPassword = secretText.meta({
+  description:
+    'at least 8 characters, with a lower-case and an upper-case letter, a digit and a special character; at most 1,024 bytes of UTF-8',
+  examples: [sample.password],
+});
+
+const loginBody = z.object({
+  username: requiredText.meta({
+    description: 'the user name, or with `email=true` the e-mail address, in any case',
+    examples: ['ada'],
+  }),
+  password: secretText.meta({ description: 'the password', examples: [sample.password] }),
+});
+const loginAnswer = z.object({ user, accessToken }).meta({ id: 'Session', description: 'a session of a User' });
+
+const inviteValid = z.object({
+  state: z.enum(['success']).meta({ description: 'the invite can be completed' }),
+  user,
+});
+const inviteRefused = z
+  .object({
+    state: z.enum(['expired', 'invalid']).meta({
+      description: '`expired`: past its time; `invalid`: used, replaced or never given out',
+      examples: ['expired'],
+    }),
+  })
+  .meta({ id: 'InviteRefused', description: 'why an invite cannot be completed' });
+
+const tokenAndPassword = z.object({
+  token: secretText.meta({ description: 'the token in the link', examples: [sample.inviteToken] }),
+  password: newPassword,
+});
+/** `accesstoken` in lower case is what the interface says here, unlike login. */
+const inviteCompleted = z.object({ user, accesstoken: accessToken });
+const malformedPassword = z
+  .object({
+    state: z.enum(['malformed-password']).meta({ description: 'the password breaks a rule' }),
+    results: passwordValidation,
+  })
+  .meta({ id: 'MalformedPassword', description: 'a password that was refused' });
+
+const setUpBody = createUserBody.pick({ username: true, email: true, firstName: true, lastName: true }).extend({
+  token: secretText.meta({
+    description: 'the token in the link',
+    examples: ['kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg'],
+  }),
+  password: newPassword,
+});
+
+const resetStartBody = z.object({
+  email: requiredText.meta({ description: "the User's e-mail address, in any case", examples: ['ada@example.org'] }),
+});
+
+const tag = 'Login';
+const refused = { description: 'the token is expired or invalid', schema: inviteRefused };
+const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
+
+export const loginEndpoints = [
+  endpoint('validateInvite', {
+    tag,
+    summary: 'Tell whether an invite can be completed',
+    access: { kind: 'public' },
+    query: z.object({
+      token: z
+        .string()
+        .exactOptional()
+        .meta({ description: 'the token in the link of the invite', examples: [sample.inviteToken] }),
+    }),
+    answer: inviteValid,
+    errors: { 401: refused },
+  }),
+  endpoint('completeInvite', {
+    tag,
+    summary: 'Complete an invite with a password',
+    access: { kind: 'public' },
+    body: tokenAndPassword,
+    answer: inviteCompleted,
+    errors: {
+      400: { description: 'the password does not meet the rules', schema: malformedPassword },
+      401: refused,
+    },
+  }),
+  endpoint('completeSetUp', {
+    tag,
+    summary: 'Make the first User, who may do everything',
+    access: { kind: 'public' },
+    body: setUpBody,
+    answer: inviteCompleted,
+    errors: {
+      400: { description: 'the password does not meet the rules', schema: malformedPassword },
+      401: refused,
+    },
+  }),
+  endpoint('login', {
+    tag,
+    summary: 'Log in with a password',
+    access: { kind: 'public' },
+    query: z.object({
+      email: trueParam.exactOptional().meta({ description: '`true`: username is an e-mail address' }),
+    }),
+    body: loginBody,
+    answer: loginAnswer,
+    errors: wait,
+  }),
+  endpoint('refreshSession', {
+    changes: true,
+    tag,
+    summary: 'Exchange an access token for a new one',
+    access: { kind: 'credential', action: 'session.refresh' },
+    answer: loginAnswer,
+  }),
+  endpoint('logout', {
+    tag,
+    summary: 'End the session of the access token',
+    access: { kind: 'credential', action: 'session.end' },
+    answer: emptyBody,
+  }),
+  endpoint('startPasswordReset', {
+    tag,
+    summary: 'Ask for a reset link; the answer is the same whether or not there is such a User',
+    access: { kind: 'public' },
+    body: resetStartBody,
+    answer: messageBody,
+  }),
+  endpoint('completePasswordReset', {
+    tag,
+    summary: 'Set a new password with a reset token',
+    access: { kind: 'public' },
+    body: tokenAndPassword,
+    answer: emptyBody,
+    silent400: true,
+  }),
+] as const;

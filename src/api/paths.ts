@@ -1,0 +1,120 @@
+// Paths: where each endpoint is, by the id that names it in the declarations, the client and the API description. A
+// table without schemas, so that a program with the client in it carries no validator.
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Method, path with `{name}` for parameters, and the names of the query parameters. */
+export type Path = readonly [method: Method, path: string, ...query: readonly string[]];
+
+/** What the typed client has methods for: each answers one JSON object. */
+export const clientPaths = {
+  createKeyring: ['POST', '/ks/keyrings'],
+  listKeyrings: ['GET', '/ks/keyrings', 'cursor', 'limit'],
+  getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id'],
+  deleteKeyring: ['DELETE', '/ks/keyrings/{name}'],
+  restoreKeyring: ['POST', '/ks/keyrings/{id}/restore'],
+  listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'cursor', 'limit'],
+  getKey: ['GET', '/ks/keyrings/{ringname}/keys/{keyId}', 'id'],
+  rotateKeyring: ['POST', '/ks/rotate'],
+  getConfig: ['GET', '/ks/config', 'ringname'],
+  putConfig: ['PUT', '/ks/config'],
+
+  encrypt: ['POST', '/ks/encrypt'],
+  decrypt: ['POST', '/ks/decrypt'],
+  resolveHash: ['GET', '/ks/hash/{hash}'],
+  inspectHeader: ['GET', '/ks/header/{header}'],
+
+  listSigningKeys: ['GET', '/assets/signing-keys'],
+  getAsset: ['GET', '/assets/{id}'],
+  deleteAsset: ['DELETE', '/assets/{id}'],
+  searchAssets: ['POST', '/assets/search', 'cursor', 'limit'],
+
+  createAsymKeyring: ['POST', '/asym/keyrings'],
+  getAsymKey: ['GET', '/asym/keyrings/{ringname}/keys/{keyId}', 'id'],
+  rotateAsymKeyring: ['POST', '/asym/rotate'],
+
+  validateInvite: ['GET', '/auth/user/invite-validate', 'token'],
+  completeInvite: ['POST', '/auth/user/invite-complete'],
+  completeSetUp: ['POST', '/auth/user/set-up-complete'],
+  login: ['POST', '/auth/basic/login', 'email'],
+  refreshSession: ['GET', '/auth/basic/refresh'],
+  logout: ['POST', '/auth/basic/logout'],
+  startPasswordReset: ['POST', '/auth/basic/reset-password-start'],
+  completePasswordReset: ['POST', '/auth/basic/reset-password-complete'],
+
+  listUsers: ['GET', '/auth/users', 'cursor', 'limit'],
+  createUser: ['POST', '/auth/users'],
+  getUser: ['GET', '/auth/users/{username}', 'email'],
+  updateUser: ['PATCH', '/auth/users/{username}'],
+  deleteUser: ['DELETE', '/auth/users/{username}', 'id'],
+  inviteUser: ['POST', '/auth/user/invite'],
+
+  createAccount: ['POST', '/auth/accounts'],
+  listAccounts: ['GET', '/auth/accounts', 'cursor', 'limit'],
+  getAccount: ['GET', '/auth/accounts/{id}', 'uid'],
+  updateAccount: ['PATCH', '/auth/accounts/{id}'],
+  deleteAccount: ['DELETE', '/auth/accounts/{id}', 'uid'],
+  listAccountApiKeys: ['GET', '/auth/accounts/{accountId}/apikeys', 'uid', 'cursor', 'limit'],
+
+  validateApiKey: ['POST', '/auth/validate'],
+  listApiKeys: ['GET', '/auth/apikey', 'cursor', 'limit'],
+  createApiKey: ['POST', '/auth/apikey', 'uid'],
+  updateApiKeyBySecret: ['PUT', '/auth/apikey'],
+  updateApiKey: ['PUT', '/auth/apikeyid'],
+  getApiKey: ['GET', '/auth/apikey/{apikeyid}'],
+  deleteApiKey: ['DELETE', '/auth/apikey/{apikey}'],
+  getApiKeyProps: ['GET', '/auth/apikey/{apikeyid}/props'],
+  searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],
+
+  searchActivity: ['POST', '/auth/search/activity', 'cursor', 'limit'],
+  getActivity: ['GET', '/auth/activity/{id}'],
+} as const satisfies Readonly<Record<string, Path>>;
+
+/** What answers something else, or stands outside the tenants. */
+const otherPaths = {
+  getHealth: ['GET', '/healthz'],
+  getReadiness: ['GET', '/readyz'],
+  getOpenApi: ['GET', '/openapi.json'],
+  getDocs: ['GET', '/docs'],
+  sealStatus: ['GET', '/system/seal-status'],
+  unseal: ['POST', '/system/unseal'],
+  seal: ['POST', '/system/seal'],
+  createBackup: ['POST', '/system/backup'],
+  getMetrics: ['GET', '/metrics'],
+} as const satisfies Readonly<Record<string, Path>>;
+
+/** What is for the administrator at the machine alone. */
+export const localPaths = {
+  applianceStatus: ['GET', '/local/status'],
+  sealAppliance: ['POST', '/local/seal'],
+  examineAppliance: ['GET', '/local/doctor'],
+  streamBackup: ['POST', '/local/backup'],
+  drillBackup: ['POST', '/local/drill'],
+  readCopies: ['GET', '/local/copies'],
+
+  createTenant: ['POST', '/local/tenants'],
+  listTenants: ['GET', '/local/tenants', 'deleted'],
+  getTenant: ['GET', '/local/tenants/{name}'],
+  updateTenant: ['PATCH', '/local/tenants/{name}'],
+  limitTenant: ['PUT', '/local/tenants/{name}/limits'],
+  deleteTenant: ['DELETE', '/local/tenants/{name}'],
+  restoreTenant: ['POST', '/local/tenants/{id}/restore'],
+  rekeyTenant: ['POST', '/local/tenants/{name}/rekey'],
+
+  getMaster: ['GET', '/local/master'],
+  rotateMaster: ['POST', '/local/master/rotate'],
+  addCustodian: ['POST', '/local/master/custodians'],
+  removeCustodian: ['DELETE', '/local/master/custodians/{id}'],
+
+  activityHead: ['GET', '/local/activity/head'],
+  verifyActivity: ['POST', '/local/activity/verify'],
+  exportActivity: ['POST', '/local/activity/export'],
+
+  makeSetUpLink: ['POST', '/local/set-up-link'],
+  makeResetLink: ['POST', '/local/reset-link'],
+} as const satisfies Readonly<Record<string, Path>>;
+
+export const paths = { ...clientPaths, ...otherPaths, ...localPaths } as const;
+
+export type ClientEndpointId = keyof typeof clientPaths;
+export type DeclaredId = keyof typeof paths;

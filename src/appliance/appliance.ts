@@ -1,0 +1,350 @@
+// Appliance is what holds a data directory and answers requests about it: sealed, when it knows no keys and tells its
+// state and the steps to open it, and 503 to everything else; or open, with stores and tenants behind the app. It goes
+// from one to the other while the sockets of a server stay open. A command without a server opens one for itself.
+import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { localPaths } from '../api/paths.ts';
+import type { SealStatus, UnsealStep } from '../api/seal.ts';
+import { localCaller } from '../core/credential.ts';
+import { KmsError, systemError } from '../errors.ts';
+import { sealedError } from '../http/admission.ts';
+import { createApp } from '../http/app.ts';
+import type { Sealing } from '../http/deps.ts';
+import type { LocalHandlers } from '../http/local.ts';
+import type { RequestEnv } from '../http/request.ts';
+import { refused, respond } from '../http/respond.ts';
+import type { Files } from '../store/files.ts';
+import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
+import { nodeFiles } from '../store/node-files.ts';
+import { SerialQueue } from '../store/serial-queue.ts';
+import { version } from '../version.ts';
+import type { OpenedSeal } from './custody/unlock.ts';
+import { UnsealBrake, Unsealer } from './custody/unsealer.ts';
+import { needAppliance, needPrivateDirectory } from './data-dir.ts';
+import { filesInPlace } from './file-ports.ts';
+import { servedPeople } from './mail.ts';
+import { silentLogger } from './notices.ts';
+import { type ApplianceOptions, type OpenAppliance, openUnsealed } from './open-appliance.ts';
+import { hardenProcess, systemWorld } from './process.ts';
+import { consoleFiles, descriptionFiles } from './program-files.ts';
+import {
+  endSealOnPurpose,
+  isSealedOnPurpose,
+  openSealFile,
+  readSealFile,
+  sealedOnPurpose,
+  sealOnPurpose,
+} from './seal-keeper.ts';
+import { Tenants } from './tenants.ts';
+
+/** How long requests under way may take once the appliance is sealed, in milliseconds. */
+const grace = 10_000;
+
+/** Without keys, or with stores and tenants: either answers requests. */
+type State = SealedAppliance | OpenAppliance;
+
+interface SealedAppliance {
+  readonly sealed: true;
+  fetch(request: Request, env: RequestEnv): Response | Promise<Response>;
+}
+
+export class Appliance implements Sealing {
+  #options: ApplianceOptions;
+  readonly #lock: DirectoryLock;
+  readonly #unsealer: Unsealer;
+  /** Of the data directory, for the mark of a seal on purpose. */
+  readonly #files: Files;
+  readonly #brake: UnsealBrake;
+  readonly #sealed: SealedAppliance;
+  #state: State;
+  #underWay = 0;
+  /** Opening or closing: one at a time. */
+  readonly #queue = new SerialQueue();
+  /** The last closing. */
+  #closing: Promise<unknown> = Promise.resolve();
+  /**
+   * A step of the administrator at the machine: one at a time, so that a command that gives the key runs once for all
+   * who ask.
+   */
+  readonly #localSteps = new SerialQueue();
+  #timesSealed = 0;
+  #closed = false;
+
+  /**
+   * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
+   * another has it.
+   */
+  static hold(options: ApplianceOptions): Appliance {
+    return new Appliance(options, lockDirectory(resolve(options.data)));
+  }
+
+  private constructor(options: ApplianceOptions, lock: DirectoryLock) {
+    this.#options = options;
+    this.#lock = lock;
+    this.#files = filesInPlace(nodeFiles(resolve(options.data)), () => lock.needInPlace());
+    this.#brake = new UnsealBrake(options.world ?? systemWorld());
+    const sources = { ...options.sources, keyFile: options.keyFile };
+    this.#unsealer = new Unsealer({ data: options.data, sources, read: () => readSealFile(options.data) });
+    this.#sealed = this.#sealedAppliance();
+    this.#state = this.#sealed;
+  }
+
+  /**
+   * Opens the appliance where its key comes by itself and nobody sealed it on purpose. Answers why it does not; throws
+   * where nobody could open it.
+   */
+  async start(): Promise<KmsError | undefined> {
+    await this.#unsealer.look();
+    if (await isSealedOnPurpose(this.#files)) return sealedOnPurpose;
+    try {
+      const opened = await this.#unsealer.take({ retry: true });
+      if (opened) await this.#queue.run(async () => (this.#state = await this.#openWith(opened)));
+      return undefined;
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'sealed') return error;
+      throw error;
+    }
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Whether the directory is still where it was taken. */
+  get isInPlace(): boolean {
+    try {
+      this.#lock.needInPlace();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async fetch(request: Request, env: RequestEnv): Promise<Response> {
+    const state = this.#state;
+    if (state.sealed) return state.fetch(request, env);
+    this.#underWay++;
+    try {
+      return await state.app.fetch(request, env);
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  status(): SealStatus {
+    const state = this.#state;
+    const slots = state.sealed ? this.#unsealer.slots : state.custodians();
+    const kinds = [...new Set(slots.map(({ kind }) => kind))];
+    return { sealed: state.sealed, kinds, ...(state.sealed && this.#unsealer.progress) };
+  }
+
+  refusal(from: RequestEnv): KmsError | undefined {
+    return this.#state.sealed ? this.#brake.refusal(from) : undefined;
+  }
+
+  async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
+    if (from.local) {
+      await this.#localSteps.run(() => this.#step(step, from));
+    } else {
+      if (step.retry || step.reset) throw localOnly(step);
+      await this.#step(step, from);
+    }
+    return this.status();
+  }
+
+  async seal(): Promise<void> {
+    await this.#queue.run(async () => {
+      if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
+      const state = this.#state;
+      this.#timesSealed++;
+      await sealOnPurpose(state.sealed ? this.#files : state.files);
+      if (state.sealed) return;
+      this.#state = this.#sealed;
+      this.#closing = this.#queue
+        .run(() => this.#shut(state))
+        .catch((cause: unknown) => this.#say('error', 'sealing the appliance failed', cause));
+    });
+  }
+
+  /** Waits for what is under way, and lets go of the directory. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#queue.idle();
+    const state = this.#state;
+    this.#state = this.#sealed;
+    this.#unsealer.forget();
+    try {
+      if (!state.sealed) await state.close();
+    } finally {
+      this.#lock.release();
+    }
+  }
+
+  async #shut(open: OpenAppliance): Promise<void> {
+    for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
+    await open.close();
+    await this.#unsealer.look();
+    this.#say('info', 'the appliance is sealed');
+  }
+
+  /**
+   * The secret is checked outside of any turn, so that whoever is at the machine waits for nothing that the network
+   * sends.
+   */
+  async #step(step: UnsealStep, from: RequestEnv): Promise<void> {
+    const timesSealed = this.#timesSealed;
+    const take = async (): Promise<OpenedSeal | undefined> => {
+      // What closes may still change the seal.
+      await this.#closing;
+      return !this.#state.sealed || this.#closed ? undefined : this.#unsealer.take(step);
+    };
+    if (!this.#state.sealed || this.#closed) return;
+    const opened = await (from.local ? take() : this.#brake.run(from, step.passphrase !== undefined, take));
+    if (!opened) return;
+    await this.#queue.run(async () => {
+      if (timesSealed === this.#timesSealed) return this.#enter(opened, step, from);
+      opened.seal.wipe();
+      throw new KmsError('unavailable', 'the appliance was sealed again meanwhile; try again');
+    });
+  }
+
+  /** Opens the appliance for good once that is recorded, and no longer sealed on purpose. */
+  async #enter(opened: OpenedSeal, step: UnsealStep, { local }: RequestEnv): Promise<void> {
+    if (!this.#state.sealed || this.#closed) {
+      opened.seal.wipe();
+      return;
+    }
+    const appliance = await this.#openWith(opened).catch((cause: unknown) => {
+      // Whoever looks for the key at the machine is told the reason itself; others find it in the log.
+      if (step.retry) throw cause;
+      this.#say('error', 'the key is right, and yet the appliance could not be opened', cause);
+      throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened', {
+        hint: 'its log says why',
+        cause,
+      });
+    });
+    await recordUnsealing(appliance, opened, local ? localCaller.id : 'network', this.#files);
+    this.#state = appliance;
+    this.#say('info', 'the appliance was unsealed');
+  }
+
+  async #openWith(opened: OpenedSeal): Promise<OpenAppliance> {
+    this.#unsealer.forget();
+    try {
+      const appliance = await openUnsealed({ ...this.#options, sealing: this }, opened, this.#lock);
+      // Once: after a seal and an unseal the files are compared again.
+      this.#options = { ...this.#options, acceptOlder: undefined };
+      return appliance;
+    } catch (error) {
+      opened.seal.wipe();
+      throw error;
+    }
+  }
+
+  #sealedAppliance(): SealedAppliance {
+    const { logger = silentLogger, world = systemWorld(), baseUrl } = this.#options;
+    const app = createApp({
+      tenants: new Tenants(),
+      world,
+      logger,
+      get baseUrl() {
+        return baseUrl?.() ?? 'http://kms.local';
+      },
+      people: servedPeople(world).people,
+      consoleFiles: consoleFiles(),
+      descriptionFiles: descriptionFiles(),
+      ready: () => ({ ok: false, reason: 'the appliance is sealed', details: { sealed: true } }),
+      sealed: () => true,
+      sealing: this,
+      local: this.#sealedHandlers(),
+    });
+    return {
+      sealed: true,
+      fetch(request, env) {
+        // What belongs to the open appliance is unknown to this app; the administrator is told better.
+        const { pathname } = new URL(request.url);
+        const known = sealedPaths.includes(pathname);
+        if (env.local && pathname.startsWith('/local/') && !known) return respond(refused(sealedError));
+        return app.fetch(request, env);
+      },
+    };
+  }
+
+  #sealedHandlers(): Pick<LocalHandlers, 'applianceStatus' | 'sealAppliance'> {
+    return {
+      applianceStatus: async () => ({
+        version,
+        ...this.status(),
+        sealed: true,
+        onPurpose: await isSealedOnPurpose(this.#files),
+      }),
+      // It may be sealed for want of its key alone, which may come back.
+      sealAppliance: async () => {
+        await this.seal();
+        return this.status();
+      },
+    };
+  }
+
+  #say(level: 'info' | 'error', message: string, cause?: unknown): void {
+    this.#options.onNotice?.({ level, message, ...(cause === undefined ? {} : { cause }) });
+  }
+}
+
+/**
+ * Opens the appliance in a data directory for this process alone. Throws `sealed` where somebody sealed it on purpose,
+ * and where the master key is not to be had.
+ */
+export async function openAppliance(options: ApplianceOptions): Promise<OpenAppliance> {
+  const data = resolve(options.data);
+  await needAppliance(data);
+  await needPrivateDirectory(data);
+  await hardenProcess();
+  try {
+    const lock = lockDirectory(data);
+    try {
+      const files = nodeFiles(data);
+      const onPurpose = await isSealedOnPurpose(files);
+      if (onPurpose && !options.unseals) throw sealedOnPurpose;
+      const opened = await openSealFile(data, { ...options.sources, keyFile: options.keyFile });
+      const appliance = await openUnsealed(options, opened, lock);
+      if (onPurpose) await recordUnsealing(appliance, opened, localCaller.id, files);
+      const close = (): Promise<void> => appliance.close().finally(() => lock.release());
+      return { ...appliance, close };
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
+  } catch (error) {
+    throw systemError(error, data);
+  }
+}
+
+/**
+ * Records that the appliance was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
+ * sealed.
+ */
+export async function recordUnsealing(
+  appliance: Pick<OpenAppliance, 'record' | 'close'>,
+  { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
+  keyid: string,
+  files: Files,
+): Promise<void> {
+  const onPurpose = await isSealedOnPurpose(files);
+  try {
+    await appliance.record({ action: 'system.unseal', keyid, props: { custodian: id, kind } });
+    if (onPurpose) await endSealOnPurpose(files);
+  } catch (cause) {
+    if (onPurpose) await sealOnPurpose(files).catch(() => {});
+    await appliance.close();
+    throw new KmsError('unavailable', 'unsealing could not be recorded; the appliance stays sealed', { cause });
+  }
+}
+
+/** Forgetting what others have entered, or having the key looked for, is not for strangers. */
+function localOnly({ reset }: UnsealStep): KmsError {
+  const what = reset ? 'forgetting the shares that were given (reset)' : 'looking for the key again (retry)';
+  return new KmsError('forbidden', `${what} is for the local socket: run \`kms unseal\` on the machine itself`);
+}
+
+const sealedPaths: readonly string[] = [localPaths.applianceStatus[1], localPaths.sealAppliance[1]];

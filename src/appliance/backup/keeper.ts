@@ -1,0 +1,262 @@
+// The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
+// and only then called by the name of a backup; of the scheduled ones the newest few are kept.
+import { readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Cron } from 'croner';
+import type { World } from '../../core/context.ts';
+import { localCaller } from '../../core/credential.ts';
+import { toHex } from '../../crypto/bytes.ts';
+import { KmsError, systemError } from '../../errors.ts';
+import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import type { Notice } from '../notices.ts';
+import type { SealKeeper } from '../seal-keeper.ts';
+import { recordInTenants } from '../tenants.ts';
+import { needWhole, type Proof } from './prove.ts';
+import { openBackup, sealOf } from './read.ts';
+import { tryRestore } from './verify.ts';
+import { type Collecting, collect, writeBackup } from './write.ts';
+
+export interface KeeperDeps extends Collecting {
+  /** The data directory. */
+  readonly root: string;
+  readonly seal: SealKeeper;
+  readonly world: World;
+}
+
+/** A backup that was restored on trial. */
+export interface VerifiedBackup extends Proof {
+  /** Its file; absent for a drill whose backup was thrown away. */
+  readonly file?: string;
+  readonly bytes: number;
+  /** RFC 3339: of when it is, and when it was found to restore. */
+  readonly madeAt: string;
+  readonly verifiedAt: string;
+}
+
+/** Names of what a drill makes in the data directory, and what a crash leaves of one. */
+export const drillPrefix = 'drill-';
+
+/** For how long a reader may take nothing, in milliseconds. */
+const stalled = 10 * 60 * 1000;
+
+export class BackupKeeper {
+  readonly #deps: KeeperDeps;
+  #last: VerifiedBackup | undefined;
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads what earlier runs left noted, and clears away what a crash left of a drill. */
+  async open(): Promise<void> {
+    const { root } = this.#deps;
+    for (const name of await readdir(root)) {
+      if (name.startsWith(drillPrefix)) await rm(join(root, name), { recursive: true, force: true });
+    }
+    const text = await this.#deps.system.peek(({ settings }) => settings.get('backup'));
+    // Cast: only `#note` writes it.
+    if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
+  }
+
+  /** The last backup that was kept and found to restore. */
+  get lastVerified(): VerifiedBackup | undefined {
+    return this.#last;
+  }
+
+  /** Epoch milliseconds. */
+  now(): number {
+    return this.#deps.world.now();
+  }
+
+  /** The whole appliance as a backup. Nothing is held before the first piece is asked for. */
+  async *stream(): AsyncGenerator<Uint8Array> {
+    const { files, seal, world } = this.#deps;
+    const { stores, release } = await collect(this.#deps, { counted: true });
+    // Old files go on piling up while they are held, so whoever stops reading loses them.
+    const patience = setTimeout(release, stalled).unref();
+    try {
+      const input = { files, seal: () => seal.current, stores, at: world.now(), random: world.random };
+      for await (const piece of writeBackup(input)) {
+        yield piece;
+        patience.refresh();
+      }
+    } finally {
+      clearTimeout(patience);
+      release();
+    }
+  }
+
+  /** Puts it into the activity log of every tenant, whose data all leave the appliance, though sealed. */
+  async record(props: Readonly<Record<string, unknown>>): Promise<void> {
+    const { tenants, world } = this.#deps;
+    await recordInTenants(tenants, world, { action: 'system.backup', keyid: localCaller.id, props });
+  }
+
+  /** Makes the backup `file`, an absolute path, restores it beside itself, and notes it when it has everything. */
+  async makeVerified(
+    file: string,
+    finish: (made: Pick<VerifiedBackup, 'lacks'>) => Promise<string>,
+  ): Promise<VerifiedBackup> {
+    const made = await this.#makeAndTry(file);
+    const kept: VerifiedBackup = { ...made, file: await finish(made) };
+    if (kept.lacks.length > 0) return kept;
+    this.#last = kept;
+    await this.#deps.system.transaction(({ settings }) => settings.set('backup', JSON.stringify(kept)));
+    return kept;
+  }
+
+  /** The same with a backup that goes away again: it shows that backups restore, but leaves none. */
+  async drill(): Promise<VerifiedBackup> {
+    await this.record({ operation: 'drill' });
+    const file = join(resolve(this.#deps.root), `${drillPrefix}${toHex(this.#deps.world.random(6))}.kms-backup`);
+    try {
+      const tried = await this.#makeAndTry(file);
+      needWhole(tried, 'a backup would restore, but for the records of a segment');
+      return tried;
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  async #makeAndTry(path: string): Promise<VerifiedBackup> {
+    const { world, seal } = this.#deps;
+    const files = nodeFiles(dirname(path));
+    const name = basename(path);
+    await files.replace(name, this.stream());
+    const backup = await openBackup(files, name);
+    const own = seal.current.openOther(await sealOf(files, backup), `the seal in ${path}`);
+    try {
+      const proof = await tryRestore(path, own, `${path}.restored`);
+      const { bytes, manifest } = backup;
+      return { ...proof, bytes, madeAt: manifest.createdAt, verifiedAt: new Date(world.now()).toISOString() };
+    } finally {
+      own.wipe();
+    }
+  }
+}
+
+export interface ScheduleSettings {
+  /** Where backups go. */
+  readonly to: string;
+  /** A cron expression, in UTC. */
+  readonly schedule: string;
+  /** How many are kept. */
+  readonly keep: number;
+}
+
+export const defaultSchedule = '0 3 * * *';
+export const defaultKeep = 7;
+
+/** Behind the name of a backup that was not found to restore yet. */
+const untried = '.unverified';
+const whole = '.kms-backup';
+/** Of one that restores, but lacks segments of an activity log. */
+const incomplete = '.incomplete.kms-backup';
+
+/** Throws `usage` for an expression that is none, or that never comes. */
+export function checkSchedule(schedule: string): void {
+  let next: Date | null;
+  try {
+    next = new Cron(schedule, { paused: true, timezone: 'UTC' }).nextRun();
+  } catch {
+    next = null;
+  }
+  if (next) return;
+  throw new KmsError('usage', `--backup-schedule: expected a cron expression such as "0 3 * * *", got "${schedule}"`);
+}
+
+export class BackupSchedule {
+  readonly #keeper: BackupKeeper;
+  readonly #settings: ScheduleSettings;
+  readonly #applianceId: string;
+  readonly #onNotice: (notice: Notice) => void;
+  #cron: Cron | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    keeper: BackupKeeper,
+    settings: ScheduleSettings,
+    applianceId: string,
+    onNotice: (notice: Notice) => void,
+  ) {
+    this.#keeper = keeper;
+    this.#settings = settings;
+    this.#applianceId = applianceId;
+    this.#onNotice = onNotice;
+  }
+
+  start(): void {
+    const run = (): void => {
+      this.#running = this.run().catch((cause: unknown) => {
+        const message = cause instanceof Error ? cause.message : String(cause);
+        this.#onNotice({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
+      });
+    };
+    this.#cron = new Cron(this.#settings.schedule, { timezone: 'UTC', protect: true, unref: true }, async () => {
+      run();
+      await this.#running;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#cron?.stop();
+    await this.#running;
+  }
+
+  /** Makes one now. */
+  async run(): Promise<VerifiedBackup> {
+    const dir = resolve(this.#settings.to);
+    try {
+      await makeDirs(dir);
+      await this.#removeUntried(dir);
+      const time = new Date(this.#keeper.now()).toISOString().replace(/[-:]|\.[0-9]+/g, '');
+      const file = join(dir, `${this.#prefix}${time}`);
+      await this.#keeper.record({ operation: 'scheduled' });
+      const made = await this.#keeper.makeVerified(`${file}${whole}${untried}`, async ({ lacks }) => {
+        const kept = `${file}${lacks.length > 0 ? incomplete : whole}`;
+        await rename(`${file}${whole}${untried}`, kept);
+        await nodeFiles(dir).syncDir('.');
+        return kept;
+      });
+      await this.#removeOld(dir);
+      this.#say(made);
+      return made;
+    } catch (error) {
+      throw systemError(error, dir);
+    }
+  }
+
+  #say({ file, bytes, lacks: [first, ...others] }: VerifiedBackup): void {
+    if (first === undefined) {
+      this.#onNotice({ level: 'info', message: `${file}: ${bytes} bytes, restored on trial` });
+      return;
+    }
+    const more = others.length > 0 ? ` and ${others.length} more are missing or changed` : '';
+    const message = `${file}: restored on trial, but activity segment ${first}${more}: put it back from an older backup`;
+    this.#onNotice({ level: 'error', message: `${message}; those that are whole are kept until then` });
+  }
+
+  get #prefix(): string {
+    return `kms-${this.#applianceId.slice(0, 8)}-`;
+  }
+
+  /**
+   * What a crash or a failure left: it counts for nothing, and the newest of it was there to be looked into until now.
+   */
+  async #removeUntried(dir: string): Promise<void> {
+    for (const name of await readdir(dir)) {
+      if (name.startsWith(this.#prefix) && name.includes(`.kms-backup${untried}`)) {
+        await rm(join(dir, name), { recursive: true, force: true });
+      }
+    }
+  }
+
+  /** An incomplete one never pushes out a whole one, which may have what it lacks. */
+  async #removeOld(dir: string): Promise<void> {
+    const own = (await readdir(dir)).filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole)).sort();
+    for (const lacking of [false, true]) {
+      const alike = own.filter((name) => name.endsWith(incomplete) === lacking);
+      for (const name of alike.slice(0, -this.#settings.keep)) await rm(join(dir, name), { force: true });
+    }
+  }
+}

@@ -1,0 +1,105 @@
+// `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
+import { chmod, stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { KmsError, systemError } from '../../errors.ts';
+import { lockDirectory } from '../../store/lock.ts';
+import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { dataDirState } from '../data-dir.ts';
+import { defaultKeyPlace, readKeyFile, writeKeyFile } from '../key-place.ts';
+import { systemWorld } from '../process.ts';
+import { sqlWasm } from '../program-files.ts';
+import { openBackup, sealOf, sourceOf } from './read.ts';
+import { type RestoredAppliance, type RestoreSource, restoreInto } from './restore.ts';
+import { shippedSource } from './ship-source.ts';
+
+export interface RestoreOptions extends KeyOptions {
+  /** The backup file, or the directory that was shipped to. */
+  readonly from: string;
+  /** The new data directory: missing, empty, or left by a restore that was cut off. */
+  readonly data: string;
+  /** Of a shipped directory, as it was at this time (epoch milliseconds); the newest when absent. */
+  readonly to?: number | undefined;
+}
+
+export interface RestoreResult extends RestoredAppliance {
+  readonly data: string;
+  /** Of which time the restored data are. */
+  readonly madeAt: string;
+  readonly applianceId: string;
+  /** The key file, where one opened it, at its default place. */
+  readonly keyFile?: string;
+  /** Whether it was copied there. */
+  readonly keyFileMade: boolean;
+}
+
+export async function restoreAppliance(options: RestoreOptions): Promise<RestoreResult> {
+  const data = resolve(options.data);
+  await refuseUnlessNew(data);
+  const { unsealed, source } = await findSource(options, data);
+  try {
+    await makeDirs(data);
+    await chmod(data, 0o700).catch(() => {});
+    const lock = lockDirectory(data);
+    try {
+      await refuseUnlessNew(data);
+      // A recovery kit belongs in a safe, not beside the data.
+      const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
+      const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
+      const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
+      const { applianceId } = unsealed.seal;
+      return { ...restored, ...key, data, applianceId, madeAt: source.origin.madeAt };
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    throw systemError(error, data);
+  } finally {
+    unsealed.seal.wipe();
+  }
+}
+
+async function refuseUnlessNew(data: string): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'missing' || state === 'empty' || state === 'unrestored') return;
+  throw new KmsError('refused', `${data}: is not empty; nothing was changed`, {
+    hint: 'restore into a new directory with --data NEWDIR, then serve that one',
+  });
+}
+
+async function findSource(
+  { from, to, ...keys }: RestoreOptions,
+  data: string,
+): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
+  const path = resolve(from);
+  try {
+    if ((await stat(path)).isDirectory()) return await shippedSource(path, { ...keys, data }, to);
+    if (to !== undefined) {
+      throw new KmsError('usage', '--to goes with a directory that was shipped to; a backup is of one time', {
+        hint: 'leave --to out, or give the directory of `kms serve --ship-to`',
+      });
+    }
+    const files = nodeFiles(dirname(path));
+    const backup = await openBackup(files, basename(path));
+    const unsealed = await unseal(await sealOf(files, backup), `the seal in ${from}`, { ...keys, data });
+    return { unsealed, source: await sourceOf(files, backup, unsealed.seal) };
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** The key file at the new directory's default place: a copy, unless one is there. */
+async function placeKey(
+  data: string,
+  from: string | undefined,
+): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {
+  if (from === undefined) return { keyFileMade: false };
+  const keyFile = defaultKeyPlace(data);
+  if (from === keyFile || (await readKeyFile(keyFile))) return { keyFile, keyFileMade: false };
+  const secret = await readKeyFile(from);
+  if (!secret) throw new KmsError('unavailable', `${from}: the key file is gone`);
+  await writeKeyFile(keyFile, secret);
+  secret.fill(0);
+  return { keyFile, keyFileMade: true };
+}

@@ -1,0 +1,100 @@
+// Everything about copies of the appliance while it is open: backups on request and on schedule, shipping, and what
+// health checks, `kms status` and metrics tell of them.
+
+import type { LocalHandlers } from '../../http/local.ts';
+import { currentEpoch, type Epoch } from '../data-dir.ts';
+import type { Notice } from '../notices.ts';
+import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings, type VerifiedBackup } from './keeper.ts';
+import { Shipping, type ShippingSettings, type ShippingStatus } from './ship.ts';
+
+export interface CopySettings {
+  readonly scheduled?: ScheduleSettings | undefined;
+  readonly shipping?: ShippingSettings | undefined;
+}
+
+export interface CopiesStatus {
+  readonly epoch: Epoch;
+  /** The last backup that was kept and found to restore. */
+  readonly lastVerified: VerifiedBackup | undefined;
+  /** Seconds since the moment of which it is. */
+  readonly backupAge: number | undefined;
+  readonly shipping: ShippingStatus | undefined;
+  /** Seconds since the moment up to which everything has arrived. */
+  readonly shippingAge: number | undefined;
+}
+
+export interface Copies {
+  readonly epoch: Epoch;
+  readonly local: CopyHandlers;
+  /** The whole appliance as a backup; nothing happens before the first piece is asked for. */
+  stream(): AsyncIterable<Uint8Array>;
+  status(): CopiesStatus;
+  /** For `/readyz`. */
+  details(): Readonly<Record<string, unknown>>;
+  /** Makes a scheduled backup now, where there is a schedule. */
+  backUpNow(): Promise<VerifiedBackup | undefined>;
+  close(): Promise<void>;
+}
+
+export async function openCopies(
+  deps: KeeperDeps,
+  settings: CopySettings,
+  onNotice: (notice: Notice) => void = () => {},
+): Promise<Copies> {
+  const { system, seal, world } = deps;
+  const epoch = await system.peek((tables) => currentEpoch(tables.settings));
+  const keeper = new BackupKeeper(deps);
+  await keeper.open();
+  const schedule =
+    settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onNotice);
+  schedule?.start();
+  const shipping =
+    settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onNotice);
+  shipping?.start();
+  const age = (at: number | undefined): number | undefined =>
+    at === undefined ? undefined : Math.max(0, Math.round((world.now() - at) / 1000));
+  const status = (): CopiesStatus => {
+    const { lastVerified } = keeper;
+    return {
+      epoch,
+      lastVerified,
+      backupAge: age(lastVerified && Date.parse(lastVerified.madeAt)),
+      shipping: shipping?.status,
+      shippingAge: age(shipping?.status.arrivedAt),
+    };
+  };
+  return {
+    epoch,
+    status,
+    local: copyHandlers(keeper, status),
+    stream: () => keeper.stream(),
+    details: () => detailsOf(status(), seal.current.applianceId),
+    backUpNow: async () => schedule?.run(),
+    async close() {
+      await schedule?.close();
+      await shipping?.close();
+    },
+  };
+}
+
+function detailsOf({ epoch, lastVerified, backupAge, shipping, shippingAge }: CopiesStatus, appliance: string) {
+  return {
+    appliance,
+    epoch: epoch.number,
+    lastVerifiedBackup: lastVerified ? { at: lastVerified.madeAt, ageSeconds: backupAge } : null,
+    ...(shipping && { shipping: { ageSeconds: shippingAge ?? null, ok: shipping.trouble === undefined } }),
+  };
+}
+
+type CopyHandlers = Pick<LocalHandlers, 'streamBackup' | 'drillBackup' | 'readCopies'>;
+
+function copyHandlers(keeper: BackupKeeper, status: () => CopiesStatus): CopyHandlers {
+  return {
+    async streamBackup() {
+      await keeper.record({ operation: 'create' });
+      return keeper.stream();
+    },
+    drillBackup: () => keeper.drill(),
+    readCopies: async () => status(),
+  };
+}

@@ -1,0 +1,144 @@
+// A directory that was shipped to as something to restore: the newest state in it, or the last one before some time.
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { equalBytes } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import type { Seal } from '../../seal/seal.ts';
+import type { Files } from '../../store/files.ts';
+import { nodeFiles } from '../../store/node-files.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { sealFile, sealName, systemDir } from '../data-dir.ts';
+import { pieces } from './format.ts';
+import type { RestoredFile, RestoreSource } from './restore.ts';
+import {
+  arrived,
+  filesUpTo,
+  journalFile,
+  type Point,
+  parseShippedDirectory,
+  parseShippedSegment,
+  readJournal,
+  type ShippedDirectory,
+  type ShippedPlace,
+  shippedSeal,
+} from './ship-journal.ts';
+
+/** `path` is what was given to `--ship-to`, or one of the directories in it. */
+export async function shippedSource(
+  path: string,
+  keys: KeyOptions,
+  to?: number,
+): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
+  const { root, directories } = await findDirectories(path);
+  let earliest: number | undefined;
+  for (const { name } of directories) {
+    const files = nodeFiles(join(root, name));
+    const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
+    const found = await files.read(sealFile);
+    let unsealed = await opened(found);
+    const points = await pointsOf(files, name, unsealed.seal);
+    const seal = await shippedSeal(files, points);
+    // Shipping was cut off between the point and its seal.
+    if (!equalBytes(seal, found)) {
+      unsealed.seal.wipe();
+      unsealed = await opened(seal);
+    }
+    const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
+    if (upTo.length > 0) return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
+    earliest = points[0]?.at ?? earliest;
+    unsealed.seal.wipe();
+  }
+  const oldest =
+    earliest === undefined ? 'nothing arrived there yet' : `the earliest is ${new Date(earliest).toISOString()}`;
+  throw new KmsError('refused', `${path} holds no state of that time: ${oldest}`, {
+    hint: 'give a later time with --to',
+  });
+}
+
+/** The highest epoch first. */
+async function findDirectories(path: string): Promise<{ root: string; directories: readonly ShippedDirectory[] }> {
+  const own = parseShippedDirectory(basename(path));
+  if (own) return { root: dirname(path), directories: [own] };
+  const found = (await readdir(path)).map(parseShippedDirectory).filter((each) => each !== undefined);
+  const appliances = new Set(found.map(({ appliance }) => appliance));
+  if (appliances.size > 1) {
+    throw new KmsError('refused', `${path} holds what several appliances shipped: ${[...appliances].join(', ')}`, {
+      hint: 'name one of the directories in it',
+    });
+  }
+  if (found.length === 0) {
+    throw new KmsError('refused', `${path} is no directory that an appliance shipped to`, {
+      hint: 'give a backup file, or the directory of `kms serve --ship-to`',
+    });
+  }
+  return { root: path, directories: found.sort((a, b) => b.epoch - a.epoch) };
+}
+
+export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {
+  if (!(await files.exists(journalFile))) return [];
+  return readJournal(await files.read(journalFile), directory, seal.keysFor(systemDir)).points;
+}
+
+/** The state after the last of `points`. */
+export async function sourceAt(
+  files: Files,
+  sealBytes: Uint8Array,
+  seal: Seal,
+  points: readonly Point[],
+): Promise<RestoreSource> {
+  const stores: RestoreSource['stores'][number][] = [];
+  for (const [dir, place] of arrived(points)) {
+    const { uid, sequence } = place;
+    // A tenant that was erased since: nobody can read it any more.
+    if (!seal.stores.includes(sealName(dir))) continue;
+    const restored = [...filesUpTo(dir, place), ...(await segmentsOf(files, dir, place, seal))];
+    stores.push({
+      dir,
+      uid,
+      ...(sequence === undefined ? {} : { sequence }),
+      files: restored.map((file) => restoredFile(files, file)),
+    });
+  }
+  const madeAt = new Date(points.at(-1)?.at ?? 0).toISOString();
+  return { seal: sealBytes, stores, summary: {}, origin: { kind: 'shipped', madeAt } };
+}
+
+interface Shipped {
+  readonly name: string;
+  readonly bytes?: number;
+  /** Under which name it is shipped. */
+  readonly from?: string;
+}
+
+function restoredFile(files: Files, { name, bytes, from = name }: Shipped): RestoredFile {
+  return {
+    name,
+    async *read() {
+      yield* pieces(files, from, bytes ?? (await files.size(from)));
+    },
+  };
+}
+
+/** The first segments that the place counts, each under the newest key that there is. */
+async function segmentsOf(files: Files, dir: string, { segments }: ShippedPlace, seal: Seal): Promise<Shipped[]> {
+  const keys = seal.keysFor(sealName(dir));
+  const isReadable = (epoch: number): boolean => {
+    try {
+      return keys.key('activity', epoch).length > 0;
+    } catch {
+      return false;
+    }
+  };
+  const newest = new Map<string, number>();
+  for (const name of await files.list(dir)) {
+    const segment = parseShippedSegment(name);
+    if (segment && isReadable(segment.epoch)) {
+      newest.set(segment.own, Math.max(segment.epoch, newest.get(segment.own) ?? 0));
+    }
+  }
+  return [...newest.entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, segments)
+    .map(([own, epoch]) => ({ name: `${dir}/${own}`, from: `${dir}/${own}.${epoch}` }));
+}

@@ -1,0 +1,112 @@
+// Whether a backup restores, found out without restoring it: on a thread beside whatever serves it is compared with its
+// digests, restored into a directory that goes away again or read where it is, and every store in it proven.
+
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { KmsError, systemError } from '../../errors.ts';
+import type { Seal } from '../../seal/seal.ts';
+import { nodeFiles } from '../../store/node-files.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { sealName } from '../data-dir.ts';
+import { sqlWasm, startWorker } from '../program-files.ts';
+import { keysAsData, keysFromData, type ProveAnswer, type ProveWork } from '../threads/jobs.ts';
+import type { Manifest } from './format.ts';
+import { needWhole, type Proof, proveStores } from './prove.ts';
+import { backupFiles, checkDigests, filesOf, type OpenedBackup, openBackup, readSummary, sealOf } from './read.ts';
+import { copyFiles } from './restore.ts';
+
+export interface Verified {
+  readonly manifest: Manifest;
+  readonly bytes: number;
+  /** Absent where no master key was there: then the digests alone were compared. */
+  readonly proof?: Proof;
+}
+
+/** Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. */
+export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): Promise<Verified> {
+  const path = resolve(cwd, name);
+  const files = nodeFiles(dirname(path));
+  try {
+    const backup = await openBackup(files, basename(path));
+    const { manifest, bytes } = backup;
+    const opened = await unseal(await sealOf(files, backup), `the seal in ${path}`, keys).catch((error: unknown) => {
+      if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
+      throw error;
+    });
+    if (!opened) {
+      await checkDigests(files, backup);
+      return { manifest, bytes };
+    }
+    try {
+      const proof = await tryRestore(path, opened.seal);
+      needWhole(proof, path);
+      return { manifest, bytes, proof };
+    } finally {
+      opened.seal.wipe();
+    }
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** The structure of the backup file alone, whose content is compared as well. */
+export async function openBackupFile(path: string): Promise<OpenedBackup> {
+  const files = nodeFiles(dirname(resolve(path)));
+  const backup = await openBackup(files, basename(path));
+  await checkDigests(files, backup);
+  return backup;
+}
+
+/** Throws what is wrong with the backup at `path`. `seal` is the one that is in it, opened. */
+export async function tryRestore(path: string, seal: Seal, restoreTo?: string): Promise<Proof> {
+  const root = dirname(path);
+  const name = basename(path);
+  const backup = await openBackup(nodeFiles(root), name);
+  const summary = readSummary(backup, seal);
+  const dirs = backup.manifest.stores.map(({ dir }) => dir);
+  for (const dir of dirs) needKeys(seal, dir);
+  const keys = dirs.map((dir) => [dir, keysAsData(seal.keysFor(sealName(dir)))] as const);
+  const work: ProveWork = { kind: 'prove', root, name, keys, summary, wasm: await sqlWasm(), restoreTo };
+  const worker = startWorker(work);
+  try {
+    const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [ProveAnswer];
+    if (answer.ok) return answer.result;
+    throw new KmsError(answer.code, answer.message, answer.hint === undefined ? {} : { hint: answer.hint });
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function needKeys(seal: Seal, dir: string): void {
+  if (seal.stores.includes(sealName(dir))) return;
+  throw new KmsError('corrupt', `${dir}: the seal in the backup has no key for it`, { hint: 'use another backup' });
+}
+
+async function ended(worker: ReturnType<typeof startWorker>): Promise<never> {
+  const [code] = await once(worker, 'exit');
+  throw new KmsError('internal', `the thread that tries a restore ended early, with code ${code}`);
+}
+
+/** What the thread does. */
+export async function proveBackup({ root, name, keys, summary, wasm, restoreTo }: ProveWork): Promise<Proof> {
+  const files = nodeFiles(root);
+  const backup = await openBackup(files, name);
+  await checkDigests(files, backup);
+  const held = new Map(keys.map(([dir, data]) => [dir, keysFromData(data)]));
+  const keysOf = (dir: string) => {
+    const found = held.get(dir);
+    if (!found) throw new KmsError('corrupt', `${dir}: there is no key for it`);
+    return found;
+  };
+  const { stores } = backup.manifest;
+  if (restoreTo === undefined) return proveStores({ files: backupFiles(files, backup), wasm, keysOf }, stores, summary);
+  const restored = nodeFiles(restoreTo);
+  try {
+    await restored.makeDir('.');
+    await copyFiles({ files: restored }, { stores: filesOf(files, backup) });
+    return await proveStores({ files: restored, wasm, keysOf }, stores, summary);
+  } finally {
+    await rm(restoreTo, { recursive: true, force: true });
+  }
+}

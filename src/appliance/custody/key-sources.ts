@@ -1,0 +1,169 @@
+// Where a master key's custodians may be found without asking anybody: key files, the environment, a credential of
+// systemd, and commands whose output is the secret. A command is run by its name and a list of arguments, with no shell
+// in between, and nothing of what it prints is ever shown.
+
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { utf8 } from '../../crypto/bytes.ts';
+import { KmsError, systemCode, systemError } from '../../errors.ts';
+import { parseSecret } from '../../seal/key-text.ts';
+import type { CustodianKind, Slot } from '../../seal/slot.ts';
+import { keyPlaces, readKeyFile } from '../key-place.ts';
+import { environment } from '../process.ts';
+
+export interface KeySources {
+  /** The one key file to look at; without it, where `init` put it and the default place. */
+  readonly keyFile?: string | undefined;
+  /** Asked for the passphrase where that is what opens; undefined = there is nobody to ask. */
+  readonly passphrase?: (() => Promise<string | undefined>) | undefined;
+  /** Whether the commands that the seal names may be run; true when absent. Not for a seal from elsewhere. */
+  readonly commands?: boolean | undefined;
+  /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */
+  readonly exposed?: boolean | undefined;
+  /** The environment; that of the process when absent. */
+  readonly env?: (name: string) => string | undefined;
+}
+
+export interface KeySource {
+  readonly name: string;
+  readonly place?: string;
+  /** The secret; undefined where there is none. Throws when there is something else. */
+  find(): Promise<Uint8Array | undefined>;
+}
+
+const variable = 'KMS_MASTER_KEY';
+const credential = 'kms-master-key';
+
+export function environmentSource(env: NonNullable<KeySources['env']> = environment): KeySource {
+  return {
+    name: variable,
+    async find() {
+      const text = env(variable);
+      return text ? parseSecret(utf8(text), variable) : undefined;
+    },
+  };
+}
+
+/** See systemd.exec(5), LoadCredentialEncrypted= and SetCredentialEncrypted=. */
+export function credentialSource(env: NonNullable<KeySources['env']> = environment): KeySource {
+  const name = `the credential ${credential}`;
+  return {
+    name,
+    async find() {
+      const dir = env('CREDENTIALS_DIRECTORY');
+      if (!dir) return undefined;
+      try {
+        return parseSecret(await readFile(join(dir, credential)), name);
+      } catch (error) {
+        if (systemCode(error) === 'ENOENT') return undefined;
+        throw systemError(error, name);
+      }
+    },
+  };
+}
+
+export function fileSource(place: string, exposed = false): KeySource {
+  return { name: place, place, find: () => readKeyFile(place, exposed) };
+}
+
+function commandSource(slot: Slot): KeySource {
+  const command = commandOf(slot);
+  return { name: `the output of ${command.command}`, find: () => execSecret(command) };
+}
+
+/** All there are for these slots, those that cost least first; or the key file given and nothing else. */
+export function sourcesFor(data: string | undefined, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
+  const { keyFile, env, commands = true, exposed } = given;
+  const places = data === undefined && keyFile === undefined ? [] : keyPlaces(data ?? '', keyFile, slots);
+  const files = places.map((place) => fileSource(place, exposed));
+  if (keyFile !== undefined) return files;
+  const run = commands ? slots.filter(({ kind }) => kind === 'exec').map(commandSource) : [];
+  return [environmentSource(env), credentialSource(env), ...files, ...run];
+}
+
+const kept: Readonly<Record<CustodianKind, string>> = {
+  keyfile: 'a key file',
+  env: `the environment variable ${variable}`,
+  credential: `the systemd credential ${credential}`,
+  passphrase: 'a passphrase',
+  shares: 'shares',
+  exec: 'a command',
+  'recovery-kit': 'a recovery kit',
+};
+
+/** The error of a data directory whose key nobody gave. */
+export function missingKey(slots: readonly Slot[], sources: readonly KeySource[], given: KeySources): KmsError {
+  const kinds = new Set(slots.map(({ kind }) => kind));
+  const places = sources.map(({ place }) => place).filter((place) => place !== undefined);
+  if (kinds.has('keyfile') || given.keyFile !== undefined) {
+    return new KmsError('sealed', `the master key file is missing: looked for ${places.join(', then ')}`, {
+      hint: 'put the key file there, or name it with --key-file (KMS_KEY_FILE)',
+    });
+  }
+  const keepers = [...kinds].map((kind) => kept[kind]).join(' or ');
+  const hint = kinds.has('shares')
+    ? 'serve it with `kms serve` and enter shares with `kms unseal`'
+    : kinds.has('passphrase')
+      ? 'give the passphrase in KMS_PASSPHRASE, or serve it with `kms serve` and run `kms unseal`'
+      : 'give what holds the key, or a recovery kit with --key-file';
+  return new KmsError('sealed', `the appliance is sealed: its master key is with ${keepers}`, { hint });
+}
+
+export interface SecretCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Milliseconds. */
+const patience = 30_000;
+const most = 64 * 1024;
+
+export function commandOf({ params }: Slot): SecretCommand {
+  const { command, args } = params;
+  if (typeof command !== 'string' || !Array.isArray(args)) {
+    throw new KmsError('corrupt', 'the seal file names no command for its custodian of the kind exec');
+  }
+  return { command, args };
+}
+
+/** Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. */
+export async function execSecret({ command, args }: SecretCommand, timeout = patience): Promise<Uint8Array> {
+  const output = await new Promise<Buffer>((resolve, reject) => {
+    const options = { timeout, killSignal: 'SIGKILL', maxBuffer: most, encoding: 'buffer', shell: false } as const;
+    const child = execFile(command, [...args], options, (error, stdout) => {
+      if (error) {
+        stdout.fill(0);
+        reject(failure(command, error, timeout));
+      } else resolve(stdout);
+    });
+    child.stdin?.end();
+  });
+  try {
+    return parseSecret(output, `the output of ${command}`);
+  } finally {
+    output.fill(0);
+  }
+}
+
+/** Neither the arguments nor what the command said: both may hold secrets. */
+function failure(command: string, error: Error, timeout: number): KmsError {
+  const code = systemCode(error);
+  const exit = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
+  const killed = 'killed' in error && error.killed === true;
+  const what =
+    code === 'ENOENT'
+      ? 'there is no such command'
+      : code === 'EACCES'
+        ? 'permission denied'
+        : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
+          ? `it printed more than ${most} bytes`
+          : killed
+            ? `it took more than ${timeout / 1000} s`
+            : exit !== undefined
+              ? `it ended with exit code ${exit}`
+              : 'it could not be run';
+  return new KmsError('sealed', `the command ${command} gave no master key: ${what}`, {
+    hint: 'run it by hand as the user of the appliance',
+  });
+}

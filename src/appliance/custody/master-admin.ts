@@ -1,0 +1,66 @@
+// Rotating the master key and changing who holds it, while the appliance serves: only the seal file is written, whole.
+// Each step is recorded in the log of every tenant before it is done.
+import type { MasterAnswer } from '../../api/local.ts';
+import type { World } from '../../core/context.ts';
+import { localCaller } from '../../core/credential.ts';
+import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
+import { invalidField } from '../../errors.ts';
+import type { LocalHandlers } from '../../http/local.ts';
+import type { Seal } from '../../seal/seal.ts';
+import { type Slot, slotId } from '../../seal/slot.ts';
+import type { SealKeeper } from '../seal-keeper.ts';
+import { recordInTenants, type Tenants } from '../tenants.ts';
+
+export interface MasterAdminDeps {
+  readonly seal: SealKeeper;
+  readonly tenants: Tenants;
+  readonly world: World;
+}
+
+/** A custodian as it is sent: the secret stays with whoever made it. */
+export interface NewSlot {
+  readonly kind: Slot['kind'];
+  readonly params: Slot['params'];
+  readonly publicKey: string;
+}
+
+export function sentSlot({ kind, params, publicKey }: Slot): NewSlot {
+  return { kind, params, publicKey: toBase64Url(publicKey) };
+}
+
+type MasterHandlers = Pick<LocalHandlers, 'getMaster' | 'rotateMaster' | 'addCustodian' | 'removeCustodian'>;
+
+export function masterHandlers(deps: MasterAdminDeps): MasterHandlers {
+  const { seal } = deps;
+  const change = async (operation: string, props: object, next: (seal: Seal) => Seal): Promise<MasterAnswer> => {
+    // What cannot be done is not recorded as done.
+    next(seal.current);
+    await recordInTenants(deps.tenants, deps.world, {
+      action: 'system.master',
+      keyid: localCaller.id,
+      props: { operation, ...props },
+    });
+    await seal.change(next);
+    return masterAnswer(seal.current);
+  };
+  return {
+    getMaster: async () => masterAnswer(seal.current),
+    rotateMaster: () => change('rotate', {}, (current) => current.withNewMaster()),
+    async addCustodian({ body }) {
+      const slot = slotOf(body);
+      return change('add-custodian', { custodian: slot.id, kind: slot.kind }, (current) => current.withSlot(slot));
+    },
+    removeCustodian: ({ params: { id } }) =>
+      change('remove-custodian', { custodian: id }, (current) => current.withoutSlot(id)),
+  };
+}
+
+function masterAnswer({ fingerprint, slots }: Pick<Seal, 'fingerprint' | 'slots'>): MasterAnswer {
+  return { fingerprint, custodians: slots.map(({ id, kind, params }) => ({ id, kind, params })) };
+}
+
+function slotOf({ kind, params, publicKey: text }: NewSlot): Slot {
+  const publicKey = fromBase64Url(text);
+  if (publicKey?.length !== 32) throw invalidField('publicKey', 'expected 32 bytes in base64url');
+  return { id: slotId(publicKey), kind, params, publicKey };
+}

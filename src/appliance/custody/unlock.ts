@@ -1,0 +1,129 @@
+// Opens a seal with whichever custodian can be had. Changes nothing, and says which key is needed where it was given
+// another.
+import { systemRandom } from '../../crypto/random.ts';
+import { KmsError } from '../../errors.ts';
+import { parseHeader } from '../../seal/header.ts';
+import { openSeal, type Seal } from '../../seal/seal.ts';
+import { type Slot, slotIdOf } from '../../seal/slot.ts';
+import { derivePassphrase, passphraseParamsOf } from '../threads/passwords.ts';
+import { type KeySource, type KeySources, missingKey, sourcesFor } from './key-sources.ts';
+
+export interface SealBytes {
+  readonly bytes: Uint8Array;
+  /** How errors call it. */
+  readonly name: string;
+}
+
+export interface OpenedSeal {
+  readonly seal: Seal;
+  /** The custodian that opened it. */
+  readonly slot: Slot;
+  /** The key file, where it was one. */
+  readonly place?: string;
+}
+
+/** Kinds that need somebody to bring them: while one of them is there, an appliance without its key waits. */
+const byHand: ReadonlySet<Slot['kind']> = new Set(['passphrase', 'shares']);
+
+/**
+ * Throws `sealed` when nothing gives the key, `refused` when all there is gives another one. `data` is the data
+ * directory, beside which key files are looked for.
+ */
+export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
+  const { slots } = parseHeader(from.bytes, from.name).header;
+  const sources = sourcesFor(data, slots, given);
+  let trouble: unknown;
+  for (const source of sources) {
+    try {
+      const secret = await source.find();
+      if (secret) return openFound(from, slots, source, secret);
+    } catch (error) {
+      // What was named stands for itself; elsewhere another custodian may still open. A damaged seal nobody opens.
+      if (given.keyFile !== undefined || error instanceof SealDamage) throw error;
+      trouble ??= error;
+    }
+  }
+  const opened = given.keyFile === undefined ? await askPassphrase(from, slots, given) : undefined;
+  if (opened) return opened;
+  if (trouble === undefined) throw missingKey(slots, sources, given);
+  if (trouble instanceof KmsError && slots.some(({ kind }) => byHand.has(kind))) {
+    throw new KmsError('sealed', `the appliance is sealed: ${trouble.message}`, {
+      hint: 'unseal it with `kms unseal`',
+      cause: trouble,
+    });
+  }
+  throw trouble;
+}
+
+/** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */
+export function openWith(
+  from: SealBytes,
+  slots: readonly Slot[],
+  secret: Uint8Array,
+  what: string,
+  place?: string,
+): OpenedSeal {
+  try {
+    const id = slotIdOf(secret);
+    const slot = slots.find((each) => each.id === id);
+    if (!slot) throw wrongKey(what, slots, id, place);
+    return { seal: verified(from, secret), slot };
+  } finally {
+    secret.fill(0);
+  }
+}
+
+/** The secret is one of the seal's, and yet it does not open. */
+class SealDamage extends KmsError {}
+
+function verified({ bytes, name }: SealBytes, secret: Uint8Array): Seal {
+  try {
+    return openSeal(bytes, secret, systemRandom, name);
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+    throw new SealDamage('corrupt', error.message, error.hint === undefined ? {} : { hint: error.hint });
+  }
+}
+
+function openFound(
+  from: SealBytes,
+  slots: readonly Slot[],
+  { place, name }: KeySource,
+  secret: Uint8Array,
+): OpenedSeal {
+  if (place === undefined) return openWith(from, slots, secret, `wrong master key in ${name}`);
+  return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
+}
+
+async function askPassphrase(
+  from: SealBytes,
+  slots: readonly Slot[],
+  { passphrase }: KeySources,
+): Promise<OpenedSeal | undefined> {
+  if (!passphrase || !slots.some(({ kind }) => kind === 'passphrase')) return undefined;
+  const text = await passphrase();
+  return text === undefined || text === '' ? undefined : openWithPassphrase(from, slots, text);
+}
+
+/** Tries it on each slot that has one. Throws `refused` when it opens none. */
+export async function openWithPassphrase(
+  from: SealBytes,
+  slots: readonly Slot[],
+  passphrase: string,
+): Promise<OpenedSeal> {
+  const own = slots.filter(({ kind }) => kind === 'passphrase');
+  for (const slot of own) {
+    const secret = await derivePassphrase(passphrase, passphraseParamsOf(slot));
+    if (slotIdOf(secret) === slot.id) return openWith(from, slots, secret, 'wrong passphrase');
+    secret.fill(0);
+  }
+  // What came of a wrong one tells of the passphrase, so it is not named.
+  throw new KmsError('refused', own.length === 0 ? 'no custodian here is a passphrase' : 'wrong passphrase');
+}
+
+export function wrongKey(what: string, slots: readonly Slot[], got: string, place?: string): KmsError {
+  const another = place === undefined ? '' : `${place} holds another one: `;
+  return new KmsError('refused', `${what}: needs ${slots.map(({ id }) => id).join(' or ')}, got ${got}`, {
+    hint: `${another}give the key that belongs to this data; nothing was changed`,
+  });
+}

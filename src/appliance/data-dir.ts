@@ -1,0 +1,203 @@
+// A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
+// and who besides its owner can reach it, which nobody may. Opens no store.
+import { readdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { KmsError, systemCode, systemError } from '../errors.ts';
+import { lockFile, pidFile } from '../store/lock.ts';
+import type { SettingTable } from '../store/tables/system-tables.ts';
+import { groupIds, userId } from './process.ts';
+
+/** For commands too, which know no store. */
+export { makeDirs } from '../store/node-files.ts';
+
+export const sealFile = 'kms.seal';
+/**
+ * There while an `init` is under way: without a seal beside it, everything else in the directory is of no use to
+ * anybody.
+ */
+export const initMark = 'kms.init';
+export const socketFile = 'kms.sock';
+/** How far each store was. */
+export const witnessFile = 'kms.witness';
+
+/** There while the appliance is sealed because somebody asked for it. */
+export const sealMark = 'kms.stay-sealed';
+
+/** There while a `restore` is under way. */
+export const restoreMark = 'kms.restore';
+
+/**
+ * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
+ * others.
+ */
+const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
+
+export type DataDirState =
+  | 'missing'
+  | 'empty'
+  /** An `init` did not get to its end. */
+  | 'unfinished'
+  /** A `restore` did not get to its end. */
+  | 'unrestored'
+  | 'whole'
+  /** Something else is in there. */
+  | 'foreign';
+
+export async function dataDirState(data: string): Promise<DataDirState> {
+  let names: string[];
+  try {
+    names = await readdir(data);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return 'missing';
+    throw systemError(error, data);
+  }
+  if (names.includes(sealFile)) return 'whole';
+  if (names.includes(restoreMark)) return 'unrestored';
+  if (names.includes(initMark)) return 'unfinished';
+  return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
+}
+
+/** Throws unless an appliance is in the directory. */
+export async function needAppliance(data: string): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'whole') return;
+  if (state === 'foreign') throw foreign(data);
+  if (state === 'unrestored') throw unrestored(data);
+  const problem = {
+    missing: 'there is no data directory here',
+    empty: 'the data directory is empty',
+    unfinished: 'the data directory was never finished: an `init` was cut off',
+  }[state];
+  throw new KmsError('unavailable', `${data}: ${problem}`, {
+    hint: 'run `kms init` or `kms serve`, or give another one with --data',
+  });
+}
+
+export function unrestored(data: string): KmsError {
+  return new KmsError('refused', `${data}: a restore into it was cut off`, {
+    hint: 'run `kms restore` again, which starts it over',
+  });
+}
+
+export function foreign(data: string): KmsError {
+  return new KmsError('refused', `${data}: holds other files and no ${sealFile}: not a data directory of kms`, {
+    hint: 'give an empty or a new directory; if this was a data directory, restore it from a backup',
+  });
+}
+
+export function inDir(data: string, name: string): string {
+  return join(resolve(data), name);
+}
+
+/** The directory of the appliance's own store, which is its name in the seal too. */
+export const systemDir = 'system';
+
+/** The directory of a tenant's store, by the random name that its record and the seal have. */
+export function tenantDir(name: string): string {
+  return `tenants/${name}`;
+}
+
+export interface Owned {
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface Identity {
+  readonly uid: number | undefined;
+  readonly groups: readonly number[];
+}
+
+/**
+ * `own-group`: it belongs to somebody else, who lets this process in by its group, as volumes of containers do; there
+ * the group is the owner in all but name.
+ */
+export type Exposure = 'none' | 'own-group' | 'group' | 'others';
+
+export function exposureOf({ mode, uid, gid }: Owned, me: Identity = identity()): Exposure {
+  if ((mode & 0o007) !== 0) return 'others';
+  if ((mode & 0o070) === 0) return 'none';
+  return uid !== me.uid && me.groups.includes(gid) ? 'own-group' : 'group';
+}
+
+export function identity(): Identity {
+  return { uid: userId(), groups: groupIds() };
+}
+
+/** `0750`, as `chmod` takes it. */
+export function modeText(mode: number): string {
+  return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
+}
+
+/** Throws `refused` for a data directory that others can read or write. */
+export async function needPrivateDirectory(path: string): Promise<void> {
+  const info = await look(path);
+  const exposure = exposureOf(info);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  throw new KmsError('refused', `${path}: ${reached(exposure)} (mode ${modeText(info.mode)})`, {
+    hint:
+      info.uid === userId()
+        ? `run: chmod 0700 ${path}`
+        : 'let its owner run chmod 0700 on it, or name a new directory below it with --data, which is made for you alone',
+  });
+}
+
+/** Throws `refused` for a key file that others can read. */
+export async function needPrivateKey(path: string): Promise<void> {
+  const info = await look(path);
+  const exposure = exposureOf(info);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds a key (mode ${modeText(info.mode)})`, {
+    hint: `run: chmod 0600 ${path}; if anybody else may have read it, rotate the master key`,
+  });
+}
+
+function reached(exposure: 'group' | 'others'): string {
+  return `${exposure === 'group' ? 'its group' : 'everybody on this machine'} can reach it`;
+}
+
+async function look(path: string): Promise<Owned> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** By which name the seal has the keys of the store in `dir`. */
+export function sealName(dir: string): string {
+  return dir.startsWith('tenants/') ? dir.slice('tenants/'.length) : dir;
+}
+
+/**
+ * The epoch of a data directory: it begins at 1, and a restore begins a later one, as does a start that accepts older
+ * files. Together with the sequences of the stores it only grows, so that whoever remembers the highest that it saw
+ * notices when an older copy has come back to life.
+ */
+export interface Epoch {
+  readonly number: number;
+  /** RFC 3339: when the restore was that began it, or the start with older files, and of which time a copy was. */
+  readonly restoredAt?: string;
+  readonly madeAt?: string;
+}
+
+const first: Epoch = { number: 1 };
+
+export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise<Epoch> {
+  const text = await settings.get('epoch');
+  // Cast: only `nextEpoch` writes it.
+  return text === undefined ? first : (JSON.parse(text) as Epoch);
+}
+
+/** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
+export async function nextEpoch(
+  settings: SettingTable,
+  now: number,
+  origin?: { readonly madeAt: string },
+): Promise<Epoch> {
+  const before = await currentEpoch(settings);
+  const number = Math.max(before.number + 1, Math.floor(now));
+  const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
+  await settings.set('epoch', JSON.stringify(epoch));
+  return epoch;
+}

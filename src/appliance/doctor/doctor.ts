@@ -1,0 +1,113 @@
+// `kms doctor` on the machine of the appliance: everything that can be seen without a running server, and the stores
+// too where none runs.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { KmsError } from '../../errors.ts';
+import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';
+import { nodeFiles } from '../../store/node-files.ts';
+import type { KeySources } from '../custody/key-sources.ts';
+import { inDir, needAppliance, systemDir, tenantDir } from '../data-dir.ts';
+import { sqlWasm } from '../program-files.ts';
+import { isSealedOnPurpose, openSealFile, sealedOnPurpose } from '../seal-keeper.ts';
+import { diskSpace } from '../space/disk.ts';
+import { readWitness } from '../witness.ts';
+import { type Examination, Findings } from './finding.ts';
+import { type CertificateFiles, examineCertificates, examineCustodians } from './keys.ts';
+import { examineFiles, examineMemory, examineSpace, type Host, readText } from './machine.ts';
+import { examineStores } from './stores.ts';
+
+export interface DoctorOptions extends CertificateFiles {
+  readonly data: string;
+  readonly keyFile?: string | undefined;
+  readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
+  /** What the running server found; without it the stores are examined here. */
+  readonly served?: (() => Promise<Examination>) | undefined;
+  readonly now?: () => number;
+  readonly host?: Host;
+}
+
+/** Changes nothing. Throws where there is no appliance. */
+export async function examine(options: DoctorOptions): Promise<Examination> {
+  const data = resolve(options.data);
+  await needAppliance(data);
+  const { now = Date.now, host = { read: readText, space: diskSpace }, served } = options;
+  const findings = new Findings();
+  const lock = served ? undefined : holdStill(data);
+  try {
+    const inUse = served !== undefined || lock === 'in-use';
+    await examineFiles({ data, inUse }, findings.add);
+    await examineCustodians(data, options.keyFile, findings.add);
+    await examineSpace(host, data, findings.add);
+    await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
+    await examineCertificates(options, now(), findings.add);
+    const examined = lock === 'in-use' ? inUseByAnother(data, findings) : await inside(options, data, findings);
+    return { ...examined, findings: findings.all };
+  } finally {
+    if (typeof lock === 'object') lock.release();
+  }
+}
+
+async function inside(options: DoctorOptions, data: string, findings: Findings) {
+  try {
+    if (!options.served) return await examineHere(options, data, findings);
+    const { findings: found, ...examined } = await options.served();
+    findings.take(found);
+    return examined;
+  } catch (error) {
+    if (!(error instanceof KmsError)) throw error;
+    const { code, message, hint } = error;
+    const [severity, name] =
+      code === 'sealed'
+        ? (['warning', 'sealed'] as const)
+        : code === 'corrupt'
+          ? (['error', 'damaged'] as const)
+          : (['error', 'not-examined'] as const);
+    findings.add(
+      severity,
+      name,
+      data,
+      `the stores were not examined: ${message}`,
+      hint ?? 'unseal it, then examine it again',
+    );
+    return { stores: 0, activities: 0 };
+  }
+}
+
+async function examineHere({ keyFile, sources, now = Date.now }: DoctorOptions, data: string, findings: Findings) {
+  if (await isSealedOnPurpose(nodeFiles(data))) throw sealedOnPurpose;
+  const { seal } = await openSealFile(data, { ...sources, keyFile, exposed: true });
+  try {
+    const stores = seal.stores.map((name) => ({
+      dir: name === systemDir ? name : tenantDir(name),
+      keys: seal.keysFor(name),
+    }));
+    const files = nodeFiles(data);
+    const witness = () => readWitness(files, seal.keysFor(systemDir));
+    return await examineStores({ files, wasm: await sqlWasm(), stores, witness, now: now() }, findings.add);
+  } finally {
+    seal.wipe();
+  }
+}
+
+function inUseByAnother(data: string, findings: Findings) {
+  const message = 'a process has it open and does not answer on its socket: its stores were not examined';
+  findings.add('warning', 'in-use', data, message, 'wait until it is done, or look into its log');
+  return { stores: 0, activities: 0 };
+}
+
+/** Keeps others from changing anything meanwhile, where that can be had without changing anything oneself. */
+function holdStill(data: string): DirectoryLock | 'in-use' | undefined {
+  // Without the file nobody has ever opened it.
+  if (!existsSync(inDir(data, lockFile))) return undefined;
+  try {
+    return lockDirectory(data, { onlyLooks: true });
+  } catch (error) {
+    return error instanceof KmsError && error.code === 'in-use' ? 'in-use' : undefined;
+  }
+}
+
+async function pidOf(data: string): Promise<number | undefined> {
+  const text = await readFile(inDir(data, pidFile), 'utf8').catch(() => '');
+  return /^[0-9]+\s*$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,78 @@
+// The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
+// serving.
+import { once } from 'node:events';
+import { KmsError } from '../../errors.ts';
+import type { Copies } from '../backup/service.ts';
+import { type Collecting, collect } from '../backup/write.ts';
+import { sealName } from '../data-dir.ts';
+import { sqlWasm, startWorker } from '../program-files.ts';
+import type { SealKeeper } from '../seal-keeper.ts';
+import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
+import { type Examination, Findings } from './finding.ts';
+import { type CertificateFiles, examineCertificates } from './keys.ts';
+import { findSegment } from './stores.ts';
+
+export interface ServedDeps extends Collecting {
+  /** The data directory. */
+  readonly root: string;
+  readonly seal: SealKeeper;
+  readonly copies: Copies;
+  readonly certificates: CertificateFiles;
+  readonly now: () => number;
+}
+
+export async function examineServed(deps: ServedDeps): Promise<Examination> {
+  const { root, seal, copies, certificates, now } = deps;
+  const findings = new Findings();
+  await examineCertificates(certificates, now(), findings.add);
+  examineShipping(copies, findings);
+  await examineSegments(deps, findings);
+  const { stores, release } = await collect(deps, { counted: false });
+  try {
+    const kept = stores.filter(({ dir }) => seal.current.stores.includes(sealName(dir)));
+    const examined = await onThread({
+      kind: 'examine',
+      root,
+      held: kept.flatMap(({ files }) => files),
+      keys: kept.map(({ dir }) => [dir, keysAsData(seal.current.keysFor(sealName(dir)))]),
+      wasm: await sqlWasm(),
+      now: now(),
+    });
+    const known = new Set(findings.all.map(({ subject }) => subject));
+    findings.take(examined.findings.filter(({ subject }) => !known.has(subject)));
+    return { ...examined, findings: findings.all };
+  } finally {
+    release();
+  }
+}
+
+/** What the look at the files themselves finds; their contents are read beside. */
+async function examineSegments({ system, tenants }: ServedDeps, { add }: Findings): Promise<void> {
+  for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
+    await store.segments?.look();
+    for (const fault of store.status().activityFaults) findSegment(fault, add);
+  }
+}
+
+function examineShipping(copies: Copies, findings: Findings): void {
+  const { shipping } = copies.status();
+  if (shipping?.trouble === undefined) return;
+  const advice = 'see that the directory can be written to; it goes on by itself';
+  findings.add('warning', 'shipping-fails', shipping.to, shipping.trouble, advice);
+}
+
+async function onThread(work: ExamineWork): Promise<Examination> {
+  const worker = startWorker(work);
+  try {
+    const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [WorkAnswerOf<Examination>];
+    if (answer.ok) return answer.result;
+    throw new KmsError('internal', `the examination failed: ${answer.message}`);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+async function ended(worker: ReturnType<typeof startWorker>): Promise<never> {
+  const [code] = await once(worker, 'exit');
+  throw new KmsError('internal', `the thread of the examination ended early, with code ${code}`);
+}

@@ -1,0 +1,205 @@
+// Makes an appliance: data directory, master key, the appliance's own store, the tenant `default` with its first
+// account and API key. The seal is written last: until then the directory counts as unfinished, and the next `init`
+// starts over.
+import { chmod, rm, rmdir } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { FullApiKey } from '../api/apikeys.ts';
+import { bootstrap } from '../core/set-up.ts';
+import { toHex, utf8 } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError, systemError } from '../errors.ts';
+import { type Seal, sealFor } from '../seal/seal.ts';
+import type { Slot } from '../seal/slot.ts';
+import { lockDirectory, lockFile } from '../store/lock.ts';
+import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import { credentialSource, environmentSource, type KeySources } from './custody/key-sources.ts';
+import { type CustodianRequest, type NewCustodian, newCustodian, recoveryKitText } from './custody/new-custodian.ts';
+import {
+  dataDirState,
+  foreign,
+  inDir,
+  initMark,
+  needPrivateDirectory,
+  sealFile,
+  systemDir,
+  tenantDir,
+  unrestored,
+} from './data-dir.ts';
+import { defaultKeyPlace } from './key-place.ts';
+import { systemWorld } from './process.ts';
+import { sqlWasm } from './program-files.ts';
+import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
+import { anyHost, hostList } from './tenants.ts';
+
+export interface InitOptions {
+  /** The data directory: missing, empty, or left unfinished by an earlier try. */
+  readonly data: string;
+  /** Used as it is where it exists. Default: beside the data directory. */
+  readonly keyFile?: string | undefined;
+  /** Hosts that the tenant answers; every host when there is none. */
+  readonly hosts?: readonly string[] | undefined;
+  /** Who holds the master key. Default: what the environment has one for, else a key file. */
+  readonly custodian?: CustodianRequest | undefined;
+  /** The environment; that of the process when absent. */
+  readonly env?: KeySources['env'];
+  /** Whether a recovery kit is to be made too. */
+  readonly recoveryKit?: boolean | undefined;
+}
+
+export interface Initialised {
+  readonly tenant: { readonly id: string; readonly name: string; readonly hosts: readonly string[] };
+  readonly accountId: string;
+  /** Everything is allowed to it, and its secret is nowhere else. */
+  readonly apiKey: FullApiKey;
+  readonly data: string;
+  /** Where the key file is, or would be where the custodian is another. */
+  readonly keyFile: string;
+  /** Whether the key file was made, not found. */
+  readonly keyFileMade: boolean;
+  readonly custodian: Slot['kind'];
+  /** Texts for the people who are to keep them; they are nowhere else. */
+  readonly shares?: readonly string[];
+  /** For KMS_MASTER_KEY, where that was not set; it is nowhere else. */
+  readonly masterKey?: string;
+  /** The text of the recovery kit; it is nowhere else. */
+  readonly recoveryKit?: string;
+}
+
+const firstTenant = 'default';
+
+export async function initAppliance(options: InitOptions): Promise<Initialised> {
+  const data = resolve(options.data);
+  const hosts = options.hosts?.length ? hostList(options.hosts) : [anyHost];
+  await refuseUnlessNew(data);
+  const made = await makeDirectory(data);
+  try {
+    const lock = lockDirectory(data);
+    try {
+      await refuseUnlessNew(data);
+      return await fill(data, hosts, await custodiansFor(data, options));
+    } finally {
+      lock.release();
+    }
+  } catch (error) {
+    // Only a directory without anything but the lock goes.
+    if (made) await removeEmpty(data);
+    throw systemError(error, data);
+  }
+}
+
+/** Throws `refused` where there is an appliance, or anything else. */
+export async function refuseUnlessNew(data: string): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'foreign') throw foreign(data);
+  if (state === 'unrestored') throw unrestored(data);
+  if (state !== 'whole') return;
+  throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
+    hint: 'serve it with `kms serve`, or give another directory with --data',
+  });
+}
+
+async function makeDirectory(data: string): Promise<boolean> {
+  try {
+    const made = await makeDirs(data);
+    // A volume may belong to somebody else, who set its mode.
+    await chmod(data, 0o700).catch(() => {});
+    await needPrivateDirectory(data);
+    return made !== undefined;
+  } catch (error) {
+    throw systemError(error, data);
+  }
+}
+
+interface FirstCustodians {
+  readonly first: NewCustodian;
+  readonly kit: NewCustodian | undefined;
+}
+
+async function custodiansFor(data: string, options: InitOptions): Promise<FirstCustodians> {
+  const { custodian, recoveryKit } = options;
+  const first = await newCustodian(custodian ?? (await usualCustodian(data, options)));
+  return { first, kit: recoveryKit ? await newCustodian({ kind: 'recovery-kit' }) : undefined };
+}
+
+async function usualCustodian(data: string, { keyFile, env }: InitOptions): Promise<CustodianRequest> {
+  if (keyFile === undefined) {
+    if (await environmentSource(env).find()) return { kind: 'env', env };
+    if (await credentialSource(env).find()) return { kind: 'credential', env };
+  }
+  return { kind: 'keyfile', file: keyFile ?? defaultKeyPlace(data) };
+}
+
+async function fill(data: string, hosts: readonly string[], { first, kit }: FirstCustodians): Promise<Initialised> {
+  const files = nodeFiles(data);
+  await files.replace(
+    initMark,
+    utf8('an initialisation is under way, or was cut off: the next `kms init` starts over\n'),
+  );
+  try {
+    await removeStores(data);
+    const dir = toHex(systemRandom(8));
+    const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
+    const seal = made.withStore(systemDir).withStore(dir);
+    const stores = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
+    await first.keep();
+    await files.replace(sealFile, seal.toBytes());
+    await files.remove(initMark);
+    seal.wipe();
+    const { slot, shares, masterKey, keyFile } = first;
+    return {
+      ...stores,
+      data,
+      keyFile: keyFile?.place ?? defaultKeyPlace(data),
+      keyFileMade: keyFile?.made ?? false,
+      custodian: slot.kind,
+      ...(shares && { shares }),
+      ...(masterKey !== undefined && { masterKey }),
+      ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
+    };
+  } catch (error) {
+    if ((await dataDirState(data)) === 'unfinished') {
+      await removeStores(data);
+      await files.remove(initMark);
+    }
+    throw error;
+  }
+}
+
+function kitText(applianceId: string, id: string, code: string): string {
+  return recoveryKitText({ applianceId, id, code, day: new Date().toISOString().slice(0, 10) });
+}
+
+async function makeStores(
+  world: StoreWorld,
+  seal: Seal,
+  dir: string,
+  hosts: readonly string[],
+): Promise<Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>> {
+  const outside = systemWorld();
+  const now = outside.now();
+  const tenant = { id: outside.newId('tenant'), name: firstTenant, hosts };
+
+  const keys = seal.keysFor(dir);
+  await createStore(world, tenantDir(dir), keys, now);
+  const store = await openTenantStore(world, tenantDir(dir), keys);
+  const first = await store.transaction((tx) => bootstrap({ tx, world: outside })).finally(() => store.close());
+
+  const systemKeys = seal.keysFor(systemDir);
+  await createStore(world, systemDir, systemKeys, now);
+  const system = await openSystemStore(world, systemKeys);
+  await system
+    .transaction(({ tenants }) => tenants.insert({ ...tenant, dir, limits: {}, createdAt: now, updatedAt: now }))
+    .finally(() => system.close());
+  return { tenant, accountId: first.account.id, apiKey: first.apiKey };
+}
+
+async function removeEmpty(data: string): Promise<void> {
+  if ((await dataDirState(data).catch(() => 'missing')) !== 'empty') return;
+  await rm(inDir(data, lockFile), { force: true });
+  await rmdir(data).catch(() => {});
+}
+
+/** What an earlier try left. There is no seal, so that no key to it exists. */
+async function removeStores(data: string): Promise<void> {
+  for (const name of [systemDir, 'tenants']) await rm(inDir(data, name), { recursive: true, force: true });
+}

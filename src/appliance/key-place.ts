@@ -1,0 +1,94 @@
+// Where the key file lies, and how it is read and made. It is never overwritten.
+import { link, open, readFile, unlink } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { toHex } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError, systemCode, systemError } from '../errors.ts';
+import { formatKeyFile } from '../seal/key-file.ts';
+import { parseSecret } from '../seal/key-text.ts';
+import type { Slot } from '../seal/slot.ts';
+import { makeDirs } from '../store/node-files.ts';
+import { needPrivateKey } from './data-dir.ts';
+
+/** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
+export function defaultKeyPlace(dataDir: string): string {
+  return `${resolve(dataDir)}.master.key`;
+}
+
+/** What a slot keeps of its key file: where it is, so that a data directory that moves away still finds it. */
+export function slotParams(keyFile: string): Slot['params'] {
+  return { file: resolve(keyFile) };
+}
+
+/** The places to look at, in order: the one given and no other, or where `init` put it, then the default one. */
+export function keyPlaces(dataDir: string, keyFile: string | undefined, slots: readonly Slot[]): string[] {
+  if (keyFile !== undefined) return [resolve(keyFile)];
+  const noted = slots.map(({ params }) => params.file).filter((file) => typeof file === 'string');
+  return [...new Set([...noted, defaultKeyPlace(dataDir)])];
+}
+
+/** The secret in the first of `places` that is there, and that place. */
+export async function findKeyFile(places: readonly string[]): Promise<{ secret: Uint8Array; place: string }> {
+  for (const place of places) {
+    const secret = await readKeyFile(place);
+    if (secret) return { secret, place };
+  }
+  throw new KmsError('sealed', `the master key file is missing: looked for ${places.join(', then ')}`, {
+    hint: 'put the key file there, or name it with --key-file (KMS_KEY_FILE)',
+  });
+}
+
+/** Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file. */
+export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
+  const draft = `${place}.${toHex(systemRandom(6))}.new`;
+  try {
+    await makeDirs(dirname(place));
+    await writeDurably(draft, formatKeyFile(secret));
+    try {
+      // Unlike a rename, a link fails where there is a file.
+      await link(draft, place);
+    } finally {
+      await unlink(draft);
+    }
+    await syncDirectory(dirname(place));
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') {
+      throw new KmsError('refused', `${place}: there is a file already; it was left as it is`, { hint: 'try again' });
+    }
+    throw systemError(error, place);
+  }
+}
+
+/**
+ * The secret in the key file, or in a recovery kit in its place; undefined where there is no file. Throws `refused`
+ * where others can read it, unless that is known (`exposed`).
+ */
+export async function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
+  try {
+    const secret = parseSecret(await readFile(place), place);
+    if (!exposed) await needPrivateKey(place);
+    return secret;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw systemError(error, place);
+  }
+}
+
+async function writeDurably(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,121 @@
+// What logins, invites and password resets stand on: a thread that hashes passwords, and mail over SMTP where the
+// operator has set it up. The connection to the mail server is encrypted unless the address says otherwise or the
+// server is this very machine, because what is sent lets people in.
+import type { Transporter } from 'nodemailer';
+import type { World } from '../core/context.ts';
+import type { Lifetimes, Mailer } from '../core/links.ts';
+import { KmsError } from '../errors.ts';
+import { type PeopleDeps, peopleDeps } from '../http/deps.ts';
+import { startWorker } from './program-files.ts';
+import type { Work } from './threads/jobs.ts';
+import { passwordWorker } from './threads/passwords.ts';
+
+export interface PeopleSettings {
+  readonly lifetimes?: Partial<Lifetimes>;
+  readonly mail?: MailSettings;
+}
+
+/** The thread is started by the first password; `close` ends it. */
+export function servedPeople(
+  world: World,
+  { lifetimes = {}, mail }: PeopleSettings = {},
+): { readonly people: PeopleDeps; close(): Promise<void> } {
+  const start = () => startWorker({ kind: 'passwords' } satisfies Work);
+  const hasher = passwordWorker({ start, random: world.random });
+  const people = peopleDeps(world, { hasher, lifetimes, ...(mail && { mailer: smtpMailer(mail) }) });
+  return { people, close: () => hasher.close() };
+}
+
+export interface MailSettings {
+  readonly host: string;
+  readonly port: number;
+  /**
+   * `implicit`: TLS from the first byte. `required`: STARTTLS or nothing. `off`: in clear, whatever the server offers.
+   */
+  readonly tls: 'implicit' | 'required' | 'off';
+  readonly user?: string;
+  readonly password?: string;
+  /** The sender's address. */
+  readonly from: string;
+  /** PEM of the authorities to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+const form = 'expected smtp://[user:password@]host[:port][?tls=off], or smtps://… for TLS from the first byte';
+const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+
+/**
+ * Settings from `smtp://` (STARTTLS, port 587) or `smtps://` (TLS, port 465). User and password are percent-encoded.
+ */
+export function parseSmtpUrl(text: string, from: string): MailSettings {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const wrong = (hint: string): KmsError => new KmsError('invalid', 'the SMTP address makes no sense', { hint });
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') throw wrong(form);
+  if (!/^\/?$/.test(url.pathname) || url.hash !== '') throw wrong(form);
+  const tls = url.searchParams.get('tls');
+  if ([...url.searchParams.keys()].some((name) => name !== 'tls') || (tls !== null && tls !== 'off')) throw wrong(form);
+  const implicit = url.protocol === 'smtps:';
+  if (implicit && tls === 'off') throw wrong('smtps:// is TLS: leave ?tls=off away, or say smtp://');
+  const plain = tls === 'off' || loopback.test(url.hostname);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),
+    tls: implicit ? 'implicit' : plain ? 'off' : 'required',
+    from,
+    ...(url.username === '' ? {} : { user: decoded(url.username, wrong) }),
+    ...(url.password === '' ? {} : { password: decoded(url.password, wrong) }),
+  };
+}
+
+function decoded(part: string, wrong: (hint: string) => KmsError): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw wrong('user and password are percent-encoded');
+  }
+}
+
+/** Milliseconds: a mail server that hangs must not hold up what waits for it. */
+const patience = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
+
+export function smtpMailer(settings: MailSettings): Mailer {
+  const { host, port, from } = settings;
+  let transport: Promise<Transporter> | undefined;
+  return {
+    async send({ to, subject, text }) {
+      transport ??= connection(settings);
+      try {
+        // As an object: an address is one address, never a list of them.
+        await (await transport).sendMail({ from, to: { name: '', address: to }, subject, text });
+      } catch (cause) {
+        throw new KmsError('unavailable', `the mail server ${host}:${port} did not take a mail${reason(cause)}`);
+      }
+    },
+  };
+}
+
+/** The library is loaded with the first mail. */
+async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
+    host,
+    port,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'required',
+    ignoreTLS: tls === 'off',
+    tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
+    ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
+    ...patience,
+    // A mail is text that was made here: nothing in it may reach for files or addresses.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
+
+/** The kind of failure alone: the server's words may repeat an address, or the mail. */
+function reason(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  const status = cause instanceof Error && 'responseCode' in cause ? cause.responseCode : undefined;
+  const known = [code, status].filter((each) => typeof each === 'string' || typeof each === 'number');
+  return known.length === 0 ? '' : ` (${known.join(' ')})`;
+}

@@ -1,0 +1,78 @@
+// What an open appliance tells of itself: to `kms status` versions, fingerprints, counts and sizes of each tenant; to
+// `/readyz` whether it can serve.
+import type { OpenStatus } from '../api/local.ts';
+import { reasonOf } from '../errors.ts';
+import type { Readiness } from '../http/deps.ts';
+import type { Seal } from '../seal/seal.ts';
+import type { DirectoryLock } from '../store/lock.ts';
+import { version } from '../version.ts';
+import type { CopiesStatus } from './backup/service.ts';
+import type { SpaceGuard, SpaceStatus } from './space/space-guard.ts';
+import type { SystemStore } from './stores.ts';
+import type { Tenants } from './tenants.ts';
+
+export async function applianceStatus(
+  seal: Seal,
+  system: SystemStore,
+  tenants: Tenants,
+  copies: CopiesStatus,
+  disk: SpaceStatus | undefined,
+): Promise<OpenStatus> {
+  return {
+    version,
+    sealed: false,
+    applianceId: seal.applianceId,
+    masterKey: {
+      fingerprint: seal.fingerprint,
+      custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
+    },
+    copies,
+    disk,
+    tenants: await Promise.all(tenants.all.map(tenantStatus)),
+    system: system.status(),
+  };
+}
+
+async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise<OpenStatus['tenants'][number]> {
+  const counts = await handle.store.peek(async ({ rings, users, accounts, apiKeys, assets }) => ({
+    keyrings: await rings.count(),
+    users: await users.count(),
+    accounts: await accounts.count(),
+    apikeys: await apiKeys.count(),
+    assets: await assets.count(),
+  }));
+  return { id: record.id, name: record.name, hosts: record.hosts, counts, store: handle.store.status() };
+}
+
+/** Of many files that are at fault, so many are named in `/readyz`. */
+const namedFaults = 5;
+
+export function diskDetails(space: SpaceGuard): Readonly<Record<string, unknown>> {
+  const status = space.status();
+  return status ? { disk: { freePercent: status.freePercent, writable: status.reason === undefined } } : {};
+}
+
+/** Only where something is wrong. It takes nothing out of service: keys, rings and permissions are whole. */
+export function activityDetails(stores: readonly Pick<SystemStore, 'status'>[]): Readonly<Record<string, unknown>> {
+  const faults = stores.flatMap((store) => store.status().activityFaults);
+  const named = faults.slice(0, namedFaults).map(({ path, problem }) => `${path} ${problem}`);
+  return faults.length === 0 ? {} : { activity: { faulty: faults.length, segments: named } };
+}
+
+export function readiness(
+  system: SystemStore,
+  tenants: Tenants,
+  { refusal }: SpaceGuard,
+  lock: Pick<DirectoryLock, 'needInPlace'>,
+): Readiness {
+  try {
+    lock.needInPlace();
+  } catch (error) {
+    return { ok: false, reason: reasonOf(error) };
+  }
+  for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
+    const { writable, reason } = store.status();
+    if (!writable) return { ok: false, reason: reason ?? 'the store cannot write' };
+  }
+  return refusal ? { ok: false, reason: refusal.message } : { ok: true };
+}

@@ -1,0 +1,58 @@
+// The local endpoints of tenants: the operator's, never anybody else's.
+import type { TenantAnswer } from '../api/local.ts';
+import { timestamp } from '../core/context.ts';
+import type { LocalHandlers } from '../http/local.ts';
+import type { TenantRecord } from '../store/tables/tenants.ts';
+import type { Rekeying } from './rekey.ts';
+import { restorableFor, type TenantAdmin } from './tenant-admin.ts';
+import { addressOf, limitChanges, newTenantInput, tenantChanges } from './tenants.ts';
+
+type TenantHandlers = Pick<
+  LocalHandlers,
+  | 'createTenant'
+  | 'listTenants'
+  | 'getTenant'
+  | 'updateTenant'
+  | 'limitTenant'
+  | 'deleteTenant'
+  | 'restoreTenant'
+  | 'rekeyTenant'
+>;
+
+export function tenantHandlers(admin: TenantAdmin, rekeying: Rekeying, baseUrl: () => string): TenantHandlers {
+  const answer = (record: TenantRecord): TenantAnswer => tenantAnswer(record, baseUrl());
+  return {
+    async createTenant({ body }) {
+      const { record, accountId, apiKey } = await admin.create(newTenantInput(body));
+      return { tenant: record.name, hosts: record.hosts, accountId, apiKey };
+    },
+    async listTenants({ query }) {
+      const all = await admin.list();
+      const data = all.filter(({ deletedAt }) => deletedAt === undefined || query.deleted === 'true').map(answer);
+      return { data, pagination: { limit: Math.max(1, data.length), count: data.length, hasMore: false } };
+    },
+    getTenant: async ({ params }) => answer(await admin.find(params.name)),
+    updateTenant: async ({ params, body }) => answer(await admin.update(params.name, tenantChanges(body))),
+    limitTenant: async ({ params, body }) => answer(await admin.limit(params.name, limitChanges(body))),
+    deleteTenant: async ({ params }) => answer(await admin.delete(params.name)),
+    restoreTenant: async ({ params, body }) => answer(await admin.restore(params.id, tenantChanges(body))),
+    rekeyTenant: ({ params }) => rekeying.rekey(params.name),
+  };
+}
+
+function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
+  const { id, name, hosts, limits, createdAt, updatedAt, deletedAt } = record;
+  return {
+    id,
+    name,
+    hosts,
+    url: addressOf(hosts, baseUrl),
+    limits,
+    createdAt: timestamp(createdAt),
+    updatedAt: timestamp(updatedAt),
+    ...(deletedAt !== undefined && {
+      deletedAt: timestamp(deletedAt),
+      restorableUntil: timestamp(deletedAt + restorableFor),
+    }),
+  };
+}

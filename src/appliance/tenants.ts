@@ -1,0 +1,220 @@
+// The tenants that are served, each with its keys and its opened store, found by host or by name; and what the operator
+// may say of one: its name, its hosts in the one form in which they are compared with what clients ask for, its limits.
+// Everything else is refused with the field's name.
+import { domainToASCII } from 'node:url';
+import { activityRecord } from '../core/activity.ts';
+import { byOperator } from '../core/authorization.ts';
+import type { Limits, Tenant, World } from '../core/context.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenants.ts';
+import type { Store } from '../store/port.ts';
+import type { TenantRecord } from '../store/tables/tenants.ts';
+import { tenantDir } from './data-dir.ts';
+
+export interface ServedTenant {
+  readonly record: TenantRecord;
+  readonly handle: TenantHandle;
+}
+
+/** `baseUrl` is where the appliance itself is reached; asked anew for each use. */
+export function servedTenant(
+  record: TenantRecord,
+  keys: Tenant['keys'],
+  store: Store,
+  baseUrl: () => string,
+): ServedTenant {
+  // Cast: the column holds what the core wrote into it.
+  const limits = record.limits as Limits;
+  const handle: TenantHandle = {
+    tenant: { id: record.id, name: record.name, limits, keys },
+    store,
+    get baseUrl() {
+      return addressOf(record.hosts, baseUrl());
+    },
+  };
+  return { record, handle };
+}
+
+/**
+ * Where people reach a tenant with these hosts: the appliance's address, with the first of them in it unless that leads
+ * there anyhow.
+ */
+export function addressOf(hosts: readonly string[], base: string): string {
+  const url = new URL(base);
+  const [first] = hosts;
+  if (first === undefined || hosts.includes(anyHost) || hosts.includes(url.hostname)) return base;
+  url.hostname = first;
+  return url.href.replace(/\/+$/, '');
+}
+
+/** Those that are served now. A change to one, or a new one, takes effect with the next request. */
+export class Tenants implements TenantDirectory {
+  #served = new Map<string, ServedTenant>();
+  #byHost = new Map<string, TenantHandle>();
+  #byName = new Map<string, TenantHandle>();
+
+  get all(): readonly ServedTenant[] {
+    return [...this.#served.values()];
+  }
+
+  put(tenant: ServedTenant): void {
+    this.#served.set(tenant.record.id, tenant);
+    this.#index();
+  }
+
+  remove(id: string): void {
+    this.#served.delete(id);
+    this.#index();
+  }
+
+  byHost(host: string): TenantHandle | undefined {
+    return this.#byHost.get(host) ?? this.#byHost.get(anyHost);
+  }
+
+  byName(name: string): TenantHandle | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** The directory of a tenant's store. */
+  dirOf(id: string): string {
+    return tenantDir(this.#served.get(id)?.record.dir ?? '');
+  }
+
+  names(): readonly string[] {
+    return this.all.map(({ record }) => record.name);
+  }
+
+  #index(): void {
+    this.#byHost = new Map(
+      this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host.toLowerCase(), handle])),
+    );
+    this.#byName = new Map(this.all.map(({ record, handle }) => [record.name.toLowerCase(), handle]));
+  }
+}
+
+/** Stands for every host that no tenant lists. */
+export const anyHost = '*';
+
+const longest = 253;
+const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** In lower case, without ports and repetitions. Throws `invalid` for what is no host name, and for none at all. */
+export function hostList(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw invalidField('hosts', 'expected an array of host names');
+  const hosts = [...new Set(value.map(hostOf))];
+  if (hosts.length === 0) throw invalidField('hosts', 'expected at least one host name');
+  return hosts;
+}
+
+function hostOf(value: unknown): string {
+  if (typeof value !== 'string') throw invalidField('hosts', 'expected an array of host names');
+  const given = value.trim();
+  const name = hostName(given);
+  if (name === anyHost) return name;
+  const port = given.slice(name.length);
+  const host = name.startsWith('[') ? ipv6(name) : domain(name);
+  if (host === undefined || !/^(?::[0-9]{1,5})?$/.test(port)) {
+    throw invalidField(
+      'hosts',
+      `expected host names such as kms.example.org, or ${anyHost} for all others, got "${value}"`,
+    );
+  }
+  return host;
+}
+
+/** As clients send it: names of other scripts in their ASCII form. */
+function domain(name: string): string | undefined {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII as a whole
+  const ascii = /^[\x00-\x7f]*$/.test(name) ? name : domainToASCII(name);
+  return ascii.length <= longest && ascii.split('.').every((part) => label.test(part)) ? ascii : undefined;
+}
+
+function ipv6(name: string): string | undefined {
+  return URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : undefined;
+}
+
+const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+const limitNames = [
+  'keyrings',
+  'keysPerRing',
+  'users',
+  'accounts',
+  'apikeys',
+  'assets',
+  'assetVersions',
+] as const satisfies readonly (keyof Limits)[];
+
+export function newTenantInput({ name, hosts = [] }: { readonly name: string; readonly hosts?: readonly string[] }) {
+  return { name: tenantName(name), hosts: hostList(hosts) };
+}
+
+export interface TenantChanges {
+  readonly name?: string;
+  readonly hosts?: readonly string[];
+}
+
+export function tenantChanges({ name, hosts }: TenantChanges): TenantChanges {
+  return {
+    ...(name === undefined ? {} : { name: tenantName(name) }),
+    ...(hosts === undefined ? {} : { hosts: hostList(hosts) }),
+  };
+}
+
+/** A number for each limit that is set, `null` for each that is lifted. */
+export type LimitChanges = Readonly<Partial<Record<keyof Limits, number | null>>>;
+
+export function limitChanges(changes: LimitChanges): LimitChanges {
+  if (Object.keys(changes).length > 0) return changes;
+  throw new KmsError('invalid', `expected a limit, one of: ${limitNames.join(', ')}`);
+}
+
+export function limitsAfter(limits: Limits, changes: LimitChanges): Limits {
+  const after: Record<string, number> = {};
+  for (const name of limitNames) {
+    const value = changes[name] === undefined ? limits[name] : changes[name];
+    if (typeof value === 'number') after[name] = value;
+  }
+  return after;
+}
+
+/** Names compare without regard to case, as ring names do. */
+function tenantName(value: string): string {
+  if (value === '') throw invalidField('name', 'is required');
+  const name = value.toLowerCase();
+  if (namePattern.test(name)) return name;
+  throw invalidField(
+    'name',
+    'expected 1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit',
+  );
+}
+/** What was done to the appliance as a whole: each tenant's log has it, since each tenant's data depends on it. */
+export interface ApplianceActivity {
+  readonly action: 'system.unseal' | 'system.seal' | 'system.master' | 'system.backup';
+  /**
+   * Who: `local` for the administrator at the machine, `operator` for an API key or a user of the operator tenant, of
+   * which the others learn no more, `network` for whoever unsealed it from elsewhere.
+   */
+  readonly keyid: string;
+  readonly props: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Resolves when the record is durable in the log of every tenant that is served, but for the one that has its own
+ * already.
+ */
+export async function recordInTenants(
+  tenants: Tenants,
+  world: World,
+  activity: ApplianceActivity,
+  except?: string,
+): Promise<void> {
+  const others = tenants.all.filter(({ record }) => record.id !== except);
+  await Promise.all(
+    others.map(({ handle }) =>
+      handle.store.transaction(async (tx) =>
+        tx.record(activityRecord(world, { ...activity, props: { ...activity.props, ...byOperator } })),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,133 @@
+// What is sent to a worker thread and what it sends back: plain data that the structured clone takes.
+
+import type { Worker } from 'node:worker_threads';
+import type { PassphraseCost } from '../../crypto/argon2id.ts';
+import { type ErrorCode, KmsError } from '../../errors.ts';
+import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
+import type { HeldFile, SegmentCheck } from '../../store/port.ts';
+import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
+import type { Summary } from '../backup/format.ts';
+import type { Proof } from '../backup/prove.ts';
+
+/** A store's keys as data: the epoch in force and every key held. */
+export interface KeysAsData {
+  readonly epoch: number;
+  readonly held: readonly { readonly label: StoreKeyLabel; readonly epoch: number; readonly key: Uint8Array }[];
+}
+
+/** Makes a checkpoint for each order that it is sent, until it is told to end: see checkpoint.ts. */
+export interface CheckpointWork {
+  readonly kind: 'checkpoints';
+  /** The data directory. */
+  readonly root: string;
+  readonly wasm: Uint8Array;
+}
+
+export interface CheckpointOrder {
+  readonly keys: KeysAsData;
+  readonly job: CheckpointJob;
+}
+
+/** Hashes passwords until it is told to end: see passwords.ts. */
+export interface PasswordWork {
+  readonly kind: 'passwords';
+}
+
+/** Answers the 32 bytes that a passphrase makes, or in words why it does not: see passwords.ts. */
+export interface PassphraseWork {
+  readonly kind: 'passphrase';
+  readonly passphrase: string;
+  readonly salt: Uint8Array;
+  readonly cost: PassphraseCost;
+}
+
+/** Proves a backup: see backup/verify.ts. */
+export interface ProveWork {
+  readonly kind: 'prove';
+  /** The directory of the backup file, and its name there. */
+  readonly root: string;
+  readonly name: string;
+  readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
+  readonly summary: Summary;
+  readonly wasm: Uint8Array;
+  /** Restored into this directory first, which goes away again. */
+  readonly restoreTo: string | undefined;
+}
+
+export type ProveAnswer =
+  | { readonly ok: true; readonly result: Proof }
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
+
+/** Examines stores that are held: see doctor/served.ts. */
+export interface ExamineWork {
+  readonly kind: 'examine';
+  /** The data directory. */
+  readonly root: string;
+  readonly held: readonly HeldFile[];
+  readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
+  readonly wasm: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/** Verifies a segment of an activity log for each order that it is sent, until it is told to end: see segments.ts. */
+export interface SegmentsWork {
+  readonly kind: 'segments';
+  /** The data directory. */
+  readonly root: string;
+}
+
+export interface SegmentOrder {
+  readonly check: SegmentCheck;
+  readonly keys: KeysAsData;
+}
+
+export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
+
+export type WorkAnswer = WorkAnswerOf<CheckpointResult>;
+
+export type WorkAnswerOf<R> =
+  | { readonly ok: true; readonly result: R }
+  | { readonly ok: false; readonly code: string; readonly message: string };
+
+const labels: readonly StoreKeyLabel[] = ['log', 'snapshot', 'activity'];
+
+export function keysAsData(keys: StoreKeys): KeysAsData {
+  const epochs = Array.from({ length: keys.epoch }, (_, i) => i + 1);
+  return { epoch: keys.epoch, held: epochs.flatMap((epoch) => labels.flatMap((label) => heldKey(keys, label, epoch))) };
+}
+
+export function keysFromData({ epoch: current, held }: KeysAsData): StoreKeys {
+  return {
+    epoch: current,
+    key(label, epoch = current) {
+      const found = held.find((each) => each.label === label && each.epoch === epoch);
+      if (!found) throw new KmsError('not-found', `no key of epoch ${epoch}`);
+      return found.key;
+    },
+  };
+}
+
+function heldKey(keys: StoreKeys, label: StoreKeyLabel, epoch: number): KeysAsData['held'] {
+  try {
+    return [{ label, epoch, key: keys.key(label, epoch) }];
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return [];
+    throw error;
+  }
+}
+
+/** The next answer of a thread; `whose` says in words what it is for. */
+export function answerOf<A>(worker: Worker, whose: string): Promise<A> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number): void =>
+      settle(() => reject(new KmsError('internal', `the thread of ${whose} ended early, with code ${code}`)));
+    const onError = (error: unknown): void => settle(() => reject(error));
+    const onMessage = (answer: A): void => settle(() => resolve(answer));
+    const settle = (done: () => void): void => {
+      worker.off('exit', onExit).off('error', onError).off('message', onMessage);
+      done();
+    };
+    worker.on('exit', onExit).on('error', onError).on('message', onMessage);
+  });
+}

@@ -1,0 +1,171 @@
+// SegmentVerifier looks after the closed segments of all activity logs while the appliance serves: now and then whether
+// each file is there, often those that are at fault, and the contents of all of them in slow passes, on a thread that
+// steps back for everything else.
+import type { Worker } from 'node:worker_threads';
+import { KmsError } from '../../errors.ts';
+import type { TenantKeys } from '../../seal/tenant-keys.ts';
+import type { SegmentCheck, Store, VerifySegment } from '../../store/port.ts';
+import { sealName } from '../data-dir.ts';
+import type { Notice } from '../notices.ts';
+import { startWorker } from '../program-files.ts';
+import { answerOf, keysAsData, type SegmentOrder, type SegmentsWork, type WorkAnswerOf } from './jobs.ts';
+
+export interface VerifierSettings {
+  /**
+   * Milliseconds from the start to the first pass over the contents, and from the beginning of one to that of the next.
+   */
+  readonly firstAfter: number;
+  readonly passEvery: number;
+  /** Milliseconds between looks at what is at fault, and between looks at every file. */
+  readonly againEvery: number;
+  readonly lookEvery: number;
+  /** Bytes a second that a pass reads at least; more where it would take longer than its interval. */
+  readonly bytesPerSecond: number;
+}
+
+const minute = 60_000;
+const usual: VerifierSettings = {
+  firstAfter: 2 * minute,
+  passEvery: 24 * 60 * minute,
+  againEvery: minute / 2,
+  lookEvery: 10 * minute,
+  bytesPerSecond: 256 * 1024,
+};
+
+export interface VerifierDeps {
+  /** The data directory. */
+  readonly root: string;
+  /** Those in service now. */
+  stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
+  /** By the name that the seal has for the store. */
+  keysFor(name: string): TenantKeys;
+  readonly onNotice: ((notice: Notice) => void) | undefined;
+}
+
+export class SegmentVerifier {
+  readonly #deps: VerifierDeps;
+  readonly #settings: VerifierSettings;
+  readonly #closing = new AbortController();
+  #thread: Worker | undefined;
+  /** Who uses the thread. */
+  #users = 0;
+  #underWay: Promise<unknown>[] = [];
+  /** One segment is read at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: VerifierDeps, settings: Partial<VerifierSettings> = {}) {
+    this.#deps = deps;
+    this.#settings = { ...usual, ...settings };
+  }
+
+  start(): void {
+    const { firstAfter, passEvery, againEvery, lookEvery } = this.#settings;
+    this.#underWay = [
+      this.#repeat(firstAfter, passEvery, () => this.#pass()),
+      this.#repeat(againEvery, againEvery, () => this.#eachWatched((segments) => this.#again(segments))),
+      this.#repeat(lookEvery, lookEvery, () => this.#eachWatched((segments) => segments.look())),
+    ];
+  }
+
+  /** Ends what is under way after the segment at hand. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#thread?.terminate();
+    await Promise.all(this.#underWay);
+  }
+
+  async #repeat(first: number, every: number, run: () => Promise<void>): Promise<void> {
+    for (let wait = first; await this.#sleep(wait); ) {
+      const began = performance.now();
+      await run();
+      wait = Math.max(0, every - (performance.now() - began));
+    }
+  }
+
+  async #eachWatched(run: (segments: NonNullable<Store['segments']>) => Promise<void>): Promise<void> {
+    for (const { segments } of this.#deps.stores()) {
+      if (!segments || this.#closing.signal.aborted) continue;
+      try {
+        await run(segments);
+      } catch (cause) {
+        // A store that was closed, or that does not serve now, has its say elsewhere.
+        if (cause instanceof KmsError && cause.code === 'unavailable') continue;
+        this.#deps.onNotice?.({ level: 'warn', message: 'segments of the activity log could not be verified', cause });
+      }
+    }
+  }
+
+  async #pass(): Promise<void> {
+    const { bytesPerSecond, passEvery } = this.#settings;
+    const total = this.#deps.stores().reduce((sum, store) => sum + store.status().activityBytes, 0);
+    // In four fifths of the interval, since it takes more than its pauses.
+    const rate = Math.max(bytesPerSecond / 1000, total / (passEvery * 0.8));
+    await this.#onThread(() =>
+      this.#eachWatched((segments) => segments.pass(this.#verify, (bytes) => this.#sleep(bytes / rate))),
+    );
+  }
+
+  async #again(segments: NonNullable<Store['segments']>): Promise<void> {
+    const rate = this.#settings.bytesPerSecond / 1000;
+    await this.#onThread(() => segments.again(this.#verify, (bytes) => this.#sleep(bytes / rate)));
+  }
+
+  /** The thread is started with the first order, and ended with the last who may give one. */
+  async #onThread(run: () => Promise<void>): Promise<void> {
+    this.#users++;
+    try {
+      await run();
+    } finally {
+      this.#users--;
+      if (this.#users === 0) await this.#endThread();
+    }
+  }
+
+  readonly #verify: VerifySegment = (check) => {
+    const mine = this.#turn.then(() => this.#ask(check));
+    this.#turn = mine.catch(() => {});
+    return mine;
+  };
+
+  async #ask(check: SegmentCheck): Promise<string | undefined> {
+    if (this.#closing.signal.aborted) throw closed();
+    this.#thread ??= startWorker({ kind: 'segments', root: this.#deps.root } satisfies SegmentsWork);
+    const thread = this.#thread;
+    try {
+      const answered = answerOf<WorkAnswerOf<string | undefined>>(thread, 'the segments');
+      const keys = keysAsData(this.#deps.keysFor(sealName(check.dir)));
+      thread.postMessage({ check, keys } satisfies SegmentOrder);
+      const answer = await answered;
+      if (answer.ok) return answer.result;
+      throw new KmsError(answer.code === 'unavailable' ? 'unavailable' : 'internal', answer.message);
+    } catch (error) {
+      await this.#endThread();
+      throw this.#closing.signal.aborted ? closed() : error;
+    }
+  }
+
+  async #endThread(): Promise<void> {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    await thread?.terminate();
+  }
+
+  /** Answers whether to go on. */
+  #sleep(milliseconds: number): Promise<boolean> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', wake);
+        resolve(!signal.aborted);
+      };
+      const timer = setTimeout(wake, milliseconds).unref();
+      signal.addEventListener('abort', wake);
+    });
+  }
+}
+
+function closed(): KmsError {
+  return new KmsError('unavailable', 'the appliance is being closed');
+}

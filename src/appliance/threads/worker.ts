@@ -1,0 +1,106 @@
+// What runs on worker threads: one entry for every kind of work, so that the executable carries one more script and no
+// other file.
+import { parentPort, workerData } from 'node:worker_threads';
+import { passphraseSecret } from '../../crypto/argon2id.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import { KmsError } from '../../errors.ts';
+import { problemOfSegment } from '../../store/activity/segment-watch.ts';
+import { type CheckpointResult, writeCheckpoint } from '../../store/checkpoint.ts';
+import { nodeFiles } from '../../store/node-files.ts';
+import { proveBackup } from '../backup/verify.ts';
+import type { Examination } from '../doctor/finding.ts';
+import { examineHeld } from '../doctor/stores.ts';
+import {
+  type CheckpointOrder,
+  type CheckpointWork,
+  keysFromData,
+  type PassphraseWork,
+  type ProveAnswer,
+  type SegmentOrder,
+  type SegmentsWork,
+  type Work,
+  type WorkAnswer,
+  type WorkAnswerOf,
+} from './jobs.ts';
+import { servePasswords, stepBack } from './passwords.ts';
+
+// Cast: whoever starts this thread sends nothing else.
+run(workerData as Work);
+
+function run(work: Work): void {
+  switch (work.kind) {
+    case 'checkpoints':
+      parentPort?.on('message', (order: CheckpointOrder) => {
+        void checkpoint(work, order).then(
+          (result) => answer({ ok: true, result }),
+          (error: unknown) =>
+            answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
+        );
+      });
+      break;
+    case 'segments':
+      stepBack();
+      parentPort?.on('message', (order: SegmentOrder) => {
+        void verifySegment(work, order).then(
+          (result) => answer({ ok: true, result }),
+          (error: unknown) =>
+            answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
+        );
+      });
+      break;
+    case 'examine':
+      void examineHeld(work).then(
+        (result) => answer({ ok: true, result }),
+        (error: unknown) => answer({ ok: false, code: 'internal', message: `${error}` }),
+      );
+      break;
+    case 'prove':
+      void proveBackup(work).then(
+        (result) => answer({ ok: true, result }),
+        (error: unknown) => answer(proveAnswer(error)),
+      );
+      break;
+    case 'passwords':
+      if (parentPort) servePasswords(parentPort);
+      break;
+    case 'passphrase':
+      parentPort?.postMessage(tryPassphrase(work));
+  }
+}
+
+function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array | string {
+  try {
+    return passphraseSecret(passphrase, salt, cost);
+  } catch (error) {
+    return error instanceof KmsError ? error.message : 'the passphrase could not be tried';
+  }
+}
+
+/** The keys are forgotten with each order, as far as the runtime lets them be. */
+async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: CheckpointOrder): Promise<CheckpointResult> {
+  try {
+    return await writeCheckpoint({ files: nodeFiles(root), keys: keysFromData(keys), wasm, random: systemRandom }, job);
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+async function verifySegment({ root }: SegmentsWork, { check, keys }: SegmentOrder): Promise<string | undefined> {
+  try {
+    return await problemOfSegment(check, nodeFiles(root), keysFromData(keys));
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+function proveAnswer(error: unknown): ProveAnswer {
+  const known = error instanceof KmsError ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return { ok: false, code: known?.code ?? 'internal', message, hint: known?.hint };
+}
+
+function answer(
+  message: WorkAnswer | ProveAnswer | WorkAnswerOf<Examination> | WorkAnswerOf<string | undefined>,
+): void {
+  parentPort?.postMessage(message);
+}

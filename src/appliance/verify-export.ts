@@ -1,0 +1,114 @@
+// Verifies an export of the activity log from its bytes alone, with no appliance. Format: docs/activity-export.md.
+import { type ActivityHead, isSigned, parseHead } from '../core/activity-head.ts';
+import { fromUtf8 } from '../crypto/bytes.ts';
+import { KmsError } from '../errors.ts';
+import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
+
+export interface ExportExpectations {
+  /**
+   * A head that was kept: the export goes through it, or begins right after it. Any JSON value; refused unless it is
+   * one.
+   */
+  readonly since?: unknown;
+  /** The key that must have signed the head, base64 SPKI DER; any when absent. */
+  readonly publicKey?: string;
+}
+
+export interface ExportVerdict extends ChainVerdict {
+  readonly since?: ActivityHead;
+}
+
+/** Throws `invalid` or `conflict` for a head that is none or not signed as it should be. */
+export async function verifyExport(
+  source: AsyncIterable<Uint8Array>,
+  { since: given, publicKey }: ExportExpectations = {},
+): Promise<ExportVerdict> {
+  const links = linksOf(source);
+  const since = given === undefined ? undefined : signedHead(given, publicKey);
+  if (!since) return verifyChain(links);
+  const anchor = { seq: since.seq, hash: since.hash };
+  const first = await links.next();
+  const all = resumed(first, links);
+  const startsAfter = !first.done && placeOf(first.value.line) === since.seq + 1;
+  const verdict = await verifyChain(all, startsAfter ? { start: anchor } : { anchors: [anchor] });
+  return { ...verdict, since };
+}
+
+function signedHead(value: unknown, publicKey: string | undefined): ActivityHead {
+  const head = parseHead(value, 'since');
+  if (!isSigned(head)) throw new KmsError('conflict', 'the head was changed: its signature does not verify');
+  if (publicKey === undefined || publicKey === head.publicKey) return head;
+  throw new KmsError('conflict', `the head is signed by another key than expected, ${head.publicKey}`);
+}
+
+async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterable<T>): AsyncGenerator<T> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+const shape = /^\{"hash":"([A-Za-z0-9_-]{43})",(?=").*\}$/s;
+/** What stands before the record's own fields. */
+const prefixLength = '{"hash":"",'.length + 43;
+const nothing: ChainLink = { line: '', hash: '' };
+
+async function* linksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<ChainLink> {
+  for await (const bytes of linesOf(source)) {
+    const text = fromUtf8(bytes);
+    const [, hash] = (text && shape.exec(text)) || [];
+    // A line of another form stands for no record: the chain breaks there.
+    yield text === undefined || hash === undefined || isTooDeep(text)
+      ? nothing
+      : { line: `{${text.slice(prefixLength)}`, hash };
+  }
+}
+
+/**
+ * What a record's parts nest at most, itself counted: more than `props` can, and less than any JSON parser in use
+ * takes.
+ */
+const deepest = 64;
+const mayBeTooDeep = new RegExp(`(?:[[{][^[{]*){${deepest}}`);
+
+function isTooDeep(line: string): boolean {
+  if (!mayBeTooDeep.test(line)) return false;
+  const isDeeper = (value: unknown, left: number): boolean =>
+    left < 0 ||
+    (typeof value === 'object' && value !== null && Object.values(value).some((each) => isDeeper(each, left - 1)));
+  try {
+    return isDeeper(JSON.parse(line), deepest);
+  } catch {
+    return true;
+  }
+}
+
+/** No record is longer: its props came in one request. */
+const longestLine = 64 * 1024 * 1024;
+const lineFeed = 10;
+
+/** Lines without their line feed; the last one need not have one. */
+async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let parts: Uint8Array[] = [];
+  let length = 0;
+  const take = (last: Uint8Array): Uint8Array => {
+    const line = parts.length === 0 ? last : Buffer.concat([...parts, last]);
+    parts = [];
+    length = 0;
+    return line.length > longestLine ? new Uint8Array() : line;
+  };
+  for await (const chunk of source) {
+    let from = 0;
+    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
+      yield take(chunk.subarray(from, at));
+      from = at + 1;
+    }
+    parts.push(chunk.slice(from));
+    length += chunk.length - from;
+    if (length > longestLine) {
+      yield new Uint8Array();
+      return;
+    }
+  }
+  const last = take(new Uint8Array());
+  if (last.length > 0) yield last;
+}

@@ -1,0 +1,202 @@
+// Witness notes how far every store is, so that a start tells files that were put back from an older copy, or cut: the
+// appliance's own store notes the tenants', and a sealed file beside the seal notes all of them. Only what is durable
+// is noted, so that no crash looks like an older copy: a note may be behind a store, never ahead of it.
+//
+//   file = "KMS-WITN" | version u16 | cipher u16 | key epoch u16 | zero u16 | nonce 24 | ciphertext | tag 16
+
+import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
+import { concatBytes, equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
+import { KmsError, reasonOf } from '../errors.ts';
+import { formatMark, isFork, type Mark } from '../model/mark.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { Files } from '../store/files.ts';
+import { SerialQueue } from '../store/serial-queue.ts';
+import type { NotedMark } from '../store/tables/marks.ts';
+import { systemDir, witnessFile } from './data-dir.ts';
+import type { Notice } from './notices.ts';
+import type { SystemStore } from './stores.ts';
+import type { Tenants } from './tenants.ts';
+
+/** What was noted of each store, by the name that the seal has for it. */
+export type Noted = ReadonlyMap<string, NotedMark>;
+
+const magic = utf8('KMS-WITN');
+const version = 1;
+/** XChaCha20-Poly1305. */
+const cipher = 1;
+const headLength = 16;
+const nonceLength = 24;
+const label = utf8('kms/witness/v1');
+
+export function sealWitness(keys: TenantKeys, noted: Noted, random: (length: number) => Uint8Array): Uint8Array {
+  const head = new Uint8Array(headLength);
+  head.set(magic);
+  const view = new DataView(head.buffer);
+  view.setUint16(8, version);
+  view.setUint16(10, cipher);
+  view.setUint16(12, keys.epoch);
+  const nonce = random(nonceLength);
+  const plain = utf8(JSON.stringify({ stores: Object.fromEntries(noted) }));
+  return concatBytes(head, nonce, sealXChaCha(keys.key('witness'), nonce, plain, concatBytes(label, head)));
+}
+
+export function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
+  const head = bytes.subarray(0, headLength);
+  if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic)) throw damaged('it is no such file');
+  const view = new DataView(head.buffer, head.byteOffset, headLength);
+  if (view.getUint16(8) !== version || view.getUint16(10) !== cipher) {
+    throw damaged(`format version ${view.getUint16(8)}, this program reads ${version}`);
+  }
+  const sealed = bytes.subarray(headLength + nonceLength);
+  const nonce = bytes.subarray(headLength, headLength + nonceLength);
+  const key = keyOf(keys, view.getUint16(12));
+  const plain = sealed.length < 16 ? undefined : openXChaCha(key, nonce, sealed, concatBytes(label, head));
+  const text = plain && fromUtf8(plain);
+  if (text === undefined) throw damaged('it does not verify');
+  // Cast: it was sealed by `sealWitness`.
+  const { stores } = JSON.parse(text) as { readonly stores: Readonly<Record<string, NotedMark>> };
+  return new Map(Object.entries(stores));
+}
+
+/** Undefined where there is no file: nothing was noted yet, or somebody took it away. */
+export async function readWitness(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
+  return (await files.exists(witnessFile)) ? openWitness(keys, await files.read(witnessFile)) : undefined;
+}
+
+function keyOf(keys: TenantKeys, epoch: number): Uint8Array {
+  try {
+    return keys.key('witness', epoch);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') {
+      throw damaged(`sealed under key epoch ${epoch}, which is not held`);
+    }
+    throw error;
+  }
+}
+
+function damaged(what: string): KmsError {
+  return new KmsError('corrupt', `${witnessFile}: ${what}`, {
+    hint:
+      'nothing was changed; put the file back as it was, or restore from a backup; where it is lost, and the rest is as ' +
+      'new as it was, `kms serve --accept-older system` makes it anew',
+  });
+}
+
+/**
+ * What is wrong with a store that is found so, in words; undefined where it is as new as it was. `log` is its last log
+ * file.
+ */
+export function olderThanNoted(
+  found: Mark & { readonly log: string },
+  noted: readonly NotedMark[],
+): string | undefined {
+  const last = noted.reduce((a, b) => (b.sequence > a.sequence ? b : a), { sequence: -1, runs: [], at: 0 });
+  const at = new Date(last.at).toISOString();
+  if (found.sequence < last.sequence) {
+    return `${found.log} ends at transaction ${found.sequence}, and at ${at} there were ${last.sequence}`;
+  }
+  const fork = noted.find((each) => isFork(found, each));
+  if (!fork) return undefined;
+  const was = `transaction ${fork.sequence} that there was at ${new Date(fork.at).toISOString()}`;
+  return `${found.log} holds another history than the one with the ${was}`;
+}
+
+export interface WitnessDeps {
+  readonly files: Files;
+  /** Of the appliance's own store. */
+  readonly keys: TenantKeys;
+  readonly system: SystemStore;
+  readonly tenants: Pick<Tenants, 'all'>;
+  readonly now: () => number;
+  readonly random: (length: number) => Uint8Array;
+  readonly onNotice?: ((notice: Notice) => void) | undefined;
+  /** Whether nothing that can wait may be written. */
+  readonly mustWait?: () => boolean;
+}
+
+/** Milliseconds between two notes while the appliance serves, where something changed. */
+const usualPause = 2000;
+
+export class Witness {
+  readonly #deps: WitnessDeps;
+  /** As last noted, by name. */
+  readonly #noted = new Map<string, string>();
+  #hasFile: boolean;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #queue = new SerialQueue();
+  #failing = false;
+
+  /** `known`: what is noted so far, in the appliance's own store and in the file. */
+  constructor(deps: WitnessDeps, known: { readonly marks: Noted; readonly witness: Noted | undefined }) {
+    this.#deps = deps;
+    this.#hasFile = known.witness !== undefined;
+    for (const [dir, mark] of known.witness ?? []) {
+      const text = formatMark(mark);
+      const row = known.marks.get(dir);
+      if (dir === systemDir || (row && formatMark(row) === text)) this.#noted.set(dir, text);
+    }
+  }
+
+  /** Notes now and then what changed, until `close`. */
+  start(pause = usualPause): void {
+    this.#timer = setInterval(() => void this.try(), pause).unref();
+  }
+
+  /** Notes what changed. What fails is said once and tried again with the next note. */
+  async try(): Promise<void> {
+    if (this.#deps.mustWait?.()) return;
+    try {
+      await this.note();
+      this.#failing = false;
+    } catch (cause) {
+      if (!this.#failing) {
+        const what = 'how far the stores are could not be noted, so an older copy may go unnoticed';
+        this.#deps.onNotice?.({ level: 'warn', message: `${what}: ${reasonOf(cause)}`, cause });
+      }
+      this.#failing = true;
+    }
+  }
+
+  note(): Promise<void> {
+    return this.#queue.run(() => this.#note());
+  }
+
+  /** Ends the timer, and notes what the stores came to; those of the tenants may be closed already. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.try();
+  }
+
+  async #note(): Promise<void> {
+    const { system, tenants, now } = this.#deps;
+    const at = now();
+    const changed = tenants.all
+      .map(({ record: { dir }, handle: { store } }) => ({ dir, mark: store.mark }))
+      .filter(({ dir, mark }) => formatMark(mark) !== this.#noted.get(dir));
+    if (changed.length === 0 && formatMark(system.mark) === this.#noted.get(systemDir)) return;
+    // The file first: from the first row on, that there is none means that somebody took it away.
+    if (!this.#hasFile) await this.#write(at);
+    if (changed.length > 0) {
+      await system.transaction(async ({ marks }) => {
+        for (const { dir, mark } of changed) await marks.set(dir, noteOf(mark, at));
+      });
+    }
+    await this.#write(at);
+    for (const { dir, mark } of changed) this.#noted.set(dir, formatMark(mark));
+  }
+
+  /** What the appliance's own store notes, and that store itself. */
+  async #write(at: number): Promise<void> {
+    const { files, keys, system, random } = this.#deps;
+    const noted = new Map(await system.transaction(({ marks }) => marks.all()));
+    const { mark } = system;
+    noted.set(systemDir, noteOf(mark, at));
+    await files.replace(witnessFile, sealWitness(keys, noted, random));
+    this.#hasFile = true;
+    this.#noted.set(systemDir, formatMark(mark));
+  }
+}
+
+function noteOf({ sequence, runs }: Mark, at: number): NotedMark {
+  return { sequence, runs, at };
+}

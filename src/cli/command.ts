@@ -1,0 +1,277 @@
+// GrammarCommand is a command of the grammar as it is parsed: options that may also come from the environment, errors
+// in the product's own form, help with examples, and code that is loaded when the command is used. Cli is what that
+// code is given: the world, and its arguments and options, each read when it is asked for and checked as it is read.
+import { Command, Option } from 'commander';
+import { KmsError } from '../errors.ts';
+import type { Commands, Completes, Declared, Kind, Kinds, Values } from './grammar/declaration.ts';
+import { globals } from './grammar/option-sets.ts';
+import { hasColour, type Io } from './io.ts';
+
+/** What the grammar needs while it is read: the world, where help goes, and where the exit code is kept. */
+export interface Session {
+  readonly io: Io;
+  readonly help: { readonly out: string[]; readonly err: string[] };
+  exitCode: number;
+}
+
+/** What a command that reads V is given. */
+export class Cli<out V = object> {
+  readonly io: Io;
+  readonly #command: GrammarCommand;
+  readonly #kinds: Kinds<V>;
+
+  constructor(io: Io, command: GrammarCommand, kinds: Kinds<V>) {
+    this.io = io;
+    this.#command = command;
+    this.#kinds = kinds;
+  }
+
+  /** What was given for this argument or option, read as its kind has it. */
+  get<N extends keyof V & string>(name: N): V[N] {
+    const { io, seeHelp } = this;
+    return this.#kinds[name].read(this.#command.given(name), { name, io, seeHelp });
+  }
+
+  /** Whether the option stands on the command line, not in the environment. */
+  isTyped(option: keyof V & string): boolean {
+    return this.#command.isTyped(option);
+  }
+
+  /** The options of every command. */
+  get globals(): Cli<Values<typeof globals>> {
+    return new Cli(this.io, this.#command.root, globals);
+  }
+
+  /** Whether answers go out as JSON. */
+  get json(): boolean {
+    return this.globals.get('--json');
+  }
+
+  /** The whole grammar. */
+  get grammar(): GrammarCommand {
+    return this.#command.root;
+  }
+
+  get seeHelp(): string {
+    return this.#command.seeHelp;
+  }
+
+  /** The error for what was typed and cannot be meant. */
+  wrong(message: string): KmsError {
+    return new KmsError('usage', message, { hint: this.seeHelp });
+  }
+
+  /**
+   * The same command with other streams, and with these global options as if they had been typed, by their long names.
+   */
+  posing(io: Io, options: ReadonlyMap<string, string>): Cli<V> {
+    const { root } = this.#command;
+    for (const option of root.options) {
+      const value = options.get(option.long ?? '');
+      if (value !== undefined) root.setOptionValueWithSource(option.attributeName(), value, 'cli');
+    }
+    return new Cli(io, this.#command, this.#kinds);
+  }
+}
+
+/** What a command is given that was declared so. */
+export type CliOf<D> = Cli<Values<D>>;
+
+/** Only the entries that are given: what is left out is not sent. */
+export function given<T extends object>(entries: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  // Entries that are undefined are gone, which is what the type says.
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}
+
+/** What a command does. What it returns is the exit code; nothing is 0. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most commands return nothing
+type Run<V> = (cli: Cli<V>) => Promise<number | void>;
+
+/** A function for each command. */
+type Module<S> = { readonly [N in keyof S]: Run<S[N]> };
+
+/** An option as the parser knows it, with what was declared. */
+export class GrammarOption extends Option {
+  readonly kind: Kind<unknown>;
+
+  constructor(name: string, kind: Kind<unknown>) {
+    const { short, placeholder, about, isRepeated } = kind;
+    super(`${short === undefined ? '' : `${short}, `}${name}${placeholder ? ` <${placeholder}>` : ''}`, about);
+    this.kind = kind;
+    if (isRepeated) this.argParser<readonly string[]>((value, before) => [...(before ?? []), value]);
+  }
+}
+
+/** Of help that goes to no terminal. */
+const widthElsewhere = 100;
+/** Descriptions are wrapped down to this width of theirs. */
+const leastWrapped = 20;
+
+export class GrammarCommand extends Command {
+  readonly session: Session;
+  /** Lines as they are typed; shown at the end of the help. */
+  readonly examples: string[] = [];
+  /** What may stand for each of its arguments, by the names of the grammar. */
+  readonly #arguments = new Map<string, Completes>();
+  /** Brings the code; groups have none. */
+  load?: () => Promise<unknown>;
+
+  constructor(session: Session, name: string) {
+    super(name);
+    const { stdout, stderr } = session.io;
+    this.session = session;
+    this.exitOverride();
+    this.helpOption('-h, --help', 'show this');
+    this.configureHelp({ showGlobalOptions: true, minWidthToWrap: leastWrapped, optionDescription, styleTitle });
+    this.configureOutput({
+      writeOut: (text) => session.help.out.push(text),
+      writeErr: (text) => session.help.err.push(text),
+      getOutHelpWidth: () => stdout.columns || widthElsewhere,
+      getErrHelpWidth: () => stderr.columns || widthElsewhere,
+      getOutHasColors: () => hasColour(session.io, stdout),
+      getErrHasColors: () => hasColour(session.io, stderr),
+    });
+    this.addHelpText('after', () => this.#exampleHelp());
+  }
+
+  override createCommand(name = ''): GrammarCommand {
+    return new GrammarCommand(this.session, name);
+  }
+
+  /** A group of commands about one thing. */
+  group(name: string, description: string): GrammarCommand {
+    const group = this.createCommand(name).description(description).helpCommand(false);
+    this.addCommand(group);
+    return group;
+  }
+
+  /** Adds the commands; `load` brings a module with the functions that do them. */
+  add<S>(commands: Commands<S>, load: () => Promise<Module<NoInfer<S>>>): this {
+    for (const name in commands) this.#addOne(commands[name], async () => (await load())[name]);
+    return this;
+  }
+
+  #addOne<V>({ name, about, examples, kinds }: Declared<V>, load: () => Promise<Run<V>>): void {
+    const command = this.createCommand(name).description(about).declare(kinds);
+    command.examples.push(...examples);
+    command.load = load;
+    command.action(async () => {
+      const run = await load();
+      this.session.exitCode = (await run(new Cli(this.session.io, command, kinds))) ?? 0;
+    });
+    this.addCommand(command, { hidden: about === '' });
+  }
+
+  /** Takes these arguments and options. */
+  declare<V>(kinds: Kinds<V>): this {
+    for (const name in kinds) {
+      const kind: Kind<unknown> = kinds[name];
+      if (name.startsWith('-')) this.addOption(new GrammarOption(name, kind));
+      else {
+        this.argument(name);
+        this.#arguments.set(name, kind.completes);
+      }
+    }
+    return this;
+  }
+
+  /** What was given for the argument or option of this name in the grammar. */
+  given(name: string): unknown {
+    const option = this.options.find(({ long }) => long === name);
+    if (option) return this.getOptionValue(option.attributeName());
+    const at = [...this.#arguments.keys()].indexOf(name);
+    return name.endsWith('...]') ? this.args.slice(at) : this.args[at];
+  }
+
+  /** What may stand in the place of an argument. */
+  completesArgument(at: number): Completes {
+    return [...this.#arguments.values()][at];
+  }
+
+  isTyped(name: string): boolean {
+    const option = this.options.find(({ long }) => long === name);
+    return option !== undefined && this.getOptionValueSource(option.attributeName()) === 'cli';
+  }
+
+  /** The command line wins over the environment. */
+  override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
+    const rest = super.parseOptions(argv);
+    for (const option of this.options) {
+      const text = this.session.io.env[environmentName(option)];
+      if (!text || option.long === '--version') continue;
+      const source = this.getOptionValueSource(option.attributeName());
+      if (source !== undefined && source !== 'default') continue;
+      this.setOptionValueWithSource(option.attributeName(), fromEnvironment(option, text), 'env');
+    }
+    return rest;
+  }
+
+  override error(message: string): never {
+    const what = message
+      .replace(/^error: /, '')
+      // What was typed in the wrong place may be a secret.
+      .replace(/( but got \d+): .*$/s, '$1')
+      .replace(
+        /\n\(Did you mean (one of )?(.+)\?\)$/,
+        (_, several, names) => `; did you mean ${several ?? ''}${names}?`,
+      );
+    throw new KmsError('usage', what, { hint: this.seeHelp });
+  }
+
+  get seeHelp(): string {
+    return `see \`${this.fullName()} --help\``;
+  }
+
+  fullName(): string {
+    return this.parent instanceof GrammarCommand ? `${this.parent.fullName()} ${this.name()}` : this.name();
+  }
+
+  /** The command above all others. */
+  get root(): GrammarCommand {
+    return this.parent instanceof GrammarCommand ? this.parent.root : this;
+  }
+
+  /** The commands below this one that help tells of. */
+  get subcommands(): readonly GrammarCommand[] {
+    return this.createHelp()
+      .visibleCommands(this)
+      .filter((command) => command instanceof GrammarCommand)
+      .filter((command) => this.commands.includes(command));
+  }
+
+  #exampleHelp(): string {
+    if (this.examples.length === 0) return '';
+    return `\nExamples:\n${this.examples.map((example) => `  $ ${example}`).join('\n')}`;
+  }
+}
+
+/** The variable that an option may come from; `--help` and `--version` come from nowhere. */
+export function environmentName(option: Option): string {
+  return `KMS_${option.name().toUpperCase().replaceAll('-', '_')}`;
+}
+
+function fromEnvironment(option: Option, text: string): unknown {
+  if (option.isBoolean()) return !/^(0|false|no|off)$/i.test(text);
+  if (isRepeated(option)) return text.split(',').map((each) => each.trim());
+  return text;
+}
+
+export function isRepeated(option: Option): boolean {
+  return option instanceof GrammarOption && option.kind.isRepeated === true;
+}
+
+/** What help says of an option, without its variable. */
+export function describeOption(option: Option): string {
+  return option.description + (isRepeated(option) ? ' (may be repeated)' : '');
+}
+
+function optionDescription(option: Option): string {
+  const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
+  return describeOption(option) + variable;
+}
+
+function styleTitle(title: string): string {
+  return `\x1b[1m${title}\x1b[22m`;
+}

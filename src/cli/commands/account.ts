@@ -1,0 +1,88 @@
+// Accounts: what API keys belong to. People name one by its uid or by its id, which has a form of its own.
+
+import type { Account } from '../../api/accounts.ts';
+import type { Client } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
+import { type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withClient } from '../connect.ts';
+import type { account } from '../grammar/access.ts';
+import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import type { Column } from '../table.ts';
+
+function accountPairs(account: Account): readonly Pair[] {
+  return [
+    ['uid', account.uid],
+    ['id', account.id],
+    ['notes', account.notes],
+    ['props', JSON.stringify(account.props)],
+    ['created', account.createdAt],
+    ['updated', account.updatedAt],
+  ];
+}
+
+const accountColumns: readonly Column<Account>[] = [
+  { title: 'uid', value: (account) => account.uid, name: true },
+  { title: 'id', value: (account) => account.id, whole: true },
+  { title: 'notes', value: (account) => account.notes, spare: true },
+  { title: 'created', value: (account) => account.createdAt, whole: true, spare: true },
+];
+
+export async function create(cli: CliOf<typeof account.create>): Promise<void> {
+  const input = given({ uid: cli.get('<UID>'), notes: cli.get('--notes'), props: cli.get('--props') });
+  await withClient(cli, async (client) => {
+    const account = await client.createAccount(input);
+    await printThing(cli, account, accountPairs(account));
+  });
+}
+
+export async function list(cli: CliOf<typeof account.list>): Promise<void> {
+  await withClient(cli, (client) =>
+    printList(cli, client.listAccounts, {}, { columns: accountColumns, empty: 'no accounts' }),
+  );
+}
+
+export async function show(cli: CliOf<typeof account.show>): Promise<void> {
+  const id = cli.get('<UID>');
+  await withClient(cli, async (client) => {
+    const account = await client.getAccount({ id, ...uidQuery(id) });
+    await printThing(cli, account, accountPairs(account));
+  });
+}
+
+export async function update(cli: CliOf<typeof account.update>): Promise<void> {
+  const changes = given({ uid: cli.get('--uid'), notes: cli.get('--notes'), props: cli.get('--props') });
+  if (Object.keys(changes).length === 0) {
+    throw new KmsError('usage', 'nothing to change', { hint: 'give --uid, --notes or --props' });
+  }
+  await withClient(cli, async (client) => {
+    const id = await accountIdOf(client, cli.get('<UID>'));
+    const account = await client.updateAccount({ id, ...changes });
+    await printThing(cli, account, accountPairs(account));
+  });
+}
+
+export async function remove(cli: CliOf<typeof account.remove>): Promise<void> {
+  const id = cli.get('<UID>');
+  await confirm(cli, `deletes the account ${id} and its API keys for good`);
+  await withClient(cli, async (client) => {
+    const account = await client.deleteAccount({ id, ...uidQuery(id) });
+    if (cli.json) await printJson(cli, account);
+    else await printLine(cli, `${account.uid} and its API keys are deleted`);
+  });
+}
+
+/** Whether the text has the form of an account's id. */
+function isAccountId(text: string): boolean {
+  return /^acct_[0-9a-hjkmnp-tv-z]{26}$/.test(text);
+}
+
+/** The id of an account named by uid or id. */
+export async function accountIdOf(client: Client, account: string): Promise<string> {
+  return isAccountId(account) ? account : (await client.getAccount({ id: account, uid: true })).id;
+}
+
+/** The query that says which of the two a path value is. */
+export function uidQuery(account: string): { uid?: true } {
+  return isAccountId(account) ? {} : { uid: true };
+}

@@ -1,0 +1,224 @@
+// The activity log, searched, shown, verified and exported; and its heads, which an auditor keeps elsewhere so that no
+// record up to one can be taken back unseen.
+
+import type { Activity } from '../../api/activity.ts';
+import { KmsError } from '../../errors.ts';
+import { watchActivity } from '../activity-watch.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { withClient, withLocal } from '../connect.ts';
+import { readSmallText } from '../files.ts';
+import type { activity } from '../grammar/access.ts';
+import { write } from '../io.ts';
+import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import { openInput, openOutput, transfer, writesToStdout } from '../streams.ts';
+import type { Column } from '../table.ts';
+import { accountIdOf } from './account.ts';
+
+export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
+  const account = cli.get('--account');
+  const filters = given({
+    keyid: cli.get('--keyid'),
+    action: cli.get('--action'),
+    ring: cli.get('--ring'),
+    valid: cli.get('--valid'),
+    start: cli.get('--start'),
+    end: cli.get('--end'),
+    props: cli.get('--contains'),
+  });
+  if (cli.get('--watch')) return watchActivity(cli, filters, account, activityColumns);
+  if (cli.isTyped('--every')) throw cli.wrong('--every goes with --watch');
+  await withClient(cli, async (client) => {
+    const accountId = account === undefined ? undefined : await accountIdOf(client, account);
+    await printList(cli, client.searchActivity, given({ ...filters, accountId }), {
+      columns: activityColumns,
+      empty: 'no activity fits',
+      usual: cli.get('--all') ? undefined : 100,
+    });
+  });
+}
+
+export async function show(cli: CliOf<typeof activity.show>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const activity = await client.getActivity({ id: cli.get('<ID>') });
+    await printThing(cli, activity, activityPairs(activity));
+  });
+}
+
+function activityPairs(activity: Activity): readonly Pair[] {
+  return [
+    ['id', activity.id],
+    ['time', time(activity)],
+    ['by', activity.keyid],
+    ['action', activity.action],
+    ['ring', activity.ringname],
+    ['verdict', verdict(activity)],
+    ['status', activity.status],
+    ['reported by', activity.reporter],
+    ['props', JSON.stringify(activity.props)],
+  ];
+}
+
+const activityColumns: readonly Column<Activity>[] = [
+  { title: 'time', value: time, whole: true },
+  { title: 'action', value: (activity) => activity.action },
+  { title: 'ring', value: (activity) => activity.ringname },
+  { title: 'verdict', value: verdict, whole: true },
+  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'by', value: (activity) => activity.keyid, whole: true },
+  { title: 'id', value: (activity) => activity.id, whole: true, spare: true },
+];
+
+function time({ createdAt }: Activity): string {
+  const date = new Date(createdAt);
+  return Number.isNaN(date.getTime()) ? String(createdAt) : date.toISOString();
+}
+
+function verdict({ validAction }: Activity): string {
+  return validAction ? 'granted' : 'denied';
+}
+
+export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    const head = await ask('activityHead');
+    const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
+    await printThing(cli, head, pairs);
+  });
+}
+
+interface Verdict {
+  readonly tenant?: string;
+  readonly count: number;
+  readonly head: { readonly seq: number; readonly hash: string };
+  readonly broken?: { readonly seq: number; readonly problem: string };
+  readonly since?: { readonly seq: number; readonly signedAt: string; readonly publicKey: string };
+}
+
+/** A tenant's whole chain from disk, or with --file an export and no appliance. */
+export async function verify(cli: CliOf<typeof activity.verify>): Promise<void> {
+  const since = await readHead(cli.get('--since'));
+  const file = cli.get('--file');
+  if (file === undefined && cli.isTyped('--public-key')) {
+    throw cli.wrong('--public-key goes with --file');
+  }
+  const body = since === undefined ? {} : { since };
+  const verdict =
+    file === undefined
+      ? await withLocal(cli, ({ ask }) => ask('verifyActivity', { body }))
+      : await verifyFile(cli, file, body);
+  await showVerdict(cli, verdict);
+}
+
+async function verifyFile(
+  cli: CliOf<typeof activity.verify>,
+  file: string,
+  body: { readonly since?: object },
+): Promise<Verdict> {
+  const publicKey = cli.get('--public-key');
+  const { verifyExport } = await import('../../appliance/verify-export.ts');
+  const input = await openInput(cli, file);
+  try {
+    return await verifyExport(input.source, publicKey === undefined ? body : { ...body, publicKey });
+  } finally {
+    await input.close();
+  }
+}
+
+async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict): Promise<void> {
+  const { tenant, count, head, broken, since } = verdict;
+  if (cli.json) await printJson(cli, { valid: broken === undefined, ...verdict });
+  if (broken) {
+    throw new KmsError('refused', `the activity log does not verify: ${broken.problem}`, {
+      hint: advice(cli, head.seq, broken.problem),
+    });
+  }
+  if (cli.json) return;
+  const whose = tenant === undefined ? '' : ` of the tenant ${tenant}`;
+  await printLine(cli, `verified: ${count} records${whose}, up to record ${head.seq} with the hash ${head.hash}`);
+  if (!since) return;
+  await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is still there; key: ${since.publicKey}`);
+}
+
+function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: string): string {
+  if (verified > 0) return `records up to ${verified} are as they were written`;
+  const isLater =
+    /record 1 was dropped/.test(problem) && cli.get('--file') !== undefined && cli.get('--since') === undefined;
+  return isLater
+    ? 'an export that begins later needs --since with the head that it begins after'
+    : 'no record before it verifies';
+}
+
+/** All records as JSON Lines with the chain. */
+export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
+  const since = await readHead(cli.get('--since'));
+  await withLocal(cli, async ({ stream }) => {
+    const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
+    try {
+      const lines = whole(cli, await stream('exportActivity', { body: since === undefined ? {} : { since } }));
+      if (output) await transfer(cli, lines, output);
+      else for await (const chunk of lines) await write(cli.io.stdout, chunk);
+    } catch (error) {
+      await output?.discard();
+      throw error;
+    }
+  });
+}
+
+/** The stream, and a clear word where it ends too early. */
+async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream;
+  } catch (cause) {
+    if (cause instanceof KmsError || cli.io.signal.aborted) throw cause;
+    throw new KmsError('refused', 'the export broke off: it is not whole', {
+      hint: 'see `kms activity verify` and the log of the appliance',
+      cause,
+    });
+  }
+}
+
+/** What people are shown of a head, and the fields of its JSON. */
+const headLabels = {
+  tenant: 'tenant',
+  sequence: 'seq',
+  hash: 'hash',
+  'signed at': 'signedAt',
+  'public key': 'publicKey',
+  signature: 'signature',
+} as const;
+
+const headFormat = 'kms-activity-head-1';
+
+/** The head in that file; undefined without one. Whether it is one, and signed, is for whoever uses it. */
+async function readHead(path: string | undefined): Promise<object | undefined> {
+  if (path === undefined) return undefined;
+  const text = (await readSmallText(path, 'the head')).replace(/^\ufeff/, '');
+  const head = /^\s*\{/.test(text) ? parsed(text) : shown(text);
+  if (head) return head;
+  throw new KmsError('invalid', `${path} does not hold a head of the activity log`, {
+    hint: 'keep what `kms activity head` prints, whole',
+  });
+}
+
+function parsed(text: string): object | undefined {
+  try {
+    // Text that begins with a brace and parses is an object.
+    return JSON.parse(text) as object;
+  } catch {
+    return undefined;
+  }
+}
+
+function shown(text: string): object | undefined {
+  const values = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [, label, value] = /^(\S.*?) {2,}(\S.*?)\r?$/.exec(line) ?? [];
+    if (label !== undefined && value !== undefined) values.set(label, value);
+  }
+  const head: Record<string, unknown> = { format: headFormat };
+  for (const [label, field] of Object.entries(headLabels)) {
+    const value = values.get(label);
+    if (value === undefined) return undefined;
+    head[field] = field === 'seq' ? Number(value) : value;
+  }
+  return head;
+}

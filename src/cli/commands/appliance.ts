@@ -1,0 +1,252 @@
+// The life of an appliance: `init` makes one, `serve` serves it until it is asked to end. What is made for people to
+// keep is shown once, by either of them.
+
+import type { FullApiKey } from '../../api/apikeys.ts';
+import type { CopySettings } from '../../appliance/backup/service.ts';
+import type { PeopleSettings } from '../../appliance/mail.ts';
+import { KmsError } from '../../errors.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import {
+  codeOf,
+  custodianRequest,
+  type KeptSecrets,
+  kitFiles,
+  sayHowToKeep,
+  secretFields,
+  secretPairs,
+  showKit,
+} from '../custodians.ts';
+import { readSmallText } from '../files.ts';
+import type { Values } from '../grammar/declaration.ts';
+import type { appliance } from '../grammar/life.ts';
+import { say } from '../io.ts';
+import { printThing } from '../output.ts';
+import { askLine, serverKeySources } from '../secrets.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
+import { visible } from '../text.ts';
+
+export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
+  refuseRemote(cli, 'an appliance is made where it is to run');
+  const data = dataDirectory(cli);
+  const keyFile = cli.globals.get('--key-file');
+  const kind = cli.get('--custodian') ?? impliedKind(cli);
+  const file = keyFile ?? `${data}.master.key`;
+  const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { file });
+  const { initAppliance, refuseUnlessNew } = await import('../../appliance/init.ts');
+  await refuseUnlessNew(data);
+  const kitFile = cli.get('--recovery-kit');
+  const recoveryKit = kitFile !== undefined || (await wantsKit(cli));
+  const files = await kitFiles(kitFile, undefined);
+  try {
+    const hosts = cli.get('--host');
+    const env = (name: string): string | undefined => cli.io.env[name];
+    const made = await initAppliance(given({ data, keyFile, hosts, custodian, recoveryKit, env }));
+    await printFirstKey(cli, made);
+    if (made.recoveryKit === undefined) return await sayNext(cli);
+    await files.commit(made.recoveryKit, codeOf(made.recoveryKit));
+    if (kitFile === undefined) await showKit(cli, made.recoveryKit);
+    else await say(cli.io, `the recovery kit is in ${kitFile}: print it, keep it in a safe, remove the file`);
+    await sayNext(cli);
+  } catch (error) {
+    await files.discard();
+    throw error;
+  }
+}
+
+/** Without --custodian the appliance decides; options of one imply it. */
+function impliedKind(cli: CliOf<typeof appliance.init>): string | undefined {
+  if (cli.isTyped('--shares') || cli.isTyped('--threshold')) return 'shares';
+  return cli.isTyped('--exec') || cli.isTyped('--exec-arg') ? 'exec' : undefined;
+}
+
+async function wantsKit(cli: Cli): Promise<boolean> {
+  const { stdin, stdout, stderr, signal } = cli.io;
+  if (cli.json || !stdin.isTTY || !stdout.isTTY || !stderr.isTTY) return false;
+  const question = 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N] ';
+  return /^y(es)?$/i.test(await askLine({ input: stdin, output: stderr, terminal: false }, question, signal));
+}
+
+async function sayNext(cli: Cli): Promise<void> {
+  if (!cli.json)
+    await say(cli.io, 'next: `kms serve`, then `kms user set-up-link` for the console, and `kms keyring create NAME`');
+}
+
+export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
+  const { signal } = cli.io;
+  const hosts = cli.get('--host');
+  const options = given({
+    data: dataDirectory(cli),
+    keyFile: cli.globals.get('--key-file'),
+    listen: cli.get('--listen'),
+    url: cli.get('--url'),
+    tlsCert: cli.get('--tls-cert'),
+    tlsKey: cli.get('--tls-key'),
+    behindProxy: cli.get('--behind-proxy'),
+    hosts: hosts.length > 0 ? hosts : undefined,
+    bodyLimit: cli.get('--body-limit'),
+    logLevel: cli.get('--log-level'),
+    people: await peopleSettings(cli),
+    copies: await copySettings(cli),
+    metrics: { rings: cli.get('--metrics-rings') },
+    acceptOlder: cli.get('--accept-older'),
+  });
+  const { serve } = await import('../../server/serve.ts');
+  let isNew = false;
+  const serving = await serve({
+    ...options,
+    sources: serverKeySources(cli),
+    onInitialised: async (made) => {
+      isNew = true;
+      await printFirstKey(cli, made);
+    },
+  });
+  try {
+    // On a terminal without TLS a hang-up is the terminal's end.
+    if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void serving.reloadTls());
+    const { address, url } = serving;
+    await say(cli.io, `listening on ${address}${url === address ? '' : ` (clients use ${visible(url)})`}`);
+    if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
+    await sayHowToSetUp(cli, serving.setUpUrl, isNew);
+    if (isNew)
+      await say(
+        cli.io,
+        'next, in another terminal: `kms keyring create NAME`, then `kms encrypt --ring NAME -o OUT FILE`',
+      );
+    await aborted(signal);
+  } finally {
+    await serving.close();
+  }
+}
+
+/** The link goes where the root API key went; into the log of each later start goes only how to get one. */
+async function sayHowToSetUp(cli: Cli, url: string | undefined, isNew: boolean): Promise<void> {
+  if (url === undefined) return;
+  const text = isNew
+    ? `to make your user, open this link in a browser; it works until there is one:\n${url}`
+    : 'there is no user yet: `kms user set-up-link` makes the link for the first one';
+  await say(cli.io, text);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+interface MadeAppliance extends KeptSecrets {
+  readonly tenant: { readonly name: string };
+  readonly accountId: string;
+  readonly apiKey: FullApiKey;
+  readonly data: string;
+  readonly keyFile: string;
+  /** The kind. */
+  readonly custodian: string;
+}
+
+async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
+  const { tenant, accountId, apiKey, data, keyFile, custodian } = made;
+  const inFile = custodian === 'keyfile';
+  await printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secretFields(made) }, [
+    ['data directory', data],
+    ['master key', inFile ? keyFile : `kept by: ${custodian}`],
+    ['tenant', tenant.name],
+    ['account', accountId],
+    ['API key id', apiKey.keyid],
+    ['root API key', apiKey.key],
+    ...secretPairs(made),
+  ]);
+  await say(cli.io, 'the root API key is shown this once and may do everything: keep it safe');
+  await sayHowToKeep(cli, made);
+  if (inFile) {
+    await say(cli.io, `without ${keyFile} nobody can open the data again: keep a copy of it, apart from the data`);
+  } else await say(cli.io, 'without what keeps the master key nobody can open the data again');
+}
+
+async function copySettings(cli: CliOf<typeof appliance.serve>): Promise<CopySettings> {
+  return { scheduled: await scheduled(cli), shipping: await shipping(cli) };
+}
+
+async function scheduled(cli: CliOf<typeof appliance.serve>): Promise<CopySettings['scheduled']> {
+  const to = cli.get('--backup-to');
+  if (to === undefined) {
+    refuse(cli, ['--backup-schedule', '--backup-keep'], '--backup-to');
+    return undefined;
+  }
+  const { checkSchedule, defaultKeep, defaultSchedule } = await import('../../appliance/backup/keeper.ts');
+  const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
+  checkSchedule(schedule);
+  const keep = cli.get('--backup-keep') ?? defaultKeep;
+  if (keep < 1) throw cli.wrong('--backup-keep: expected at least 1');
+  return { to, schedule, keep };
+}
+
+async function shipping(cli: CliOf<typeof appliance.serve>): Promise<CopySettings['shipping']> {
+  const to = cli.get('--ship-to');
+  if (to === undefined) {
+    refuse(cli, ['--ship-every', '--ship-window'], '--ship-to');
+    return undefined;
+  }
+  const { defaultShipEvery, defaultShipWindow } = await import('../../appliance/backup/ship.ts');
+  return {
+    to,
+    every: cli.get('--ship-every') ?? defaultShipEvery,
+    window: cli.get('--ship-window') ?? defaultShipWindow,
+  };
+}
+
+function refuse(
+  cli: CliOf<typeof appliance.serve>,
+  options: readonly (keyof Values<typeof appliance.serve>)[],
+  needed: string,
+): void {
+  for (const option of options) {
+    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with ${needed}`);
+  }
+}
+
+async function peopleSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleSettings> {
+  const lifetimes = given({
+    access: cli.get('--access-ttl'),
+    session: cli.get('--session-max'),
+    invite: cli.get('--invite-ttl'),
+    reset: cli.get('--reset-ttl'),
+  });
+  const mail = await mailSettings(cli);
+  return { lifetimes, ...(mail && { mail }) };
+}
+
+async function mailSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleSettings['mail']> {
+  const url = await smtpUrl(cli);
+  const from = cli.get('--smtp-from');
+  const caFile = cli.get('--smtp-ca');
+  if (url === undefined) {
+    for (const option of ['--smtp-from', '--smtp-ca'] as const) {
+      if (cli.isTyped(option)) throw cli.wrong(`${option} goes with --smtp-url`);
+    }
+    return undefined;
+  }
+  if (from === undefined) throw cli.wrong('--smtp-from is missing: the address that mail comes from');
+  if (!/^[^\s@<>]+@[^\s@<>]+$/.test(from))
+    throw cli.wrong('--smtp-from: expected one address, such as kms@example.org');
+  const { parseSmtpUrl } = await import('../../appliance/mail.ts');
+  try {
+    const settings = parseSmtpUrl(url, from);
+    return caFile === undefined ? settings : { ...settings, ca: await readSmallText(caFile, 'certificates') };
+  } catch (error) {
+    // Its message repeats nothing of the address, which may hold a password.
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+    throw new KmsError('usage', `--smtp-url: ${error.message}`, { hint: error.hint ?? cli.seeHelp });
+  }
+}
+
+/** From the file, else from the option or its variable. A password on the command line would be seen by other users. */
+async function smtpUrl(cli: CliOf<typeof appliance.serve>): Promise<string | undefined> {
+  const file = cli.get('--smtp-url-file');
+  if (file !== undefined) return (await readSmallText(file, 'the SMTP address')).trim();
+  const url = cli.get('--smtp-url');
+  if (url !== undefined && cli.isTyped('--smtp-url') && URL.canParse(url) && new URL(url).password !== '') {
+    throw cli.wrong('--smtp-url: a password has no place on the command line; use KMS_SMTP_URL or --smtp-url-file');
+  }
+  return url;
+}

@@ -1,0 +1,51 @@
+// Keyrings of the asym service, whose private keys are kept as those of other keyrings are.
+
+import { type CliOf, given } from '../command.ts';
+import { withClient } from '../connect.ts';
+import type { asym } from '../grammar/rings.ts';
+import { printJson, printLine, printThing } from '../output.ts';
+import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
+
+export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
+  const name = checkedRingName(cli.get('<NAME>'));
+  const input = given({ name, props: cli.get('--props'), keyProps: cli.get('--key-props') });
+  await withClient(cli, async (client) => {
+    const place = await reserveKeyPlace(cli, 'asym', name);
+    const answer = await client.createAsymKeyring(input).catch(async (error) => {
+      await place.release();
+      throw error;
+    });
+    const { ring } = answer;
+    await printThing(cli, answer, [
+      ['name', ring.displayName],
+      ['id', ring.id],
+      ['active key', ring.activeKey],
+      ['algorithm', ring.activeAlgorithm],
+      ['public key', ring.publicKey],
+      ['created', ring.createdAt],
+    ]);
+    await place.keep(answer.privateKey);
+  });
+}
+
+export async function showKey(cli: CliOf<typeof asym.showKey>): Promise<void> {
+  const input = given({ ringname: cli.get('<NAME>'), keyId: cli.get('<KEYID>'), id: cli.get('--id') || undefined });
+  await withClient(cli, async (client) => {
+    const key = await client.getAsymKey(input);
+    await printThing(cli, key, [
+      ['id', key.id],
+      ['type', key.type],
+      ['props', JSON.stringify(key.props)],
+      ['wrapped key', key.keyData.key],
+    ]);
+  });
+}
+
+export async function rotate(cli: CliOf<typeof asym.rotate>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  await withClient(cli, async (client) => {
+    const answer = await client.rotateAsymKeyring({ ringname });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${ringname} has the new active key ${answer.key.id}`);
+  });
+}

@@ -1,0 +1,215 @@
+// Copies of the whole appliance: made in constant memory, verified, restored, and drilled, which is all three in one.
+
+import { createInterface, type Interface } from 'node:readline';
+import type { KeyOptions } from '../../appliance/custody/unsealer.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
+import { fileError, newFile } from '../files.ts';
+import type { backup, copies } from '../grammar/life.ts';
+import { pathFrom, say, write } from '../io.ts';
+import { printJson, printThing } from '../output.ts';
+import { givenPassphrase, readSecret } from '../secrets.ts';
+import { byteCount, type Output, transfer, withProgress } from '../streams.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
+import { visible } from '../text.ts';
+
+export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
+  const connection = await openConnection(cli);
+  try {
+    const out = cli.get('<OUT>');
+    if (out === '-') await toStdout(cli, await copyOf(cli, connection));
+    else await toFile(cli, connection, pathFrom(cli.io, out));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function copyOf(cli: Cli, connection: Connection): Promise<AsyncIterable<Uint8Array>> {
+  const { way, headers } = connection;
+  const backup =
+    way === 'network'
+      ? (await send(cli, connection, { method: 'POST', path: '/system/backup', headers })).body
+      : await localOf(cli, connection).stream('streamBackup');
+  return whole(cli, backup ?? new ReadableStream());
+}
+
+/** The stream, and a clear word where it ends too early. */
+async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream;
+  } catch (cause) {
+    if (cause instanceof KmsError || cli.io.signal.aborted) throw cause;
+    throw brokenOff(cause);
+  }
+}
+
+function brokenOff(cause: unknown): KmsError {
+  return new KmsError('refused', 'the backup broke off: it is not whole', {
+    hint: 'try again; the log of the appliance says why',
+    cause,
+  });
+}
+
+async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  const { stdout } = cli.io;
+  if (stdout.isTTY) {
+    throw new KmsError('usage', 'a backup is nothing for a terminal', { hint: 'give a file, or send it on' });
+  }
+  for await (const piece of pieces) await write(stdout, piece);
+}
+
+async function toFile(cli: Cli, connection: Connection, path: string): Promise<void> {
+  const file = await newFile(path, 0o600);
+  let bytes = 0;
+  let manifest: Checked['manifest'] | undefined;
+  const output: Output = {
+    async write(piece) {
+      try {
+        for (let from = 0; from < piece.length; ) from += (await file.handle.write(piece, from)).bytesWritten;
+      } catch (error) {
+        throw fileError('write', path, error);
+      }
+      bytes += piece.length;
+    },
+    async commit() {
+      try {
+        manifest = (await check(file.temporary)).manifest;
+        await file.commit();
+      } catch (error) {
+        await file.discard();
+        throw fileError('write', path, error);
+      }
+    },
+    discard: () => file.discard(),
+    left: false,
+  };
+  try {
+    await transfer(cli, withProgress(cli, await copyOf(cli, connection), undefined), output);
+  } catch (error) {
+    await file.discard();
+    throw error;
+  }
+  const { faulty: [first, ...others] = [] } = manifest ?? {};
+  if (first !== undefined) {
+    const what = others.length > 0 ? `${first} and ${others.length} more are` : `${first} is`;
+    await say(cli.io, visible(`warning: activity segment ${what} missing or changed in it; see \`kms doctor\``));
+  }
+  if (cli.json) return printJson(cli, { file: path, bytes, ...manifest });
+  await say(cli.io, visible(`${path}: ${byteCount(bytes)}; see that it restores with \`kms backup verify\``));
+}
+
+type Checked = Awaited<ReturnType<typeof check>>;
+
+/** Nothing of it was lost on the way. */
+async function check(path: string) {
+  const { openBackupFile } = await import('../../appliance/backup/verify.ts');
+  try {
+    return await openBackupFile(path);
+  } catch (error) {
+    throw brokenOff(error);
+  }
+}
+
+export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
+  const { verifyBackup } = await import('../../appliance/backup/verify.ts');
+  const path = pathFrom(cli.io, cli.get('<FILE>'));
+  const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli));
+  await printThing(cli, { valid: true, restores: proof !== undefined, bytes, ...proof, manifest }, [
+    ['backup', proof ? 'restores' : 'digests fit'],
+    ['made at', manifest.createdAt],
+    ['appliance', manifest.appliance],
+    ['size', byteCount(bytes)],
+    ['needs one of', manifest.custodians.map(({ kind, fingerprint }) => `${kind} ${fingerprint}`).join(', ')],
+    ['stores', manifest.stores.length],
+    ['transactions', proof?.transactions],
+    ['activities', proof?.activities],
+  ]);
+  if (!proof) {
+    await say(cli.io, 'warning: without the master key only digests were compared; give it with --key-file');
+  }
+}
+
+export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
+  refuseRemote(cli, 'an appliance is restored where it is to run');
+  const { restoreAppliance } = await import('../../appliance/backup/restore-command.ts');
+  const restored = await restoreAppliance({
+    ...copyKeys(cli),
+    from: pathFrom(cli.io, cli.get('<FROM>')),
+    data: dataDirectory(cli),
+    to: cli.get('--to'),
+  });
+  const { data, applianceId, madeAt, epoch, keyFile, keyFileMade, proof } = restored;
+  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
+    ['data directory', data],
+    ['appliance', applianceId],
+    ['as it was at', madeAt],
+    ['epoch', epoch.number],
+    ['master key', keyFile],
+    ['stores', proof.stores],
+    ['transactions', proof.transactions],
+    ['activities', proof.activities],
+  ]);
+  if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
+  for (const lacking of proof.lacks) {
+    const advice = 'put it back from an older backup';
+    await say(cli.io, visible(`warning: activity segment ${lacking}; all else is restored; ${advice}`));
+  }
+  await say(
+    cli.io,
+    'what was done since is gone: keys that were deleted and credentials that were revoked after it are back',
+  );
+}
+
+export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
+  const began = performance.now();
+  const tried = await withLocal(cli, ({ ask }) => ask('drillBackup'));
+  const seconds = Math.round((performance.now() - began) / 100) / 10;
+  await printThing(cli, { restores: true, ...tried, seconds }, [
+    ['backup', 'restores'],
+    ['size', byteCount(tried.bytes)],
+    ['stores', tried.stores],
+    ['transactions', tried.transactions],
+    ['activities', tried.activities],
+    ['rows', tried.rows],
+    ['took', `${seconds} s`],
+  ]);
+}
+
+/** The master key where no appliance is open: as for `serve`, and where people hold it, from them. */
+function copyKeys(cli: Cli): KeyOptions {
+  const { io } = cli;
+  const { stdin, stderr, env } = io;
+  const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
+  const keyFile = cli.globals.get('--key-file');
+  const lines = new Lines(stdin);
+  return {
+    data: dataDirectory(cli),
+    keys: {
+      ...(keyFile === undefined ? {} : { keyFile }),
+      env: (name) => env[name],
+      passphrase: async () =>
+        (await givenPassphrase(cli)) ?? (isTerminal ? await readSecret(cli, 'passphrase') : undefined),
+    },
+    share: async (given, needed) =>
+      isTerminal ? (await readSecret(cli, `share ${given + 1} of ${needed}`)) || undefined : lines.next(),
+  };
+}
+
+/** Shares on stdin, one a line. */
+class Lines {
+  readonly #input: Cli['io']['stdin'];
+  #lines: AsyncIterator<string> | undefined;
+  #reader: Interface | undefined;
+
+  constructor(input: Cli['io']['stdin']) {
+    this.#input = input;
+  }
+
+  async next(): Promise<string | undefined> {
+    this.#reader ??= createInterface({ input: this.#input, crlfDelay: Number.POSITIVE_INFINITY });
+    this.#lines ??= this.#reader[Symbol.asyncIterator]();
+    const { done, value } = await this.#lines.next();
+    return done === true || value.trim() === '' ? undefined : value.trim();
+  }
+}

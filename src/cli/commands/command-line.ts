@@ -1,0 +1,90 @@
+// The command line about itself: help, manual page, completion of what is typed, and whose work is in the executable.
+
+import { Writable } from 'node:stream';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf, GrammarCommand } from '../command.ts';
+import { type Candidate, type Place, placeOf } from '../completion/line.ts';
+import { scriptFor } from '../completion/scripts.ts';
+import type { commandLine } from '../grammar/command-line.ts';
+import { shells } from '../grammar/option-sets.ts';
+import { type Io, write } from '../io.ts';
+import { manualPage } from '../manual.ts';
+import { printJson } from '../output.ts';
+import { nearest, visible } from '../text.ts';
+
+export async function help(cli: CliOf<typeof commandLine.help>): Promise<void> {
+  cli.get('[COMMAND...]').reduce(below, cli.grammar).help();
+}
+
+function below(command: GrammarCommand, name: string): GrammarCommand {
+  const found = command.subcommands.find((each) => each.name() === name);
+  if (found) return found;
+  const near = nearest(
+    name,
+    command.subcommands.map((each) => each.name()),
+  );
+  return command.error(`unknown command '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`);
+}
+
+export async function completion(cli: CliOf<typeof commandLine.completion>): Promise<void> {
+  const typed = cli.get('<SHELL>');
+  const shell = shells.find((each) => each === typed);
+  if (shell !== undefined) return write(cli.io.stdout, scriptFor(shell));
+  const near = nearest(typed, shells);
+  throw new KmsError('usage', `SHELL: expected ${shells.join(', ')}, got "${typed}"`, {
+    hint: near === undefined ? cli.seeHelp : `did you mean ${near}?`,
+  });
+}
+
+/**
+ * What the scripts of `kms completion` ask at each press of the key. The first line says what may stand there: `words`,
+ * `files` or `directories`; the others are candidates, each with a tab and what it is. It never fails and never says a
+ * word.
+ */
+export async function complete(cli: CliOf<typeof commandLine.complete>): Promise<void> {
+  const place = placeOf(cli.grammar, cli.get('[WORDS...]'));
+  const names = await namesAt(cli, place).catch(() => []);
+  const { prefix, word, kind } = place;
+  const mode = kind === 'file' ? 'files' : kind === 'directory' ? 'directories' : 'words';
+  const lines = [...place.words, ...names]
+    // Something else than what it is cannot be typed.
+    .filter(({ value }) => value.startsWith(word) && visible(value) === value)
+    .map(({ value, about }) => `${prefix}${value}\t${visible(about)}`);
+  await write(cli.io.stdout, `${[mode, ...new Set(lines)].join('\n')}\n`);
+}
+
+async function namesAt(cli: Cli, { kind, given, word }: Place): Promise<readonly Candidate[]> {
+  if (kind === undefined || kind === 'file' || kind === 'directory' || typeof kind === 'object') return [];
+  const { namesOf } = await import('../completion/names.ts');
+  // Warnings are for those who run a command.
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const quiet: Io = Object.create(cli.io, { stderr: { value: nowhere } });
+  return namesOf(cli.posing(quiet, given), kind, word);
+}
+
+export async function man(cli: CliOf<typeof commandLine.man>): Promise<void> {
+  await write(cli.io.stdout, manualPage(cli.grammar));
+}
+
+interface ThirdParty {
+  readonly name: string;
+  readonly version: string;
+  /** An SPDX expression. */
+  readonly license: string;
+  readonly text: string;
+}
+
+const rule = '='.repeat(80);
+
+export async function licenses(cli: CliOf<typeof commandLine.licenses>): Promise<void> {
+  const { attribution } = await import('../../appliance/program-files.ts');
+  const { thirdParties, sbom } = await attribution();
+  if (cli.get('--sbom')) return write(cli.io.stdout, sbom);
+  // The build wrote it.
+  const parts: readonly ThirdParty[] = JSON.parse(thirdParties);
+  if (cli.json)
+    return printJson(cli, { data: parts.map(({ name, version, license }) => ({ name, version, license })) });
+  const list = parts.map(({ name, version, license }) => `  ${name} ${version}: ${license}\n`);
+  const texts = parts.map(({ name, version, text }) => `\n${rule}\n${name} ${version}\n\n${text.trimEnd()}\n`);
+  await write(cli.io.stdout, `kms is licensed under Apache-2.0. In it are:\n${list.join('')}${texts.join('')}`);
+}

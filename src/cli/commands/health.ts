@@ -1,0 +1,225 @@
+// How an appliance is: `status` tells what it says of itself, `doctor` what is wrong with it on this machine, `metrics`
+// what Prometheus reads.
+
+import { join } from 'node:path';
+import type { Readiness } from '../../api/health.ts';
+import type { OpenStatus, SealedStatus } from '../../api/local.ts';
+import type { SealStatus } from '../../api/seal.ts';
+import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
+import { errorOfFailure, notOurs } from '../../client/failure.ts';
+import { KmsError } from '../../errors.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import {
+  ask,
+  type Connection,
+  localHeaders,
+  localOf,
+  openConnection,
+  sealStatus,
+  send,
+  withClient,
+  withLocal,
+} from '../connect.ts';
+import { exitCodes } from '../exit.ts';
+import { answers } from '../fetch.ts';
+import type { health } from '../grammar/life.ts';
+import { hasColour, say, write } from '../io.ts';
+import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import { keySources } from '../secrets.ts';
+import { byteCount } from '../streams.ts';
+import { dataDirectory, refuseRemote } from '../target.ts';
+import { visible } from '../text.ts';
+import { printSealStatus } from './seal.ts';
+
+/** Over the network only what the health check tells; on the appliance's own machine everything. */
+export async function status(cli: CliOf<typeof health.status>): Promise<number> {
+  try {
+    const connection = await openConnection(cli);
+    try {
+      const sealed = connection.way === 'in-process' ? undefined : await sealOf(cli, connection);
+      if (sealed?.sealed) {
+        if (connection.way === 'network') await printSealStatus(cli, sealed);
+        else await showLocal(cli, connection);
+        return exitCodes.sealed;
+      }
+      if (connection.way === 'network') await showHealth(cli, connection);
+      else await showLocal(cli, connection);
+      return exitCodes.done;
+    } finally {
+      await connection.close();
+    }
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
+    await printThing(cli, { sealed: true, message: error.message }, [['sealed', 'yes']]);
+    await say(cli.io, visible(error.hint === undefined ? error.message : `${error.message}; ${error.hint}`));
+    return exitCodes.sealed;
+  }
+}
+
+/** Undefined where the server knows nothing of it. */
+async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | undefined> {
+  try {
+    return await sealStatus(cli, connection);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function showLocal(cli: Cli, connection: Connection): Promise<void> {
+  const status = await localOf(cli, connection).ask('applianceStatus');
+  if (status.sealed) await showSealed(cli, status);
+  else await showAll(cli, status, connection);
+}
+
+async function showSealed(cli: Cli, status: SealedStatus): Promise<void> {
+  const { kinds, threshold, progress, onPurpose } = status;
+  await printThing(cli, status, [
+    ['sealed', onPurpose ? 'yes, on purpose' : 'yes'],
+    ['master key', kinds.join(', ')],
+    ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
+  ]);
+}
+
+async function showHealth(cli: Cli, connection: Connection): Promise<void> {
+  const ready = await ask<Readiness>(cli, connection, { method: 'GET', path: '/readyz' });
+  if (ready.status !== 'ready') throw notOurs(connection.baseUrl, 'the state of an appliance');
+  const { lastVerifiedBackup: backup, shipping, disk, activity } = ready;
+  const behind = shipping && (shipping.ageSeconds === null ? 'nothing yet' : `${ageOf(shipping.ageSeconds)} old`);
+  await printThing(cli, { sealed: false, ...ready }, [
+    ['server', connection.baseUrl],
+    ['sealed', 'no'],
+    ['status', ready.status],
+    ['appliance', ready.appliance],
+    ['epoch', ready.epoch],
+    ['last verified backup', backup === null ? 'none' : backup && `${ageOf(backup.ageSeconds)} old`],
+    ['shipped', shipping && (shipping.ok ? behind : `${behind}; it does not work now`)],
+    ['disk', disk && `${disk.freePercent} % free${disk.writable ? '' : '; writes are refused'}`],
+    ['activity log', activity && faultLine(activity.faulty, activity.segments)],
+  ]);
+}
+
+async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promise<void> {
+  if (cli.json) return printJson(cli, status);
+  await printThing(cli, status, [
+    ['sealed', status.sealed ? 'yes' : 'no'],
+    ['version', status.version],
+    ['server', way === 'socket' ? 'running' : 'not running'],
+    ['appliance', status.applianceId],
+    [
+      'master key',
+      `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
+    ],
+    ...copyLines(status.copies),
+    ['disk', diskLine(status.disk)],
+    ['activity log', faultsOf(status)],
+  ]);
+  await printTable(cli, status.tenants, [
+    { title: 'tenant', value: ({ name }) => name },
+    { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
+    { title: 'keyrings', value: ({ counts }) => counts.keyrings },
+    { title: 'users', value: ({ counts }) => counts.users },
+    { title: 'accounts', value: ({ counts }) => counts.accounts },
+    { title: 'API keys', value: ({ counts }) => counts.apikeys },
+    { title: 'assets', value: ({ counts }) => counts.assets },
+    { title: 'activities', value: ({ store }) => store.activityCount },
+    { title: 'log', value: ({ store }) => byteCount(store.logBytes), spare: true },
+    { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes), spare: true },
+    { title: 'activity', value: ({ store }) => byteCount(store.activityBytes), spare: true },
+    {
+      title: 'checkpoint',
+      value: ({ store }) => (store.lastCheckpointAt ? new Date(store.lastCheckpointAt).toISOString() : 'none yet'),
+      spare: true,
+    },
+    { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
+  ]);
+}
+
+function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: OpenStatus['copies']): Pair[] {
+  const restored = epoch.restoredAt === undefined ? '' : `, restored at ${epoch.restoredAt}`;
+  const shipped = shipping?.trouble ?? (shippingAge === undefined ? 'nothing yet' : `${ageOf(shippingAge)} old`);
+  return [
+    ['epoch', `${epoch.number}${restored}`],
+    ['last verified backup', lastVerified ? `${ageOf(backupAge ?? 0)} old, ${lastVerified.file ?? ''}` : 'none'],
+    ['shipped', shipping && `${shipping.to}: ${shipped}`],
+  ];
+}
+
+function ageOf(seconds: number): string {
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}
+
+function diskLine(disk: OpenStatus['disk']): string | undefined {
+  if (!disk) return undefined;
+  const free = `${disk.freePercent} % free (${byteCount(disk.freeBytes)})`;
+  return disk.reason === undefined ? free : `${free}; writes are refused: ${disk.reason}`;
+}
+
+/** Undefined where no file of the activity logs is known to be at fault. */
+function faultsOf({ system, tenants }: OpenStatus): string | undefined {
+  const faults = [system, ...tenants.map(({ store }) => store)].flatMap(({ activityFaults }) => activityFaults);
+  const named = faults.map(({ path, problem }) => `${path} ${problem}`);
+  return faults.length === 0 ? undefined : faultLine(faults.length, named);
+}
+
+function faultLine(count: number, [first = '']: readonly string[]): string {
+  const others = count > 1 ? `, and ${count - 1} more files are missing or changed` : '';
+  return `${first}${others}; see \`kms doctor\``;
+}
+
+/** A running server examines its own stores. */
+export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> {
+  refuseRemote(cli, 'doctor works on the machine of the appliance only');
+  const data = dataDirectory(cli);
+  const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
+  const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask('examineAppliance'));
+  const { examine } = await import('../../appliance/doctor/doctor.ts');
+  const examination = await examine({
+    ...given({
+      data,
+      keyFile: cli.globals.get('--key-file'),
+      tlsCert: cli.get('--tls-cert'),
+      tlsKey: cli.get('--tls-key'),
+    }),
+    sources: keySources(cli),
+    served: isServed ? served : undefined,
+  });
+  const isWell = examination.findings.every(({ severity }) => severity === 'advice');
+  if (cli.json) await printJson(cli, { ok: isWell, ...examination });
+  else await show(cli, examination);
+  return isWell ? exitCodes.done : exitCodes.failed;
+}
+
+const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };
+
+async function show(cli: Cli, { findings, stores, activities }: Examination): Promise<void> {
+  const colour = hasColour(cli.io, cli.io.stdout);
+  for (const { severity, name, subject, message, advice } of findings) {
+    const word = colour ? `\u001b[${colours[severity]}m${severity}\u001b[0m` : severity;
+    await write(cli.io.stdout, `${word} ${name}: ${visible(`${subject}: ${message}`)}\n  ${visible(advice)}\n`);
+  }
+  const counts = (['error', 'warning', 'advice'] as const).map(
+    (severity) => findings.filter((each) => each.severity === severity).length,
+  );
+  await printLine(
+    cli,
+    `examined: ${stores} stores, ${activities} activities; ` +
+      `errors: ${counts[0]}, warnings: ${counts[1]}, advice: ${counts[2]}`,
+  );
+}
+
+export async function metrics(cli: CliOf<typeof health.metrics>): Promise<void> {
+  await withClient(cli, async (_client, connection) => {
+    const { baseUrl, headers, way } = connection;
+    const own = way === 'network' ? headers : localHeaders(cli);
+    const response = await send(cli, connection, { method: 'GET', path: '/metrics', headers: own });
+    const text = await response.text().catch((cause: unknown) => {
+      throw errorOfFailure(cause, baseUrl, cli.io.signal);
+    });
+    if (!response.headers.get('content-type')?.startsWith('text/plain')) throw notOurs(baseUrl, 'metrics');
+    if (cli.json) return printJson(cli, { metrics: text });
+    await write(cli.io.stdout, text);
+  });
+}

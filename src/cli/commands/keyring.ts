@@ -1,0 +1,163 @@
+// Keyrings. The private key of a new one is told once, and goes into a file of its own.
+
+import type { KeyRing, KeyRingConfig } from '../../api/keyrings.ts';
+import { isPublicKey } from '../../client/ring-keys.ts';
+import { KmsError } from '../../errors.ts';
+import { type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withClient } from '../connect.ts';
+import { readSmallText } from '../files.ts';
+import type { keyring } from '../grammar/rings.ts';
+import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import { checkedRingName, type KeyPlace, reserveKeyPlace } from '../ring-key-file.ts';
+import type { Column } from '../table.ts';
+
+export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
+  const name = checkedRingName(cli.get('<NAME>'));
+  const publicKey = await readPublicKey(cli);
+  const input = given({ name, publicKey, props: cli.get('--props'), keyProps: cli.get('--key-props') });
+  await withClient(cli, async (client) => {
+    const place = publicKey === undefined ? await reserveKeyPlace(cli, 'rings', name) : undefined;
+    const answer = await client.createKeyring(input).catch(async (error) => {
+      await place?.release();
+      throw error;
+    });
+    // The answer first: with --json it holds the private key, whatever becomes of the file.
+    await printThing(cli, answer, ringPairs(answer.ring));
+    await keep(place, answer.privateKey);
+  });
+}
+
+async function keep(place: KeyPlace | undefined, privateKey: string | undefined): Promise<void> {
+  if (privateKey !== undefined) await place?.keep(privateKey);
+  else await place?.release();
+}
+
+async function readPublicKey(cli: CliOf<typeof keyring.create>): Promise<string | undefined> {
+  const path = cli.get('--public-key');
+  if (path === undefined) return undefined;
+  if (cli.isTyped('--private-key-out')) {
+    throw new KmsError(
+      'usage',
+      '--public-key and --private-key-out exclude each other: with a public key of yours no private key is made',
+    );
+  }
+  const text = (await readSmallText(path, 'the public key')).trim();
+  if (isPublicKey(text)) return text;
+  throw new KmsError('invalid', `${path} holds no X25519 public key that can be used`, {
+    hint: 'expected PEM, base64 of SPKI DER, or base64 of the 32 bytes',
+  });
+}
+
+export async function list(cli: CliOf<typeof keyring.list>): Promise<void> {
+  await withClient(cli, (client) =>
+    printList(
+      cli,
+      client.listKeyrings,
+      {},
+      { columns: ringColumns, empty: 'no keyrings yet: make one with `kms keyring create NAME`' },
+    ),
+  );
+}
+
+export async function show(cli: CliOf<typeof keyring.show>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.getKeyring(given({ ringname: cli.get('<NAME>'), id: cli.get('--id') || undefined }));
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
+  await withClient(cli, (client) =>
+    printList(cli, client.listKeys, given({ ringname: cli.get('<NAME>'), id: cli.get('--id') || undefined }), {
+      columns: [
+        { title: 'id', value: (key) => key.id, whole: true },
+        { title: 'type', value: (key) => key.type },
+        { title: 'props', value: (key) => JSON.stringify(key.props) },
+      ],
+      empty: 'no keys',
+    }),
+  );
+}
+
+export async function rotate(cli: CliOf<typeof keyring.rotate>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  await withClient(cli, async (client) => {
+    const answer = await client.rotateKeyring({ ringname });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${ringname} has the new active key ${answer.key.id}`);
+  });
+}
+
+export async function config(cli: CliOf<typeof keyring.config>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  const config = changes(cli);
+  await withClient(cli, async (client) => {
+    const answer = config ? await client.putConfig({ ringname, config }) : await client.getConfig({ ringname });
+    await printThing(cli, answer, configPairs(answer.config));
+  });
+}
+
+function changes(cli: CliOf<typeof keyring.config>) {
+  const maxEncryptCount = cli.get('--max-encrypt-count');
+  const keyProps = cli.get('--key-props');
+  const config = given({
+    props: cli.get('--props'),
+    key: keyProps && { props: keyProps },
+    algos: maxEncryptCount === undefined ? undefined : { aes256: { maxEncryptCount } },
+  });
+  return Object.keys(config).length > 0 ? config : undefined;
+}
+
+export async function remove(cli: CliOf<typeof keyring.remove>): Promise<void> {
+  const name = cli.get('<NAME>');
+  await confirm(
+    cli,
+    `deletes the keyring ${name}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
+    { name },
+  );
+  await withClient(cli, async (client) => {
+    const answer = await client.deleteKeyring({ name });
+    if (cli.json) await printJson(cli, answer);
+    else
+      await printLine(
+        cli,
+        `${answer.name} is deleted; for 30 days \`kms keyring restore ${answer.id}\` brings it back`,
+      );
+  });
+}
+
+export async function restore(cli: CliOf<typeof keyring.restore>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.restoreKeyring({ id: cli.get('<ID>') });
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+function ringPairs(ring: KeyRing): readonly Pair[] {
+  return [
+    ['name', ring.displayName],
+    ['id', ring.id],
+    ['active key', ring.activeKey],
+    ['algorithm', ring.activeAlgorithm],
+    ['public key', ring.publicKey],
+    ['props', JSON.stringify(ring.props)],
+    ['created', ring.createdAt],
+    ['updated', ring.updatedAt],
+  ];
+}
+
+const ringColumns: readonly Column<KeyRing>[] = [
+  { title: 'name', value: (ring) => ring.displayName, name: true },
+  { title: 'id', value: (ring) => ring.id, whole: true },
+  { title: 'active key', value: (ring) => ring.activeKey, whole: true, spare: true },
+  { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
+];
+
+function configPairs(config: KeyRingConfig): readonly Pair[] {
+  return [
+    ['encrypts per key', config.algos.aes256.maxEncryptCount],
+    ['props', JSON.stringify(config.props)],
+    ['props of new keys', JSON.stringify(config.key.props)],
+  ];
+}

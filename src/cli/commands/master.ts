@@ -1,0 +1,117 @@
+// The master key and its custodians, the recovery kit among them. The secret of a new custodian is made here and never
+// goes to the server.
+
+import { join } from 'node:path';
+import type { CustodianAnswer, MasterAnswer } from '../../api/local.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withLocal } from '../connect.ts';
+import { codeOf, custodianRequest, kitFiles, sayHowToKeep, secretFields, secretPairs, showKit } from '../custodians.ts';
+import type { kit, master } from '../grammar/custody.ts';
+import { say } from '../io.ts';
+import { printJson, printTable, printThing } from '../output.ts';
+import { dataDirectory } from '../target.ts';
+
+export async function list(cli: CliOf<typeof master.list>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => printMaster(cli, await ask('getMaster')));
+}
+
+/** Nothing but the seal file is written, and nobody waits. */
+export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    await printMaster(cli, await ask('rotateMaster'));
+    await say(cli.io, 'copies of the old seal file, such as in backups, still open with the custodians that they had');
+  });
+}
+
+export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Promise<void> {
+  const data = dataDirectory(cli);
+  const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
+  const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });
+  const { newCustodian } = await import('../../appliance/custody/new-custodian.ts');
+  const { sentSlot } = await import('../../appliance/custody/master-admin.ts');
+  await withLocal(cli, async ({ ask }) => {
+    const made = await newCustodian(request);
+    const { slot, keyFile } = made;
+    await made.keep();
+    const { fingerprint } = await ask('addCustodian', { body: sentSlot(slot) });
+    const { id, kind, params } = slot;
+    await printThing(cli, { fingerprint, custodian: { id, kind, params }, ...secretFields(made) }, [
+      ['master key', fingerprint],
+      ['custodian', id],
+      ['kind', kind],
+      ['key file', keyFile?.place],
+      ...secretPairs(made),
+    ]);
+    await sayHowToKeep(cli, made);
+    if (kind === 'exec') await say(cli.io, 'the command is run at each start: keep it where nobody else can change it');
+  });
+}
+
+export async function removeCustodian(cli: CliOf<typeof master.removeCustodian>): Promise<void> {
+  const id = cli.get('<ID>');
+  await confirm(cli, `ends the custodian ${id}: it opens the appliance no more`, { here: true });
+  await withLocal(cli, async ({ ask }) => {
+    await printMaster(cli, await ask('removeCustodian', { params: { id } }));
+    await say(cli.io, 'it can still open old copies of the seal file; if it is in wrong hands, run: kms master rotate');
+  });
+}
+
+async function printMaster(cli: Cli, answer: MasterAnswer): Promise<void> {
+  if (cli.json) return printJson(cli, answer);
+  await printThing(cli, answer, [['master key', answer.fingerprint]]);
+  await printTable(cli, answer.custodians, [
+    { title: 'custodian', value: ({ id }) => id, whole: true },
+    { title: 'kind', value: ({ kind }) => kind },
+    { title: 'what', value: about },
+  ]);
+}
+
+function about({ kind, params }: CustodianAnswer): string {
+  switch (kind) {
+    case 'keyfile':
+      return typeof params.file === 'string' ? params.file : 'beside the data directory';
+    case 'shares':
+      return `${params.threshold} of ${params.count}, set ${params.set}`;
+    case 'passphrase':
+      return `argon2id, ${Number(params.m) / 1024} MiB, ${params.t} passes`;
+    case 'exec':
+      return String(params.command);
+    case 'recovery-kit':
+      return `made ${String(params.made).slice(0, 10)}`;
+    default:
+      return '';
+  }
+}
+
+export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<void> {
+  const out = cli.get('--output');
+  const svg = cli.get('--svg');
+  await withLocal(cli, async ({ ask }) => {
+    const { newCustodian } = await import('../../appliance/custody/new-custodian.ts');
+    const { sentSlot } = await import('../../appliance/custody/master-admin.ts');
+    const { recoveryKitText } = await import('../../appliance/custody/new-custodian.ts');
+    const status = await ask('applianceStatus');
+    if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
+    const { applianceId } = status;
+    const { slot, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
+    const day = new Date().toISOString().slice(0, 10);
+    const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode });
+    const files = await kitFiles(out, svg);
+    try {
+      await ask('addCustodian', { body: sentSlot(slot) });
+      await files.commit(text, codeOf(text));
+    } catch (error) {
+      await files.discard();
+      throw error;
+    }
+    const { id, kind, params } = slot;
+    if (cli.json)
+      await printJson(cli, { custodian: { id, kind, params }, ...(out === undefined && { recoveryKit: text }) });
+    else if (out === undefined) await showKit(cli, text);
+    if (out !== undefined)
+      await say(cli.io, `the recovery kit is in ${out}: print it, keep it in a safe, remove the file`);
+    if (svg !== undefined) await say(cli.io, `the QR code of the recovery kit is in ${svg}; it opens everything, too`);
+  });
+}

@@ -1,0 +1,158 @@
+// Profiles: remote appliances by name. Their API keys are never shown.
+
+import { X509Certificate } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { KmsError } from '../../errors.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { readSmallText } from '../files.ts';
+import type { profile } from '../grammar/command-line.ts';
+import { say } from '../io.ts';
+import { printJson, printLine, printTable, printThing } from '../output.ts';
+import {
+  checkedProfileName,
+  defaultProfile,
+  type Profile,
+  profileNames,
+  profilePath,
+  readProfile,
+  removeProfile,
+  setDefaultProfile,
+  writeProfile,
+} from '../profiles.ts';
+import { checkedApiKey, readApiKey, readSecret } from '../secrets.ts';
+import { isOpenToOthers, serverUrl } from '../target.ts';
+import { visible } from '../text.ts';
+
+/** The appliance is not asked. */
+export async function add(cli: CliOf<typeof profile.add>): Promise<void> {
+  const name = cli.get('<NAME>');
+  await refuseTaken(cli, name);
+  const named = cli.globals.get('--server');
+  if (named === undefined) throw cli.wrong('--server is missing');
+  const url = serverUrl(named);
+  const server = url.href.replace(/\/+$/, '');
+  const ca = await authorities(cli);
+  const apiKey = (await readApiKey(cli)) ?? (await askedApiKey(cli));
+  const profile = given({ server, apiKey, ca });
+  await writeProfile(cli.io, name, profile);
+  await printProfile(cli, name, profile);
+  if (isOpenToOthers(url)) await say(cli.io, `warning: requests to ${url.host} go unencrypted; use an https address`);
+  if (apiKey === undefined) await say(cli.io, 'no API key was given: KMS_API_KEY is looked at with each command');
+  if (!cli.json) await say(cli.io, `next: \`kms --profile ${name} status\`, or \`kms profile use ${name}\``);
+}
+
+async function askedApiKey(cli: Cli): Promise<string | undefined> {
+  const text = await readSecret(cli, 'API key (nothing = none)');
+  return text === '' ? undefined : checkedApiKey(text, 'stdin');
+}
+
+async function authorities(cli: Cli): Promise<string | undefined> {
+  const file = cli.globals.get('--ca-file');
+  if (file === undefined) return undefined;
+  const pem = await readSmallText(file, 'certificates');
+  try {
+    new X509Certificate(pem);
+  } catch (cause) {
+    throw new KmsError('invalid', `${file} has no certificate in it`, {
+      hint: 'give the certificate of the authority that signed the one of the server, PEM',
+      cause,
+    });
+  }
+  return pem;
+}
+
+/** One that cannot be read is named on stderr and does not hide the others. */
+export async function list(cli: CliOf<typeof profile.list>): Promise<void> {
+  const profiles: ShownProfile[] = [];
+  for (const name of await profileNames(cli.io)) {
+    try {
+      profiles.push(await shownProfile(cli, name, await readProfile(cli.io, name)));
+    } catch (error) {
+      if (!(error instanceof KmsError)) throw error;
+      await say(cli.io, visible(`warning: ${error.message}${error.hint === undefined ? '' : `; ${error.hint}`}`));
+    }
+  }
+  if (cli.json) return printJson(cli, { profiles });
+  if (profiles.length === 0) return say(cli.io, 'no profiles yet: make one with `kms profile add NAME --server URL`');
+  await printTable(cli, profiles, [
+    { title: 'name', value: ({ name }) => name },
+    { title: 'server', value: ({ server }) => server },
+    { title: 'API key', value: ({ apiKey }) => (apiKey ? 'kept' : 'none') },
+    { title: 'default', value: (profile) => (profile.default ? 'yes' : '') },
+  ]);
+}
+
+export async function show(cli: CliOf<typeof profile.show>): Promise<void> {
+  const name = cli.get('<NAME>');
+  await printProfile(cli, name, await readProfile(cli.io, name));
+}
+
+export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
+  const name = cli.get('[NAME]');
+  const none = cli.isTyped('--none');
+  if ((name === undefined) !== none) {
+    throw cli.wrong('expected the name of a profile or --none');
+  }
+  if (name === undefined) {
+    await setDefaultProfile(cli.io, undefined);
+    return cli.json ? printJson(cli, { default: null }) : printLine(cli, 'no profile is used by default');
+  }
+  const { server } = await readProfile(cli.io, name);
+  await setDefaultProfile(cli.io, name);
+  if (cli.json) return printJson(cli, { default: name });
+  await printLine(cli, `${name} (${server}) is used where no appliance is named and none is in ./kms-data`);
+}
+
+export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
+  const name = checkedProfileName(cli.get('<NAME>'));
+  await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { here: true });
+  const wasDefault = await removeProfile(cli.io, name);
+  if (cli.json) return printJson(cli, { name, removed: true, wasDefault });
+  await printLine(cli, `${name} is removed${wasDefault ? '; no profile is used by default any more' : ''}`);
+}
+
+interface ShownProfile {
+  readonly name: string;
+  readonly server: string;
+  /** Whether it has one. */
+  readonly apiKey: boolean;
+  /** Whether it names authorities of its own. */
+  readonly ca: boolean;
+  readonly default: boolean;
+}
+
+async function shownProfile(cli: Cli, name: string, profile: Profile): Promise<ShownProfile> {
+  return {
+    name,
+    server: profile.server,
+    apiKey: profile.apiKey !== undefined,
+    ca: profile.ca !== undefined,
+    default: (await defaultProfile(cli.io)) === name,
+  };
+}
+
+async function printProfile(cli: Cli, name: string, profile: Profile): Promise<void> {
+  const shown = await shownProfile(cli, name, profile);
+  const file = profilePath(cli.io, name);
+  await printThing(cli, { ...shown, file }, [
+    ['name', name],
+    ['server', shown.server],
+    ['API key', shown.apiKey ? 'kept' : 'none'],
+    ['authorities', shown.ca ? 'its own' : 'the well-known ones'],
+    ['default', shown.default ? 'yes' : 'no'],
+    ['file', file],
+  ]);
+}
+
+/** Before a secret is asked for. */
+async function refuseTaken(cli: Cli, name: string): Promise<void> {
+  const isTaken = await stat(profilePath(cli.io, name)).then(
+    () => true,
+    () => false,
+  );
+  if (!isTaken) return;
+  throw new KmsError('conflict', `there is a profile ${name} already`, {
+    hint: `remove it first: kms profile remove ${name}`,
+  });
+}

@@ -1,0 +1,178 @@
+// Tenants of the appliance on this machine, by its operator.
+
+import type { TenantAnswer } from '../../api/local.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withLocal } from '../connect.ts';
+import type { tenant } from '../grammar/tenants-users.ts';
+import { say } from '../io.ts';
+import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import type { Column } from '../table.ts';
+
+export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
+  const name = cli.get('<NAME>');
+  const typed = cli.get('--host');
+  await withLocal(cli, async ({ ask }) => {
+    const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } });
+    await printThing(cli, { tenant, accountId, apiKey }, [
+      ['tenant', tenant],
+      ['hosts', hosts.join(' ')],
+      ['account', accountId],
+      ['API key id', apiKey.keyid],
+      ['root API key', apiKey.key],
+    ]);
+    await say(cli.io, 'the root API key is shown this once and may do everything in this tenant: keep it safe');
+  });
+}
+
+export async function list(cli: CliOf<typeof tenant.list>): Promise<void> {
+  const deleted = cli.get('--deleted');
+  await withLocal(cli, async ({ ask }) => {
+    const page = await ask('listTenants', { query: deleted ? { deleted: 'true' } : {} });
+    if (cli.json) await printJson(cli, page);
+    else await printTable(cli, page.data, deleted ? [...tenantColumns, deletedColumn] : tenantColumns);
+  });
+}
+
+export async function show(cli: CliOf<typeof tenant.show>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    const tenant = await ask('getTenant', { params: { name: cli.get('<NAME>') } });
+    await printThing(cli, tenant, tenantPairs(tenant));
+  });
+}
+
+export async function update(cli: CliOf<typeof tenant.update>): Promise<void> {
+  const changes = typedChanges(cli);
+  if (Object.keys(changes).length === 0) {
+    throw new KmsError('usage', 'nothing to change', { hint: 'give --name or --host' });
+  }
+  await withLocal(cli, async ({ ask }) => {
+    const tenant = await ask('updateTenant', { params: { name: cli.get('<NAME>') }, body: changes });
+    await printThing(cli, tenant, tenantPairs(tenant));
+  });
+}
+
+export async function limits(cli: CliOf<typeof tenant.limits>): Promise<void> {
+  const changes: Partial<Record<(typeof limitOptions)[number][1], number | null>> = {};
+  for (const [option, name] of limitOptions) {
+    if (cli.isTyped(option)) changes[name] = cli.get(option) ?? null;
+  }
+  const params = { name: cli.get('<NAME>') };
+  await withLocal(cli, async ({ ask }) => {
+    const tenant = await (Object.keys(changes).length === 0
+      ? ask('getTenant', { params })
+      : ask('limitTenant', { params, body: changes }));
+    const pairs = limitOptions.map(
+      ([option, name]) => [option.slice(2), String(tenant.limits[name] ?? 'none')] as const,
+    );
+    await printThing(cli, tenant, pairs);
+  });
+}
+
+export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
+  const name = cli.get('<NAME>');
+  await confirm(
+    cli,
+    `deletes the tenant ${name}: nobody can use it or its keys until it is restored, and after 30 days it is erased`,
+    { name, here: true },
+  );
+  await withLocal(cli, async ({ ask }) => {
+    const tenant = await ask('deleteTenant', { params: { name } });
+    if (cli.json) await printJson(cli, tenant);
+    else
+      await printLine(
+        cli,
+        `${tenant.name} is deleted; until ${tenant.restorableUntil} \`kms tenant restore ${tenant.id}\` brings it back`,
+      );
+  });
+}
+
+export async function restore(cli: CliOf<typeof tenant.restore>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    const restored = ask('restoreTenant', { params: { id: cli.get('<ID>') }, body: typedChanges(cli) });
+    const tenant = await restored.catch((error) => {
+      throw withAdvice(error);
+    });
+    await printThing(cli, tenant, tenantPairs(tenant));
+  });
+}
+
+/** Its name or hosts may be another's by now. */
+function withAdvice(error: unknown): unknown {
+  if (!(error instanceof KmsError)) return error;
+  const { name, hosts } = error.fields ?? {};
+  if (name === undefined && hosts === undefined) return error;
+  const hint =
+    name === undefined ? 'bring it back with other hosts: --host NAME' : 'bring it back under another: --name NAME';
+  return new KmsError(error.code, error.message, { hint, cause: error });
+}
+
+export async function rekey(cli: CliOf<typeof tenant.rekey>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    const result = await ask('rekeyTenant', { params: { name: cli.get('<NAME>') } });
+    await printThing(cli, result, [
+      ['tenant', result.tenant],
+      ['key epoch', result.epoch],
+      ['files', result.complete ? 'all under the new key' : 'some still under an old key'],
+    ]);
+    if (!result.complete) await say(cli.io, 'run it again to go on; the next start of the server does so, too');
+  });
+}
+
+/** Of a tenant that is there. The environment does not count: what it says is meant for other commands. */
+function typedChanges(cli: Cli<{ '--name': string | undefined; '--host': readonly string[] }>): {
+  name?: string;
+  hosts?: readonly string[];
+} {
+  const name = cli.isTyped('--name') ? cli.get('--name') : undefined;
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(cli.isTyped('--host') ? { hosts: cli.get('--host') } : {}),
+  };
+}
+
+/** The limits by the options that set them. */
+const limitOptions = [
+  ['--keyrings', 'keyrings'],
+  ['--keys-per-ring', 'keysPerRing'],
+  ['--users', 'users'],
+  ['--accounts', 'accounts'],
+  ['--apikeys', 'apikeys'],
+  ['--assets', 'assets'],
+  ['--asset-versions', 'assetVersions'],
+] as const;
+
+function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
+  return [
+    ['name', tenant.name],
+    ['id', tenant.id],
+    ['hosts', tenant.hosts.join(' ')],
+    ['address', tenant.url],
+    ['limits', limitsOf(tenant) || 'none'],
+    ['created', tenant.createdAt],
+    ['updated', tenant.updatedAt],
+    ['deleted', tenant.deletedAt],
+    ['restorable', tenant.restorableUntil && `until ${tenant.restorableUntil}`],
+  ];
+}
+
+const tenantColumns: readonly Column<TenantAnswer>[] = [
+  { title: 'name', value: ({ name }) => name, name: true },
+  { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
+  { title: 'limits', value: limitsOf },
+  { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },
+  { title: 'id', value: ({ id }) => id, whole: true },
+];
+
+const deletedColumn: Column<TenantAnswer> = {
+  title: 'deleted',
+  value: ({ deletedAt }) => deletedAt ?? '',
+  whole: true,
+};
+
+function limitsOf({ limits }: TenantAnswer): string {
+  return limitOptions
+    .flatMap(([option, name]) => (limits[name] === undefined ? [] : [`${option.slice(2)}=${limits[name]}`]))
+    .join(' ');
+}

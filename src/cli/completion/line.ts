@@ -1,0 +1,127 @@
+// The line that is being typed, and what may come next in it as far as the grammar alone can tell: a word of it, one of
+// a few words, a file, or a name that the appliance knows.
+import type { Option } from 'commander';
+import { describeOption, GrammarCommand, GrammarOption, isRepeated } from '../command.ts';
+import type { Completes } from '../grammar/declaration.ts';
+
+export interface Candidate {
+  readonly value: string;
+  /** What it is, for shells that show that. */
+  readonly about: string;
+}
+
+export interface Place {
+  /** The options that stand on the line already, by their long names. */
+  readonly given: ReadonlyMap<string, string>;
+  /** Begins every candidate: an option and its `=`, or nothing. */
+  readonly prefix: string;
+  /** What was typed after the prefix. */
+  readonly word: string;
+  /** What the grammar offers here. */
+  readonly words: readonly Candidate[];
+  /** What else may stand here. */
+  readonly kind: Completes;
+}
+
+/** `line` is what was typed after `kms`; its last word is the one to complete. */
+export function placeOf(root: GrammarCommand, line: readonly string[]): Place {
+  const word = line.at(-1) ?? '';
+  const state = read(root, line.slice(0, -1));
+  const { command, waiting, onlyOperands, given } = state;
+  const place = { given, prefix: '', word, words: [], kind: undefined };
+  if (waiting) return { ...place, ...valuesOf(completesOption(waiting)) };
+  if (!onlyOperands && word.startsWith('-')) {
+    const [name = '', value] = split(word);
+    if (value === undefined) return { ...place, words: optionsOf(command, given) };
+    const option = find(command, name);
+    return { ...place, prefix: `${name}=`, word: value, ...valuesOf(option && completesOption(option)) };
+  }
+  const commands = command.subcommands;
+  if (commands.length > 0) return { ...place, words: commands.map(named) };
+  if (command.name() === 'help') return { ...place, words: below(root, state.operands).map(named) };
+  return { ...place, ...valuesOf(command.completesArgument(state.operands.length)) };
+}
+
+/** The commands of a group of `root`, named as `kms help` has it. */
+function below(root: GrammarCommand, names: readonly string[]): readonly GrammarCommand[] {
+  return names.reduce(
+    (commands, name) => commands.find((command) => command.name() === name)?.subcommands ?? [],
+    root.subcommands,
+  );
+}
+
+function valuesOf(kind: Completes): Pick<Place, 'words' | 'kind'> {
+  return typeof kind === 'object'
+    ? { words: kind.map((value) => ({ value, about: '' })), kind: undefined }
+    : { words: [], kind };
+}
+
+interface Reading {
+  command: GrammarCommand;
+  /** The option whose value comes next. */
+  waiting: Option | undefined;
+  onlyOperands: boolean;
+  readonly operands: string[];
+  readonly given: Map<string, string>;
+}
+
+function read(root: GrammarCommand, words: readonly string[]): Reading {
+  const state: Reading = { command: root, waiting: undefined, onlyOperands: false, operands: [], given: new Map() };
+  for (const word of words) readWord(state, word);
+  return state;
+}
+
+function readWord(state: Reading, word: string): void {
+  if (state.waiting) {
+    state.given.set(state.waiting.long ?? '', word);
+    state.waiting = undefined;
+  } else if (word === '--' && !state.onlyOperands) state.onlyOperands = true;
+  else if (word.startsWith('-') && word !== '-' && !state.onlyOperands) readOption(state, word);
+  else {
+    const next =
+      state.operands.length === 0 ? state.command.subcommands.find((each) => each.name() === word) : undefined;
+    if (next) state.command = next;
+    else state.operands.push(word);
+  }
+}
+
+function readOption(state: Reading, word: string): void {
+  const [name = '', value] = split(word);
+  const option = find(state.command, name);
+  if (!option) return;
+  state.given.set(option.long ?? name, value ?? '');
+  if (option.required && value === undefined) state.waiting = option;
+}
+
+/** `--ring=pay` in two. */
+function split(word: string): string[] {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1;
+  return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+function find(command: GrammarCommand, name: string): Option | undefined {
+  return levels(command)
+    .flatMap(({ options }) => options)
+    .find(({ long, short }) => long === name || short === name);
+}
+
+function optionsOf(command: GrammarCommand, given: ReadonlyMap<string, string>): Candidate[] {
+  const options = levels(command)
+    .flatMap(({ options }) => options)
+    .filter((option) => isRepeated(option) || !given.has(option.long ?? ''))
+    .map((option) => ({ value: option.long ?? option.flags, about: describeOption(option) }));
+  return [...options, { value: '--help', about: 'show the help' }];
+}
+
+/** The command and those above it, whose options it has too. */
+function levels(command: GrammarCommand): GrammarCommand[] {
+  return command.parent instanceof GrammarCommand ? [command, ...levels(command.parent)] : [command];
+}
+
+function named(command: GrammarCommand): Candidate {
+  return { value: command.name(), about: command.description() };
+}
+
+export function completesOption(option: Option): Completes {
+  return option instanceof GrammarOption ? option.kind.completes : undefined;
+}

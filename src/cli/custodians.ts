@@ -1,0 +1,141 @@
+// The custodian that options ask for, of `init` and of `master add-custodian` alike, and what a new one gives people to
+// keep: shares, a key for the environment, a recovery kit. All of that is shown once.
+import { renderSVG, renderUnicodeCompact } from 'uqr';
+import type { CustodianRequest } from '../appliance/custody/new-custodian.ts';
+import { KmsError } from '../errors.ts';
+import type { Cli, CliOf } from './command.ts';
+import { type NewFile, newFile } from './files.ts';
+import { type custodian, custodianKinds } from './grammar/option-sets.ts';
+import { pathFrom, say, write } from './io.ts';
+import type { Pair } from './output.ts';
+import { newPassphrase } from './secrets.ts';
+
+/** `kind` as typed; `option` is what errors call it. Asks for a passphrase where that is what it takes. */
+export async function custodianRequest(
+  cli: CliOf<typeof custodian>,
+  kind: string,
+  option: string,
+  keyFile: { readonly file: string; readonly make?: boolean },
+): Promise<CustodianRequest> {
+  refuseStray(cli, kind);
+  switch (kind) {
+    case 'keyfile':
+      return { kind, ...keyFile };
+    case 'env':
+    case 'credential':
+      return { kind, env: (name) => cli.io.env[name] };
+    case 'passphrase':
+      return { kind, passphrase: await newPassphrase(cli) };
+    case 'shares':
+      return { kind, ...sharesWanted(cli) };
+    case 'exec':
+      return { kind, command: { command: commandPath(cli), args: cli.get('--exec-arg') } };
+    default:
+      throw cli.wrong(`${option}: expected ${custodianKinds.join(', ')}, got "${kind}"`);
+  }
+}
+
+function sharesWanted(cli: CliOf<typeof custodian>): { count: number; threshold: number } {
+  const count = cli.get('--shares');
+  const threshold = cli.get('--threshold');
+  if (count === undefined || threshold === undefined) {
+    throw cli.wrong('shares need both --shares N and --threshold K');
+  }
+  if (threshold < 2 || threshold > count || count > 255) {
+    throw cli.wrong('expected 2 to 255 shares, and a threshold from 2 to their number');
+  }
+  return { count, threshold };
+}
+
+/** A name without a slash is looked for in PATH, each time that it is run. */
+function commandPath(cli: CliOf<typeof custodian>): string {
+  const command = cli.get('--exec');
+  if (command === undefined) throw cli.wrong('--exec is missing');
+  return command.includes('/') ? pathFrom(cli.io, command) : command;
+}
+
+function refuseStray(cli: CliOf<typeof custodian>, kind: string): void {
+  const belongs = [
+    ['--shares', 'shares'],
+    ['--threshold', 'shares'],
+    ['--exec', 'exec'],
+    ['--exec-arg', 'exec'],
+  ] as const;
+  for (const [option, wanted] of belongs) {
+    if (kind !== wanted && cli.isTyped(option)) {
+      throw cli.wrong(`${option} goes with the custodian ${wanted}`);
+    }
+  }
+}
+
+export interface KeptSecrets {
+  readonly shares?: readonly string[];
+  readonly masterKey?: string;
+}
+
+export function secretPairs({ shares = [], masterKey }: KeptSecrets): Pair[] {
+  return [...shares.map((share, at): Pair => [`share ${at + 1}`, share]), ['KMS_MASTER_KEY', masterKey]];
+}
+
+export function secretFields({ shares, masterKey }: KeptSecrets): KeptSecrets {
+  return { ...(shares && { shares }), ...(masterKey !== undefined && { masterKey }) };
+}
+
+export async function sayHowToKeep(cli: Cli, { shares, masterKey }: KeptSecrets): Promise<void> {
+  if (shares) {
+    await say(cli.io, 'the shares are shown this once: give each to another person, and keep none of them here');
+  }
+  if (masterKey !== undefined) {
+    await say(cli.io, 'KMS_MASTER_KEY is shown this once: put it where the server gets its environment from');
+  }
+}
+
+/** Files of a recovery kit, mode 0600. */
+interface KitFiles {
+  /** Writes kit and picture and gives the files their names. */
+  commit(text: string, code: string): Promise<void>;
+  discard(): Promise<void>;
+}
+
+const code = /kms-recovery-1(?:-[0-9a-z]{4})+/;
+
+/** The code in the text of a kit. */
+export function codeOf(text: string): string {
+  const [found] = code.exec(text) ?? [];
+  if (found === undefined) throw new KmsError('internal', 'a recovery kit without a code');
+  return found;
+}
+
+/** Makes sure of the files before there is a kit. */
+export async function kitFiles(text: string | undefined, svg: string | undefined): Promise<KitFiles> {
+  const files: { readonly file: NewFile; readonly content: (kit: string, code: string) => string }[] = [];
+  const discard = async (): Promise<void> => {
+    for (const { file } of files) await file.discard();
+  };
+  try {
+    if (text !== undefined) files.push({ file: await newFile(text, 0o600), content: (kit) => kit });
+    if (svg !== undefined) {
+      files.push({ file: await newFile(svg, 0o600), content: (_kit, code) => `${renderSVG(code, { ecc: 'M' })}\n` });
+    }
+  } catch (error) {
+    await discard();
+    throw error;
+  }
+  return {
+    async commit(kit, code) {
+      for (const { file, content } of files) {
+        await file.handle.writeFile(content(kit, code));
+        await file.commit();
+      }
+    },
+    discard,
+  };
+}
+
+/** On stdout; with the QR code where that is a terminal. */
+export async function showKit(cli: Cli, kit: string): Promise<void> {
+  const { stdout } = cli.io;
+  await write(stdout, kit);
+  if (stdout.isTTY) await write(stdout, `\n${renderUnicodeCompact(codeOf(kit), { ecc: 'M', border: 2 })}\n`);
+  await say(cli.io, 'the recovery kit is shown this once: print it and keep it in a safe, apart from the backups');
+}

@@ -1,0 +1,143 @@
+// `fetch` as the command has it: over the network, trusting the authorities that somebody names, and over a Unix
+// socket, with as much of it as the commands need.
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { KmsError } from '../errors.ts';
+import type { Authorities } from './target.ts';
+
+type Fetch = (request: Request) => Promise<Response>;
+
+/** What OpenSSL says of a chain that ends nowhere. */
+const untrusted: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_UNTRUSTED',
+]);
+
+const faults: Readonly<Record<string, readonly [problem: string, hint: string]>> = {
+  CERT_HAS_EXPIRED: ['its certificate has expired', 'renew it, or set the clock of this machine'],
+  CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'set the clock of this machine'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
+};
+
+/** Throws `invalid` where the authorities are no certificates. Without any it trusts the well-known ones. */
+export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
+  if (authorities !== undefined) trust(authorities);
+  return async (request) => {
+    try {
+      return await fetch(request);
+    } catch (cause) {
+      throw certificateFault(cause, base, authorities?.from) ?? cause;
+    }
+  };
+}
+
+/** For the whole process, which is one command: `fetch` has no setting of its own. */
+function trust({ pem, from }: Authorities): void {
+  try {
+    setDefaultCACertificates([pem]);
+    if (getCACertificates('default').length > 0) return;
+  } catch {
+    // Said below.
+  }
+  throw new KmsError('invalid', `${from} has no certificate in it`, {
+    hint: 'give the certificate of the authority that signed the one of the server, PEM',
+  });
+}
+
+function certificateFault(cause: unknown, base: string, from: string | undefined): KmsError | undefined {
+  const code = codeOf(cause);
+  if (code === undefined) return undefined;
+  if (untrusted.has(code)) {
+    const hint =
+      from === undefined
+        ? 'name the authority that signed it, PEM, with --ca-file FILE (KMS_CA_FILE)'
+        : `none of the authorities in ${from} signed it`;
+    return new KmsError('unavailable', `cannot reach ${base}: its certificate is not trusted`, { hint, cause });
+  }
+  const fault = faults[code];
+  return fault && new KmsError('unavailable', `cannot reach ${base}: ${fault[0]}`, { hint: fault[1], cause });
+}
+
+/** `fetch` hides the code below its own error. */
+function codeOf(error: unknown): string | undefined {
+  for (let inner = error; inner instanceof Error; inner = inner.cause) {
+    if ('code' in inner && typeof inner.code === 'string') return inner.code;
+  }
+  return undefined;
+}
+
+/** A function like `fetch` that asks the server behind the socket, whatever host the URL names. */
+export function unixFetch(socketPath: string): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const url = new URL(request.url);
+    const body = Buffer.from(await request.arrayBuffer());
+    const headers: Record<string, string> = Object.fromEntries(request.headers);
+    headers.host = url.host;
+    if (request.body) headers['content-length'] = String(body.length);
+    return new Promise<Response>((resolve, reject) => {
+      const options = {
+        socketPath,
+        path: url.pathname + url.search,
+        method: request.method,
+        headers,
+        signal: request.signal,
+        agent: false,
+      };
+      const outgoing = httpRequest(options, (answer) => void readAnswer(answer).then(resolve, reject));
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+  };
+}
+
+async function readAnswer(answer: IncomingMessage): Promise<Response> {
+  const status = answer.statusCode ?? 500;
+  const headers = new Headers();
+  for (let n = 0; n + 1 < answer.rawHeaders.length; n += 2) {
+    headers.append(answer.rawHeaders[n] ?? '', answer.rawHeaders[n + 1] ?? '');
+  }
+  const isJson = /^application\/json\s*(?:;|$)/.test(headers.get('content-type') ?? '');
+  if (status === 200 && !isJson) return new Response(streamOf(answer), { status, headers });
+  const chunks: Buffer[] = [];
+  for await (const chunk of answer) chunks.push(chunk);
+  const empty = status === 204 || status === 304;
+  return new Response(empty ? null : Buffer.concat(chunks), { status, headers });
+}
+
+function streamOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
+  const chunks = answer[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: () => void answer.destroy(),
+  });
+}
+
+/**
+ * Whether a server answers behind the socket. One that nobody may open is an error: another user's server is running.
+ */
+export function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(socketPath);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EACCES' && error.code !== 'EPERM') return resolve(false);
+      reject(
+        new KmsError('refused', `cannot open ${socketPath}: permission denied`, {
+          hint: 'run this as the user that the server runs as, or use --server with an API key',
+        }),
+      );
+    });
+  });
+}

@@ -1,0 +1,203 @@
+// A command as the grammar declares it: its name, what help says of it, and its arguments and options with the kind of
+// each. Help, manual page, completion and the types of what the command reads all come from the one declaration.
+import { type ExactJson, numberProblemIn, parseExactly } from '../../api/exact-json.ts';
+import { KmsError } from '../../errors.ts';
+import { isJsonObject } from '../../model/json.ts';
+import { type Io, pathFrom } from '../io.ts';
+
+/** What has names that an appliance or this machine knows. */
+export type NameKind = 'account' | 'action' | 'api-key' | 'custodian' | 'flag' | 'profile' | 'ring' | 'tenant' | 'user';
+
+/**
+ * What a value may be completed with: a few words, a path, something that has a name, or undefined where anything goes.
+ */
+export type Completes = readonly string[] | 'file' | 'directory' | NameKind | undefined;
+
+/** Where a value is read, for those who have to say that it is wrong. */
+export interface Place {
+  readonly name: string;
+  readonly io: Io;
+  readonly seeHelp: string;
+}
+
+/** An argument or an option; a command reads a T. */
+export interface Kind<T> {
+  /** What stands for the value of an option; a switch has none. */
+  readonly placeholder?: string;
+  readonly about: string;
+  /** Such as `-o`. */
+  readonly short?: string;
+  readonly isRepeated?: true;
+  readonly completes?: Completes;
+  /** `given` is what was typed or in the environment: text, texts, whether a switch is on, or undefined. */
+  read(given: unknown, place: Place): T;
+}
+
+/** By their names: `--ring`, `<NAME>`, `[FILE]`, `[WORD...]`. */
+export type Kinds<V> = { readonly [N in keyof V]: Kind<V[N]> };
+
+export interface Declared<V> {
+  readonly name: string;
+  readonly about: string;
+  /** Lines as they are typed. */
+  readonly examples: readonly string[];
+  readonly kinds: Kinds<V>;
+}
+
+/** Commands by the names of the functions that do them. */
+export type Commands<S> = { readonly [N in keyof S]: Declared<S[N]> };
+
+/** What a command reads. */
+export type Values<D> = D extends Declared<infer V> ? V : D extends Kinds<infer V> ? V : never;
+
+export function command(name: string, about: string, examples: readonly string[]): Declared<object>;
+export function command<V>(name: string, about: string, examples: readonly string[], kinds: Kinds<V>): Declared<V>;
+export function command(name: string, about: string, examples: readonly string[], kinds: Kinds<object> = {}) {
+  return { name, about, examples, kinds };
+}
+
+/** A command that programs use, not people: help says nothing of it. */
+export function hidden<V>(name: string, kinds: Kinds<V>): Declared<V> {
+  return { name, about: '', examples: [], kinds };
+}
+
+/** What must be there. */
+export function argument(completes?: Completes): Kind<string> {
+  return {
+    about: '',
+    completes,
+    read(given, { name }) {
+      if (typeof given === 'string') return given;
+      throw new KmsError('internal', `the grammar has no argument ${name}`);
+    },
+  };
+}
+
+export function optionalArgument(completes?: Completes): Kind<string | undefined> {
+  return { about: '', completes, read: textOf };
+}
+
+/** All arguments from here on. */
+export function rest(): Kind<readonly string[]> {
+  return { about: '', read: textsOf };
+}
+
+/** An option without a value. */
+export function toggle(about: string): Kind<boolean> {
+  return { about, read: (given) => given === true };
+}
+
+/** An option that may be repeated. */
+export function list(placeholder: string, about: string, completes?: Completes): Kind<readonly string[]> {
+  return { placeholder, about, completes, isRepeated: true, read: textsOf };
+}
+
+export const text = option((given) => given);
+
+/** A file name, read from the directory in which the command was typed. */
+export const path = option((given, { io }) => pathFrom(io, given), 'file');
+export const directory = option((given, { io }) => pathFrom(io, given), 'directory');
+
+export const integer = option((given, place) => {
+  if (/^[0-9]{1,15}$/.test(given)) return Number(given);
+  throw wrong(place, `expected a whole number, got "${given}"`);
+});
+
+/** The most that there may be of something; null lifts the limit. */
+export const limit = option((given, place) => {
+  if (given === 'none') return null;
+  if (/^[0-9]{1,15}$/.test(given)) return Number(given);
+  throw wrong(place, `expected a whole number or none, got "${given}"`);
+});
+
+export const boolean = option(
+  (given, place) => {
+    if (given === 'true' || given === 'false') return given === 'true';
+    throw wrong(place, `expected true or false, got "${given}"`);
+  },
+  ['true', 'false'],
+);
+
+/** A JSON object given on the command line. */
+export const object = option((given, place) => {
+  const parsed = parsedExactly(given);
+  if (!parsed || !isJsonObject(parsed.value)) throw wrong(place, `expected a JSON object such as '{"team": "blue"}'`);
+  const problem = numberProblemIn(parsed);
+  if (problem !== undefined) throw wrong(place, problem);
+  return parsed.value;
+});
+
+/** A time: milliseconds since 1970, or a date such as 2026-01-02 or 2026-01-02T03:04:05Z. */
+export const time = option((given, { name }) => {
+  const isDate = /^\d{4}-\d\d-\d\d/.test(given);
+  const milliseconds = /^[0-9]{1,15}$/.test(given) ? Number(given) : isDate ? Date.parse(given) : Number.NaN;
+  if (!Number.isNaN(milliseconds)) return milliseconds;
+  throw new KmsError(
+    'usage',
+    `${name}: expected milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z, got "${given}"`,
+  );
+});
+
+const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Ten years: more is a mistake, and sums of times stay what dates can say. */
+const longest = 3650 * 86_400_000;
+
+/** How long something lasts, as people write it: `30s`, `15m`, `12h`, `7d`. In milliseconds. */
+export const duration = option((given, place) => {
+  const [, digits, unit = ''] = /^([0-9]{1,9})([smhd])$/.exec(given) ?? [];
+  const milliseconds = Number(digits) * (units[unit] ?? Number.NaN);
+  if (milliseconds > 0 && milliseconds <= longest) return milliseconds;
+  throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
+});
+
+/** One of a few words. */
+export function oneOf<const W extends string>(placeholder: string, about: string, words: readonly W[]) {
+  const known = option((given, place) => {
+    const word = words.find((each) => each === given);
+    if (word !== undefined) return word;
+    throw wrong(place, `expected ${words.slice(0, -1).join(', ')} or ${words.at(-1)}, got "${given}"`);
+  }, words);
+  return known(placeholder, about);
+}
+
+/** An option without which the command makes no sense. */
+export function required<T>(kind: Kind<T | undefined>): Kind<T> {
+  return {
+    ...kind,
+    read(given, place) {
+      const value = given === undefined ? undefined : kind.read(given, place);
+      if (value !== undefined) return value;
+      throw new KmsError('usage', `${place.name} is missing`, { hint: place.seeHelp });
+    },
+  };
+}
+
+/** An option with a value, of which `read` makes what commands read. */
+function option<T>(read: (given: string, place: Place) => T, usual?: Completes) {
+  return (placeholder: string, about: string, completes: Completes = usual): Kind<T | undefined> => ({
+    placeholder,
+    about,
+    completes,
+    read: (given, place) => (typeof given === 'string' ? read(given, place) : undefined),
+  });
+}
+
+function parsedExactly(given: string): ExactJson | undefined {
+  try {
+    return parseExactly(given);
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(given: unknown): string | undefined {
+  return typeof given === 'string' ? given : undefined;
+}
+
+function textsOf(given: unknown): readonly string[] {
+  return Array.isArray(given) ? given : [];
+}
+
+function wrong({ name, seeHelp }: Place, problem: string): KmsError {
+  return new KmsError('usage', `${name}: ${problem}`, { hint: seeHelp });
+}

@@ -1,0 +1,134 @@
+// Secrets that people give: typed without echo, on stdin, in a file, in the environment. Never on the command line,
+// where other users of the machine could see them.
+import { stat } from 'node:fs/promises';
+import { createInterface, type ReadLineOptions } from 'node:readline';
+import { addAbortSignal, Writable } from 'node:stream';
+import type { KeySources } from '../appliance/custody/key-sources.ts';
+import { KmsError } from '../errors.ts';
+import type { Cli } from './command.ts';
+import { readSmallText } from './files.ts';
+import { say, write } from './io.ts';
+
+const most = 16_384;
+
+/** The secret, without white space around it. `what` names it in the prompt. */
+export async function readSecret(cli: Cli, what: string): Promise<string> {
+  const { stdin, stderr } = cli.io;
+  if (stdin.isTTY && stderr.isTTY) return prompt(cli, what);
+  return (await readAll(cli, what)).split('\n', 1)[0]?.trim() ?? '';
+}
+
+/** The lines of stdin that say something, each a secret. `what` names them. */
+export async function readLines(cli: Cli, what: string): Promise<readonly string[]> {
+  const text = await readAll(cli, what);
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+async function readAll(cli: Cli, what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of addAbortSignal(cli.io.signal, cli.io.stdin)) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > most) throw new KmsError('usage', `expected the ${what} on stdin, got more than ${most} bytes`);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+async function prompt(cli: Cli, what: string): Promise<string> {
+  const { stdin, stderr, signal } = cli.io;
+  await write(stderr, `${what}: `);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  try {
+    return await askLine({ input: stdin, output: nowhere, terminal: true }, '', signal);
+  } finally {
+    await write(stderr, '\n');
+  }
+}
+
+/** The line that was typed; empty where the input ends without one (Ctrl-D). Ctrl-C rejects. */
+export function askLine(options: ReadLineOptions, question: string, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const terminal = createInterface(options);
+    let answer = '';
+    const stop = (): void => {
+      reject(new DOMException('stopped', 'AbortError'));
+      terminal.close();
+    };
+    terminal.once('SIGINT', stop);
+    signal.addEventListener('abort', stop, { once: true });
+    terminal.once('close', () => {
+      signal.removeEventListener('abort', stop);
+      resolve(answer);
+    });
+    terminal.question(question, (line) => {
+      answer = line.trim();
+      terminal.close();
+    });
+    if (signal.aborted) stop();
+  });
+}
+
+/** The one in the file that --passphrase-file names, else in KMS_PASSPHRASE. */
+export async function givenPassphrase(cli: Cli): Promise<string | undefined> {
+  const file = cli.globals.get('--passphrase-file');
+  if (file !== undefined) return (await readSmallText(file, 'the passphrase')).replace(/\r?\n$/, '');
+  return cli.io.env.KMS_PASSPHRASE || undefined;
+}
+
+/** A new one: given, or typed twice, or the first line of stdin. */
+export async function newPassphrase(cli: Cli): Promise<string> {
+  const given = await givenPassphrase(cli);
+  if (given !== undefined) return given;
+  const passphrase = await readSecret(cli, 'new passphrase for the master key');
+  const { stdin, stderr } = cli.io;
+  if (passphrase !== '' && stdin.isTTY && stderr.isTTY && passphrase !== (await readSecret(cli, 'once more'))) {
+    throw new KmsError('refused', 'the two passphrases differ; nothing was done');
+  }
+  return passphrase;
+}
+
+/** Where a command that opens the data directory itself finds the master key. Only a person at a terminal is asked. */
+export function keySources(cli: Cli): Omit<KeySources, 'keyFile'> {
+  const { stdin, stderr, env } = cli.io;
+  return {
+    env: (name) => env[name],
+    async passphrase() {
+      const given = await givenPassphrase(cli);
+      if (given !== undefined || !stdin.isTTY || !stderr.isTTY) return given;
+      return readSecret(cli, 'passphrase of the master key');
+    },
+  };
+}
+
+/** Of a server, which asks nobody. */
+export function serverKeySources(cli: Cli): Omit<KeySources, 'keyFile'> {
+  return { env: (name) => cli.io.env[name], passphrase: () => givenPassphrase(cli) };
+}
+
+/** The API key; undefined where none is given. */
+export async function readApiKey(cli: Cli): Promise<string | undefined> {
+  const path = cli.globals.get('--api-key-file');
+  if (path === undefined) {
+    const key = cli.io.env.KMS_API_KEY?.trim();
+    return key ? checkedApiKey(key, 'KMS_API_KEY') : undefined;
+  }
+  const key = checkedApiKey((await readSmallText(path, 'the API key')).trim(), path);
+  const mode = await stat(path).then(
+    (info) => info.mode,
+    () => 0,
+  );
+  if ((mode & 0o077) !== 0) await say(cli.io, `warning: other users can read ${path}; run: chmod 600 ${path}`);
+  return key;
+}
+
+export function checkedApiKey(key: string, source: string): string {
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new KmsError('invalid', `${source} does not hold an API key: expected one word`, {
+    hint: 'an API key looks like kms_ and 49 letters and digits',
+  });
+}

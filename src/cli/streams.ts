@@ -1,0 +1,249 @@
+// The bytes that commands read and write: files or the standard streams, in constant memory, with progress on long
+// ones. What was not finished leaves nothing behind, and nothing is overwritten.
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { plainBlockLength } from '../client/chunked.ts';
+import { KmsError } from '../errors.ts';
+import type { Cli, CliOf } from './command.ts';
+import { Interrupted, isInterruption } from './exit.ts';
+import { fileError, newFile } from './files.ts';
+import type { output } from './grammar/option-sets.ts';
+import { hasColour, pathFrom, write } from './io.ts';
+
+/** What encrypts without being copied first. */
+const pieceLength = plainBlockLength;
+
+export interface Input {
+  readonly source: AsyncIterable<Uint8Array>;
+  /** Bytes, where that is known beforehand. */
+  readonly size: number | undefined;
+  /** Lets go of it where it was not read to its end. */
+  close(): Promise<void>;
+}
+
+/** The file of that name; stdin for `-` and for no name. */
+export async function openInput(cli: Cli, name: string | undefined): Promise<Input> {
+  if (name === undefined || name === '-') {
+    const source = addAbortSignal(cli.io.signal, cli.io.stdin);
+    return { source: named(source, 'stdin'), size: undefined, close: async () => void source.destroy() };
+  }
+  const path = pathFrom(cli.io, name);
+  let file: FileHandle;
+  try {
+    file = await open(path, 'r');
+  } catch (error) {
+    throw fileError('read', path, error);
+  }
+  const info = await file.stat();
+  if (info.isDirectory()) {
+    await file.close();
+    throw new KmsError('refused', `cannot read ${path}: it is a directory`, {
+      hint: 'pack it first, for example with tar',
+    });
+  }
+  const stream = createReadStream(path, { fd: file, highWaterMark: pieceLength, signal: cli.io.signal });
+  return {
+    source: named(stream, path),
+    size: info.isFile() ? info.size : undefined,
+    close: async () => void stream.destroy(),
+  };
+}
+
+async function* named(stream: AsyncIterable<Uint8Array>, path: string): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw isAbort(error) ? error : fileError('read', path, error);
+  }
+}
+
+export interface Output {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Everything is written: a file gets its name. */
+  commit(): Promise<void>;
+  /** What was written is not to be kept. */
+  discard(): Promise<void>;
+  /** Whether some of it stays all the same. */
+  readonly left: boolean;
+}
+
+/** The file that -o names; stdout for `-` and without it. `binary` is what no terminal should be shown. */
+export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary: boolean }): Promise<Output> {
+  const name = cli.get('--output');
+  if (name === undefined || name === '-') {
+    const { stdout } = cli.io;
+    if (binary && stdout.isTTY) {
+      throw new KmsError('usage', 'encrypted bytes are nothing for a terminal', {
+        hint: 'write to a file with -o FILE',
+      });
+    }
+    if (cli.globals.isTyped('--json')) {
+      throw cli.wrong('--json needs -o FILE: stdout takes the file itself');
+    }
+    return toStream(cli);
+  }
+  const path = pathFrom(cli.io, name);
+  const info = await stat(path).catch(() => undefined);
+  // A device or a pipe is written to as it is; there is nothing in it to overwrite.
+  return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path);
+}
+
+export function writesToStdout(cli: CliOf<typeof output>): boolean {
+  const name = cli.get('--output');
+  return name === undefined || name === '-';
+}
+
+function toStream({ io }: Cli): Output {
+  let left = false;
+  return {
+    async write(bytes) {
+      left = true;
+      try {
+        await write(io.stdout, bytes);
+      } catch (error) {
+        throw fileError('write to', 'stdout', error);
+      }
+    },
+    commit: async () => undefined,
+    discard: async () => undefined,
+    get left() {
+      return left;
+    },
+  };
+}
+
+async function toFile(path: string): Promise<Output> {
+  const file = await newFile(path, 0o666);
+  return {
+    write: (bytes) => writeAll(file.handle, bytes, path),
+    async commit() {
+      try {
+        await file.commit();
+      } catch (error) {
+        await file.discard();
+        throw fileError('write', path, error);
+      }
+    },
+    discard: () => file.discard(),
+    left: false,
+  };
+}
+
+async function toDevice(path: string): Promise<Output> {
+  const handle = await open(path, 'w').catch((error) => {
+    throw fileError('write', path, error);
+  });
+  let left = false;
+  return {
+    write(bytes) {
+      left = true;
+      return writeAll(handle, bytes, path);
+    },
+    commit: () => handle.close(),
+    discard: () => handle.close(),
+    get left() {
+      return left;
+    },
+  };
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Promise<void> {
+  try {
+    for (let from = 0; from < bytes.length; ) from += (await handle.write(bytes, from)).bytesWritten;
+  } catch (error) {
+    throw fileError('write', path, error);
+  }
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
+}
+
+/** Bytes moved between two collections: the buffers of that many are what memory holds beside the program. */
+const collectEvery = 8 << 20;
+
+/**
+ * Collects the young garbage. The buffers that stream through lie outside the heap, so that the engine sees little
+ * reason to look after them and lets a hundred megabytes of them pile up.
+ */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  const gc: (options: { type: 'minor' }) => void = runInNewContext('gc');
+  return () => gc({ type: 'minor' });
+}
+
+/** Writes everything that `pieces` yields and commits; on any failure, Ctrl-C included, discards and throws on. */
+export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, output: Output): Promise<void> {
+  const collect = garbageCollector();
+  let sinceCollected = 0;
+  let pending = Promise.resolve();
+  try {
+    for await (const piece of pieces) {
+      await pending;
+      cli.io.signal.throwIfAborted();
+      sinceCollected += piece.length;
+      if (sinceCollected > collectEvery) {
+        sinceCollected = 0;
+        collect();
+      }
+      pending = output.write(piece);
+      // Awaited one round later; until then its failure must not count as unhandled.
+      pending.catch(() => undefined);
+    }
+    await pending;
+    await output.commit();
+  } catch (error) {
+    await pending.catch(() => undefined);
+    await output.discard();
+    if (!isInterruption(cli.io, error)) throw error;
+    throw new Interrupted(output.left ? 'what was written is not whole' : 'nothing was left behind');
+  }
+}
+
+const firstShown = 1000;
+const shownEvery = 250;
+
+/** `source`, with its progress on stderr where that is a terminal and it takes more than a moment. */
+export async function* withProgress(
+  cli: Cli,
+  source: AsyncIterable<Uint8Array>,
+  total: number | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { stderr } = cli.io;
+  if (!stderr.isTTY) return yield* source;
+  const began = performance.now();
+  let next = began + firstShown;
+  let shown = false;
+  let done = 0;
+  try {
+    for await (const piece of source) {
+      yield piece;
+      done += piece.length;
+      const now = performance.now();
+      if (now < next) continue;
+      next = now + shownEvery;
+      shown = true;
+      await write(stderr, `\r${progressLine(done, total, now - began)}${hasColour(cli.io, stderr) ? '\x1b[K' : '   '}`);
+    }
+  } finally {
+    if (shown) await write(stderr, '\n');
+  }
+}
+
+/** Such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s`. */
+export function progressLine(done: number, total: number | undefined, milliseconds: number): string {
+  const rate = `${byteCount(milliseconds > 0 ? (done / milliseconds) * 1000 : 0)}/s`;
+  if (!total) return `${byteCount(done)}, ${rate}`;
+  return `${byteCount(done)} of ${byteCount(total)} (${Math.min(100, Math.floor((done / total) * 100))} %), ${rate}`;
+}
+
+export function byteCount(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+  return unit === 0 ? `${Math.round(value)} B` : `${value.toFixed(1)} ${units[unit]}`;
+}

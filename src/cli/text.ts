@@ -1,0 +1,88 @@
+// Text for people: made safe to show on a terminal where it comes from elsewhere, cut to its width, and put right where
+// a name is nearly one that is known.
+
+/** Controls, line and paragraph separators, byte order mark, and what changes the direction of text or has no width. */
+const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\ufeff\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb]/gu;
+
+/** `text` with every character that would not be seen as itself written as an escape, on one line. */
+export function visible(text: string): string {
+  return text.replace(unsafe, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
+}
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/**
+ * Takes no cell: marks, the vowels and finals of Hangul that join a syllable, and what else is only drawn with its
+ * neighbour.
+ */
+const joined = /^[\p{M}\p{Cf}\u1160-\u11ff\ud7b0-\ud7ff]$/u;
+const emoji = /^(?:\p{Emoji_Presentation}|\p{Regional_Indicator}{2}|\p{Emoji}\ufe0f)/u;
+/**
+ * Two cells each: the scripts of East Asia and their full-width forms (Unicode's East_Asian_Width W and F, but for
+ * emoji).
+ */
+const wide =
+  /^[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]$/u;
+
+/** How many cells of a terminal the text takes, near enough. */
+export function width(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let cells = 0;
+  for (const { segment } of graphemes.segment(text)) cells += cellsOf(segment);
+  return cells;
+}
+
+function cellsOf(grapheme: string): number {
+  if (emoji.test(grapheme)) return 2;
+  let cells = 0;
+  for (const character of grapheme) cells += joined.test(character) ? 0 : wide.test(character) ? 2 : 1;
+  return cells;
+}
+
+/** `text` in at most `cells` cells, its end replaced by an ellipsis where it is too long. */
+export function shorten(text: string, cells: number): string {
+  if (width(text) <= cells) return text;
+  let short = '';
+  let room = cells - 1;
+  for (const { segment } of graphemes.segment(text)) {
+    room -= cellsOf(segment);
+    if (room < 0) break;
+    short += segment;
+  }
+  return `${short}…`;
+}
+
+/**
+ * The one of `names` that takes the fewest changes, where that is less than half of the name and no more than three.
+ */
+export function nearest(typed: string, names: readonly string[]): string | undefined {
+  const word = typed.toLowerCase();
+  const [best] = names
+    .map((name) => ({ name, distance: distance(word, name.toLowerCase()) }))
+    .filter(({ name, distance }) => distance <= 3 && distance * 2 < Math.max(word.length, name.length))
+    .sort((a, b) => a.distance - b.distance);
+  return best?.name;
+}
+
+/** Characters to change, add, leave out or swap with their neighbour (optimal string alignment). */
+function distance(a: string, b: string): number {
+  const row = (i: number): number[] => rows[i] ?? [];
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const now = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      now[j] = Math.min(
+        (row(i - 1)[j] ?? 0) + 1,
+        (now[j - 1] ?? 0) + 1,
+        (row(i - 1)[j - 1] ?? 0) + cost,
+        swapped ? (row(i - 2)[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    rows.push(now);
+  }
+  return row(a.length)[b.length] ?? 0;
+}

@@ -1,0 +1,69 @@
+// AboutPage is what this service is, who is looking at it and what they may do, and where to read more.
+import { version } from '../version.ts';
+import { FlagList } from './flags/flag-list.tsx';
+import { baseUrl } from './navigation.ts';
+import type { PageProps } from './page.ts';
+import { PageHeader } from './parts/page.tsx';
+import { Facts } from './parts/values.tsx';
+
+export function AboutPage({ session: { user, flags } }: PageProps) {
+  return (
+    <>
+      <PageHeader title="About" />
+      <section data-panel>
+        <h2>This service</h2>
+        <Facts
+          facts={[
+            ['Version', version],
+            ['Address', <code key="address">{baseUrl}</code>],
+            [
+              'For programs',
+              <span key="docs">
+                <Elsewhere href={`${baseUrl}/docs`} text="Reference of the API" />, and its description as{' '}
+                <Elsewhere href={`${baseUrl}/openapi.json`} text="OpenAPI" />
+              </span>,
+            ],
+            [
+              'Licence',
+              <span key="licence">
+                Apache-2.0. <code>kms licenses</code> prints the licences of all that is in it.
+              </span>,
+            ],
+          ]}
+        />
+      </section>
+      <section data-panel>
+        <h2>You</h2>
+        {user ? (
+          <>
+            <Facts
+              facts={[
+                ['Name', <bdi key="name">{user.displayName}</bdi>],
+                ['User name', <bdi key="username">{user.username}</bdi>],
+                ['E-mail', <bdi key="email">{user.email}</bdi>],
+                ['Id', <code key="id">{user.id}</code>],
+              ]}
+            />
+            <h3>What you may do</h3>
+            <FlagList flags={flags} />
+          </>
+        ) : (
+          <p>
+            You came with an API key: what it may do is shown only as you try. Make a user for yourself to see it
+            beforehand.
+          </p>
+        )}
+      </section>
+    </>
+  );
+}
+
+/** In a tab of its own: to leave the console ends the session. */
+function Elsewhere({ href, text }: { readonly href: string; readonly text: string }) {
+  return (
+    <a href={href} target="_blank" rel="noopener">
+      {text}
+      <span data-spoken> (in a new tab)</span>
+    </a>
+  );
+}

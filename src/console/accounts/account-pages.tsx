@@ -1,0 +1,204 @@
+// AccountsPage lists the accounts, which API keys belong to; NewAccountPage makes one; AccountPage is one of them with
+// its API keys, and changes and deletes it.
+import type { Account } from '../../api/accounts.ts';
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { Client } from '../../client/client.ts';
+import { keyColumn } from '../apikeys/apikeys-page.tsx';
+import { FlagSummary } from '../flags/flag-list.tsx';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button, ButtonLink, useLack } from '../parts/button.tsx';
+import { ConfirmByName } from '../parts/dialog.tsx';
+import { Field, JsonField, TextArea } from '../parts/fields.tsx';
+import { EditPanel, Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { Failed, Loading, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useAnswer, useList, useState } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Copyable, Facts, Json, Time } from '../parts/values.tsx';
+
+const accountColumns: readonly Column<Account>[] = [
+  { title: 'UID', kind: 'name', cell: ({ id, uid }) => <a href={hrefTo('account', { id })}>{uid}</a> },
+  { title: 'Notes', cell: ({ notes }) => <bdi data-beginning>{notes}</bdi> },
+  { title: 'Id', cell: ({ id }) => <code>{id}</code> },
+  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+export function AccountsPage({ api }: PageProps) {
+  const list = useList((page, signal) => api.listAccounts(page, { signal }));
+  return (
+    <>
+      <PageHeader
+        title="Accounts"
+        lead="An account stands for a customer, a team or a program of yours. Each API key belongs to one."
+        actions={
+          <ButtonLink href={hrefTo('newAccount')} needs="account.create">
+            New account
+          </ButtonLink>
+        }
+      />
+      <DataTable
+        caption="Accounts"
+        columns={accountColumns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<p>There is no account yet.</p>}
+      />
+    </>
+  );
+}
+
+export function NewAccountPage({ api, navigate }: PageProps) {
+  return (
+    <>
+      <PageHeader title="New account" back={{ href: hrefTo('accounts'), title: 'Accounts' }} />
+      <Form
+        action="Make the account"
+        busy="Making it…"
+        needs="account.create"
+        onSubmit={async (values) => {
+          const { id, uid } = await api.createAccount(accountIn(values));
+          toast(`The account ${uid} is made.`);
+          navigate(hrefTo('account', { id }), 'replace');
+        }}
+      >
+        <AccountFields />
+      </Form>
+    </>
+  );
+}
+
+function AccountFields({ account }: { readonly account?: Account }) {
+  return (
+    <>
+      <Field
+        name="uid"
+        label="UID"
+        hint="Your own name for it, such as a customer number. Upper and lower case differ."
+        value={account?.uid ?? ''}
+        isRequired
+      />
+      <TextArea name="notes" label="Notes" value={account?.notes ?? ''} />
+      <JsonField name="props" label="Properties" value={account?.props ?? {}} />
+    </>
+  );
+}
+
+function accountIn(values: FormValues) {
+  return { uid: values.text('uid'), notes: values.text('notes'), props: objectIn(values, 'props') };
+}
+
+export function AccountPage({ api, navigate, params }: PageProps) {
+  const id = params.id ?? '';
+  const answer = useAnswer((signal) => api.getAccount({ id }, { signal }));
+  const [isDeleting, setDeleting] = useState(false);
+  const account = answer.is === 'ready' ? answer.value : undefined;
+  return (
+    <>
+      <PageHeader
+        title={account?.uid ?? 'Account'}
+        windowTitle={`Account ${account?.uid ?? ''}`}
+        back={{ href: hrefTo('accounts'), title: 'Accounts' }}
+        actions={
+          account && (
+            <>
+              <ButtonLink kind="quiet" href={hrefTo('newApikey', {}, { account: id })} needs="apikey.create">
+                New API key
+              </ButtonLink>
+              <Button kind="danger" needs="account.delete" onClick={() => setDeleting(true)}>
+                Delete…
+              </Button>
+            </>
+          )
+        }
+      />
+      {answer.is === 'loading' && <Loading key="loading" />}
+      {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
+      {account && <About key="about" {...{ api, account }} onChanged={answer.set} />}
+      {account && <AccountKeys key="keys" api={api} account={account} />}
+      {account && isDeleting && (
+        <ConfirmByName
+          key="delete"
+          title={`Delete the account ${account.uid}?`}
+          name={account.uid}
+          action="Delete the account"
+          busy="Deleting…"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await api.deleteAccount({ id: account.id });
+            toast(`The account ${account.uid} is deleted.`);
+            navigate(hrefTo('accounts'));
+          }}
+        >
+          <p>All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.</p>
+        </ConfirmByName>
+      )}
+    </>
+  );
+}
+
+interface AboutProps extends Pick<PageProps, 'api'> {
+  readonly account: Account;
+  readonly onChanged: (account: Account) => void;
+}
+
+function About({ api, account, onChanged }: AboutProps) {
+  return (
+    <EditPanel
+      title="About it"
+      change="Change"
+      action="Save"
+      needs="account.update"
+      onSave={async (values) => onChanged(await api.updateAccount({ id: account.id, ...accountIn(values) }))}
+      saved="The account is saved."
+      fields={<AccountFields account={account} />}
+      shown={
+        <Facts
+          key="show"
+          facts={[
+            ['UID', account.uid],
+            ['Id', <Copyable text={account.id} what="the id of the account" />],
+            ['Notes', account.notes === '' ? <span data-quiet>none</span> : account.notes],
+            ['Properties', <Json value={account.props} />],
+            ['Created', <Time at={account.createdAt} />],
+            ['Changed', <Time at={account.updatedAt} />],
+          ]}
+        />
+      }
+    />
+  );
+}
+
+interface AccountKeysProps {
+  readonly api: Client;
+  readonly account: Account;
+}
+
+const keyColumns: readonly Column<SafeApiKey>[] = [
+  keyColumn,
+  { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
+  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+function AccountKeys(props: AccountKeysProps) {
+  const lacks = useLack('apikey.read');
+  return (
+    <section data-panel>
+      <h2>API keys</h2>
+      {lacks === undefined ? <List {...props} /> : <p data-quiet>{lacks}</p>}
+    </section>
+  );
+}
+
+function List({ api, account }: AccountKeysProps) {
+  const list = useList((page, signal) => api.listAccountApiKeys({ accountId: account.id, ...page }, { signal }));
+  return (
+    <DataTable
+      caption={`API keys of ${account.uid}`}
+      columns={keyColumns}
+      list={list}
+      keyOf={({ keyid }) => keyid}
+      empty={<p>This account has no API key.</p>}
+    />
+  );
+}

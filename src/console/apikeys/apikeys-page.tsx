@@ -1,0 +1,225 @@
+// ApikeysPage lists API keys: all, of an account, or of a ring; and tells whether one is valid. Tables of API keys
+// elsewhere take their columns from here.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { Client } from '../../client/client.ts';
+import { FlagSummary } from '../flags/flag-list.tsx';
+import { useAccountUids, useRingNames } from '../known-names.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { ButtonLink } from '../parts/button.tsx';
+import { Check, Field } from '../parts/fields.tsx';
+import { Form } from '../parts/form.tsx';
+import { announce } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useList, useState } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Time } from '../parts/values.tsx';
+import { shortId } from '../text.ts';
+
+export function ApikeysPage({ api, navigate, query }: PageProps) {
+  const filter = filterOfQuery(query);
+  return (
+    <>
+      <PageHeader
+        title="API keys"
+        lead="What programs show to be let in. Each belongs to an account and may do what its flags say."
+        actions={
+          <ButtonLink href={hrefTo('newApikey', {}, { account: filter.account || undefined })} needs="apikey.create">
+            New API key
+          </ButtonLink>
+        }
+      />
+      <KeyFilterForm api={api} filter={filter} navigate={navigate} />
+      <List api={api} filter={filter} />
+      <ValidateKey api={api} />
+    </>
+  );
+}
+
+function List({ api, filter }: { readonly api: PageProps['api']; readonly filter: KeyFilter }) {
+  const { account, ring, wildcard } = filter;
+  const list = useList(
+    (page, signal) => {
+      if (account !== '') return api.listAccountApiKeys({ accountId: account, uid: true, ...page }, { signal });
+      if (ring === '') return api.listApiKeys(page, { signal });
+      return api.searchKeyringApiKeys({ keyringname: ring, ...(wildcard && { wildcard }), ...page }, { signal });
+    },
+    [account, ring, wildcard],
+  );
+  return (
+    <DataTable
+      caption={captionOf(filter)}
+      columns={apiKeyColumns}
+      list={list}
+      keyOf={({ keyid }) => keyid}
+      empty={<Empty filter={filter} />}
+    />
+  );
+}
+
+function captionOf({ account, ring }: KeyFilter): string {
+  if (account !== '') return `API keys of the account ${account}`;
+  return ring === '' ? 'All API keys' : `API keys that may use the ring ${ring}`;
+}
+
+function Empty({ filter: { account, ring, wildcard } }: { readonly filter: KeyFilter }) {
+  if (account !== '') return <p>The account {account} has no API keys.</p>;
+  if (ring === '') return <p>There are no API keys yet.</p>;
+  return (
+    <p>{wildcard ? `No key may use ${ring}.` : `No key names ${ring} in its flags; a wildcard may let some in.`}</p>
+  );
+}
+
+interface KeyFilter {
+  /** An account's UID. */
+  readonly account: string;
+  /** A ring's name. */
+  readonly ring: string;
+  /** Also those that a wildcard lets in. */
+  readonly wildcard: boolean;
+}
+
+function filterOfQuery(query: URLSearchParams): KeyFilter {
+  return {
+    account: query.get('account') ?? '',
+    ring: query.get('ring') ?? '',
+    wildcard: query.get('wildcard') === 'yes',
+  };
+}
+
+interface KeyFilterFormProps {
+  readonly api: Client;
+  readonly filter: KeyFilter;
+  readonly navigate: (href: string) => void;
+}
+
+/** Which API keys are listed: all, those of an account, or those that may use a ring. */
+function KeyFilterForm({ api, filter, navigate }: KeyFilterFormProps) {
+  const uids = useAccountUids(api);
+  const rings = useRingNames(api);
+  return (
+    <section aria-label="Which keys" data-panel data-filters>
+      <Form
+        action="Show"
+        onSubmit={async (values) => {
+          const [account, ring, keyid] = [values.text('account'), values.text('ring'), values.text('keyid')];
+          if (keyid !== '') return navigate(hrefTo('apikey', { id: keyid }));
+          navigate(
+            hrefTo(
+              'apikeys',
+              {},
+              {
+                account: account || undefined,
+                ring: account === '' && ring !== '' ? ring : undefined,
+                wildcard: account === '' && ring !== '' && values.isOn('wildcard') ? 'yes' : undefined,
+              },
+            ),
+          );
+        }}
+        beside={
+          <a href={hrefTo('apikeys')} data-button data-kind="quiet">
+            Show all
+          </a>
+        }
+      >
+        <div data-columns>
+          <Field name="account" label="Of the account with the UID" value={filter.account} proposals={uids} />
+          <Field name="ring" label="Or that may use the ring" value={filter.ring} proposals={rings} />
+          <Field name="keyid" label="Or the key with the id" />
+        </div>
+        <Check name="wildcard" label="With the ring, also keys that a wildcard lets in" isOn={filter.wildcard} />
+      </Form>
+    </section>
+  );
+}
+
+type Verdict = 'unasked' | 'valid' | 'invalid';
+
+/** The key is in its field alone, and the field is emptied once the answer is there. */
+function ValidateKey({ api }: { readonly api: Client }) {
+  const [verdict, setVerdict] = useState<Verdict>('unasked');
+  const [turn, setTurn] = useState(0);
+  return (
+    <section data-panel>
+      <h2>Is a key valid?</h2>
+      <Form
+        key={turn}
+        action="Ask"
+        needs="apikey.validate"
+        onSubmit={async (values) => {
+          const { valid } = await api.validateApiKey({ key: values.text('key') });
+          setVerdict(valid ? 'valid' : 'invalid');
+          setTurn(turn + 1);
+          announce(textOf(valid ? 'valid' : 'invalid'));
+        }}
+      >
+        <Field
+          name="key"
+          label="Secret of the API key"
+          type="password"
+          hint="It goes to this service and is shown nowhere."
+          isRequired
+        />
+      </Form>
+      {verdict !== 'unasked' && (
+        <p data-note data-tone={verdict === 'valid' ? 'good' : 'bad'}>
+          {textOf(verdict)}
+        </p>
+      )}
+    </section>
+  );
+}
+
+function textOf(verdict: 'valid' | 'invalid'): string {
+  return verdict === 'valid'
+    ? 'Valid: the key exists here and is active.'
+    : 'Not valid: this service does not have the key, or it is disabled.';
+}
+
+const apiKeyColumns: readonly Column<SafeApiKey>[] = [
+  {
+    title: 'Id',
+    kind: 'name',
+    cell: ({ keyid }) => (
+      <a href={hrefTo('apikey', { id: keyid })}>
+        <code data-whole title={keyid}>{`apik_${shortId(keyid)}`}</code>
+      </a>
+    ),
+  },
+  { title: 'State', cell: ({ active }) => <ActiveTag active={active} /> },
+  { title: 'Flags', cell: ({ flags }) => <FlagSummary flags={flags} /> },
+  {
+    title: 'Account',
+    cell: ({ references: { accountId } }) => (
+      <a href={hrefTo('account', { id: accountId })}>
+        <code data-whole title={accountId}>{`acct_${shortId(accountId)}`}</code>
+      </a>
+    ),
+  },
+  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
+
+export function ActiveTag({ active }: { readonly active: boolean }) {
+  return (
+    <span data-tag data-tone={active ? 'good' : 'bad'}>
+      {active ? 'active' : 'disabled'}
+    </span>
+  );
+}
+
+export const keyColumn: Column<SafeApiKey> = {
+  title: 'API key',
+  kind: 'name',
+  cell: ({ keyid, active }) => (
+    <>
+      <a href={hrefTo('apikey', { id: keyid })}>
+        <code>{keyid}</code>
+      </a>{' '}
+      {!active && (
+        <span data-tag data-tone="bad">
+          disabled
+        </span>
+      )}
+    </>
+  ),
+};

@@ -1,0 +1,105 @@
+// NewApikeyPage makes an API key: whose it is, what it may do, and its secret, which is told once.
+import { FieldProblems } from '../error-text.ts';
+import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
+import { FlagEditor } from '../flags/flag-editor.tsx';
+import { useAccountUids, useRingNames } from '../known-names.ts';
+import { hrefTo, useHold } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { Field, JsonField } from '../parts/fields.tsx';
+import { Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { Secret } from '../parts/secret.tsx';
+import { useState } from '../parts/state.ts';
+
+const isAccountId = /^acct_[0-9a-z]{26}$/;
+
+interface Made {
+  readonly keyid: string;
+  readonly secret: string;
+}
+
+export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
+  const uids = useAccountUids(api);
+  const rings = useRingNames(api);
+  const [draft, setDraft] = useState(draftOf({}));
+  const [made, setMade] = useState<Made | undefined>(undefined);
+
+  const create = async (values: FormValues): Promise<void> => {
+    const accountId = values.text('accountId');
+    const props = objectIn(values, 'props');
+    const [problem] = draftProblems(draft);
+    if (problem !== undefined) throw new FieldProblems({ flags: problem }, `Flags: ${problem}`);
+    const { key, keyid } = await api.createApiKey({
+      accountId,
+      ...(!isAccountId.test(accountId) && { uid: true }),
+      flags: flagsOf(draft),
+      props,
+    });
+    setMade({ keyid, secret: key });
+  };
+
+  return (
+    <>
+      <PageHeader title="New API key" back={{ href: hrefTo('apikeys'), title: 'API keys' }} />
+      {made ? (
+        <SecretStep
+          key="secret"
+          keyid={made.keyid}
+          secret={made.secret}
+          onDone={() => navigate(hrefTo('apikey', { id: made.keyid }), 'replace')}
+        />
+      ) : (
+        <Form key="form" action="Make the key" busy="Making it…" needs="apikey.create" onSubmit={create}>
+          <Field
+            name="accountId"
+            label="Account"
+            hint={
+              <>
+                Its UID or its id. <a href={hrefTo('newAccount')}>Make a new account</a>
+              </>
+            }
+            value={query.get('account') ?? ''}
+            proposals={uids}
+            isRequired
+          />
+          <h2>What it may do</h2>
+          <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} rings={rings} />
+          <details>
+            <summary>Properties</summary>
+            <JsonField name="props" label="Properties" />
+          </details>
+        </Form>
+      )}
+    </>
+  );
+}
+
+interface SecretStepProps {
+  readonly keyid: string;
+  readonly secret: string;
+  readonly onDone: () => void;
+}
+
+/** The page is held until somebody says that they have the secret, which nobody can see again. */
+function SecretStep({ keyid, secret, onDone }: SecretStepProps) {
+  const release = useHold();
+  return (
+    <section data-panel>
+      <h2>The key is made</h2>
+      <p>
+        Its id is <code>{keyid}</code>. This is its secret, shown this once: the service keeps only a hash of it. Give
+        it to the program that needs it, and to nobody else.
+      </p>
+      <Secret label="Secret of the API key" value={secret} fileName={`${keyid}.key`} />
+      <Button
+        onClick={() => {
+          release();
+          onDone();
+        }}
+      >
+        I have it
+      </Button>
+    </section>
+  );
+}

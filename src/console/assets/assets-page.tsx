@@ -1,0 +1,137 @@
+// AssetsPage lists assets, searched by all that they can be searched by, in the page's address.
+import type { InputOf } from '../../client/client.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Field, TextArea } from '../parts/fields.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { BadFilters, SearchForm } from '../parts/search.tsx';
+import { type Fields, searchFields, shownTime } from '../parts/search-fields.ts';
+import { useList } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Time } from '../parts/values.tsx';
+import { shortId } from '../text.ts';
+import { type Asset, labelOf } from './graph.ts';
+
+export function AssetsPage({ api, navigate, query }: PageProps) {
+  const fields = assetFields.fromQuery(query);
+  const result = assetFields.filters(fields);
+  const to = (next: AssetFields): string => hrefTo('assets', {}, assetFields.toQuery(next));
+  return (
+    <>
+      <PageHeader
+        title="Assets"
+        lead="Records that stand, signed, in front of what was encrypted. An encrypt makes and changes them."
+      />
+      <AssetFilterForm fields={fields} onSearch={(next) => navigate(to(next))} clearHref={to(assetFields.empty)} />
+      {'problems' in result ? (
+        <BadFilters key="bad" problems={result.problems} />
+      ) : (
+        <Found key="found" api={api} filters={result.filters} />
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<Asset>[] = [
+  {
+    title: 'Asset',
+    kind: 'name',
+    cell: (asset) => (
+      <a href={hrefTo('asset', { id: asset.id })}>
+        <bdi>{labelOf({ id: asset.id, asset })}</bdi>
+      </a>
+    ),
+  },
+  {
+    title: 'Id',
+    cell: ({ id }) => (
+      <code data-whole title={id}>
+        {shortId(id)}
+      </code>
+    ),
+  },
+  { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Data', cell: ({ data }) => <bdi>{excerpt(data)}</bdi> },
+  { title: 'Parents', kind: 'number', cell: ({ parents }) => String(parents.length) },
+];
+
+function Found({ api, filters }: { readonly api: PageProps['api']; readonly filters: AssetFilters }) {
+  const list = useList(
+    (page, signal) => api.searchAssets({ ...filters, ...page }, { signal }),
+    [JSON.stringify(filters)],
+  );
+  return (
+    <DataTable
+      caption="Assets, the newest first"
+      columns={columns}
+      list={list}
+      keyOf={({ id }) => id}
+      empty={
+        <p>
+          {Object.keys(filters).length === 0
+            ? 'There are no assets yet. An encrypt with an asset makes one.'
+            : 'No asset matches these filters.'}
+        </p>
+      }
+    />
+  );
+}
+
+const longestExcerpt = 80;
+
+function excerpt(data: object): string {
+  const text = JSON.stringify(data);
+  if (text === '{}') return 'empty';
+  return text.length <= longestExcerpt ? text : `${text.slice(0, longestExcerpt).toWellFormed()}…`;
+}
+
+interface AssetFilterFormProps {
+  readonly fields: AssetFields;
+  /** With fields that make sense. */
+  readonly onSearch: (fields: AssetFields) => void;
+  readonly clearHref: string;
+}
+
+function AssetFilterForm({ fields, onSearch, clearHref }: AssetFilterFormProps) {
+  const { keyringId, accountId, apikeyId } = fields;
+  const hasMore = [keyringId, accountId, apikeyId].some((value) => value !== '');
+  return (
+    <SearchForm search={assetFields} onSearch={onSearch} clearHref={clearHref}>
+      <TextArea
+        name="data"
+        label="Data"
+        value={fields.data}
+        rows={2}
+        isCode
+        hint='A JSON object that the asset’s data have to contain, such as {"case": "A-17"}.'
+      />
+      <div data-columns>
+        <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
+        <Field name="start" label="Made from, in UTC" type="datetime-local" value={shownTime(fields.start)} />
+        <Field name="end" label="Made until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
+      </div>
+      <details open={hasMore || undefined}>
+        <summary>More filters</summary>
+        <div data-columns>
+          <Field name="keyringId" label="Keyring, by its id" value={keyringId} />
+          <Field name="accountId" label="Account, by its id" value={accountId} />
+          <Field name="apikeyId" label="API key, by its id" value={apikeyId} />
+        </div>
+      </details>
+    </SearchForm>
+  );
+}
+
+type AssetFilters = Omit<InputOf<'searchAssets'>, 'cursor' | 'limit'>;
+type Name = keyof AssetFilters;
+type AssetFields = Fields<Name>;
+
+const assetFields = searchFields<Name, AssetFilters>({
+  data: 'object',
+  parents: 'list',
+  start: 'start',
+  end: 'end',
+  keyringId: 'text',
+  accountId: 'text',
+  apikeyId: 'text',
+});

@@ -1,0 +1,194 @@
+// Work is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far it is,
+// stopping it, and what came of it.
+import { type Child, useEffect, useRef } from 'hono/jsx/dom';
+import { readPrivateKey } from '../../client/ring-keys.ts';
+import { FieldProblems, fileErrorText, isStopped } from '../error-text.ts';
+import { useHold } from '../navigation.ts';
+import { FileField, TextArea } from '../parts/fields.tsx';
+import type { FormValues } from '../parts/form.tsx';
+import { announce } from '../parts/messages.tsx';
+import { useState } from '../parts/state.ts';
+import { bytesText } from '../text.ts';
+import { destinationFor, mostInMemory, transfer, writesToDisk } from './saving.ts';
+
+type Work<Answer> =
+  | { readonly is: 'idle' }
+  | { readonly is: 'running'; readonly read: number; readonly size: number; readonly stop: () => void }
+  | { readonly is: 'stopped' }
+  | { readonly is: 'failed'; readonly text: string }
+  | { readonly is: 'done'; readonly saved: string; readonly answer: Answer };
+
+interface FileStream<Answer> extends ReadableWritablePair<Uint8Array, Uint8Array> {
+  readonly answer: Promise<Answer>;
+}
+
+interface WorkInput<Answer> {
+  readonly file: File;
+  /** Emptied when the work is over. */
+  readonly privateKey: Uint8Array;
+  /** Of what is saved. */
+  readonly name: string;
+  readonly stream: (signal: AbortSignal) => FileStream<Answer>;
+}
+
+/** `run` throws `FieldProblems` where the file cannot be worked on at all; whatever else comes of it is the state. */
+export function useWork<Answer>(): [Work<Answer>, (input: WorkInput<Answer>) => Promise<void>] {
+  const [work, setWork] = useState<Work<Answer>>({ is: 'idle' });
+  const running = useRef<AbortController>(null);
+  useEffect(() => () => running.current?.abort(), []);
+
+  const run = async ({ file, privateKey, name, stream }: WorkInput<Answer>): Promise<void> => {
+    if (!writesToDisk() && file.size > mostInMemory) {
+      privateKey.fill(0);
+      const most = `This browser holds a whole file in memory before it is saved: ${bytesText(mostInMemory)} at most.`;
+      throw new FieldProblems({ file: `${most} Use a browser that lets pages write files, or the command line.` });
+    }
+    const stopping = new AbortController();
+    running.current = stopping;
+    const { signal } = stopping;
+    try {
+      const destination = await destinationFor(name);
+      const tell = (read: number): void => {
+        if (!signal.aborted) setWork({ is: 'running', read, size: file.size, stop: () => stopping.abort() });
+      };
+      tell(0);
+      const through = stream(signal);
+      const saved = await transfer({ file, through, destination, signal, onProgress: tell });
+      announce(saved);
+      setWork({ is: 'done', saved, answer: await through.answer });
+    } catch (error) {
+      setWork(isStopped(error) ? { is: 'stopped' } : { is: 'failed', text: fileErrorText(error) });
+    } finally {
+      privateKey.fill(0);
+    }
+  };
+  return [work, run];
+}
+
+interface WorkViewProps<Answer> {
+  readonly work: Work<Answer>;
+  /** What is being done: `Encrypting`. */
+  readonly doing: string;
+  readonly show: (answer: Answer) => Child;
+}
+
+export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
+  switch (work.is) {
+    case 'idle':
+      return null;
+    case 'running':
+      return (
+        <section key="running" data-panel aria-label="Progress">
+          <Hold />
+          <p>
+            {doing}: {bytesText(work.read)} of {bytesText(work.size)}.
+          </p>
+          <progress max={Math.max(1, work.size)} value={work.read} aria-label={doing} />
+          <div data-actions>
+            <button type="button" data-kind="quiet" onClick={work.stop}>
+              Stop
+            </button>
+          </div>
+        </section>
+      );
+    case 'stopped':
+      return (
+        <p key="stopped" data-note role="status">
+          Stopped. Nothing was saved.
+        </p>
+      );
+    case 'failed':
+      return (
+        <p key="failed" data-note data-tone="bad" role="alert">
+          {work.text} Nothing was saved.
+        </p>
+      );
+    case 'done':
+      return (
+        <section key="done" data-note data-tone="good" aria-label="Result">
+          <p>{work.saved}</p>
+          {show(work.answer)}
+        </section>
+      );
+  }
+}
+
+/** To leave the page would end the work. */
+function Hold() {
+  useHold();
+  return null;
+}
+
+/** Says beforehand where this browser cannot write files of any size. */
+export function MemoryNote() {
+  if (writesToDisk()) return null;
+  return (
+    <p data-note>
+      This browser does not let a page write a file piece by piece: files of up to {bytesText(mostInMemory)} are held in
+      memory and then saved as a download. For larger ones use another browser or <code>kms encrypt</code> and{' '}
+      <code>kms decrypt</code>.
+    </p>
+  );
+}
+
+/** The private key of a ring, from a file or pasted. It stays in its fields and in the memory of this page. */
+export function PrivateKeyFields({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
+  return (
+    <fieldset data-plain-fieldset>
+      <legend>Private key of the ring</legend>
+      <p data-hint>It is used in this page alone: it is neither sent nor kept.</p>
+      <div data-columns>
+        <FileField name="keyFile" label="From a file" hint="As it was saved when the ring was made." onFile={onFile} />
+        <TextArea name="privateKey" label="Or pasted" rows={3} isCode />
+      </div>
+    </fieldset>
+  );
+}
+
+interface Chosen {
+  /** For the field `file`. */
+  readonly onFile: (file: File | undefined) => void;
+  /** For `PrivateKeyFields`. */
+  readonly onKeyFile: (file: File | undefined) => void;
+  /** With the 32 bytes of the key. Throws `FieldProblems`. */
+  read(values: FormValues): Promise<Pick<WorkInput<unknown>, 'file' | 'privateKey'>>;
+}
+
+/** The file to be worked on and the private key for it. */
+export function useChosen(): Chosen {
+  const file = useRef<File>(null);
+  const keyFile = useRef<File>(null);
+  return {
+    onFile(chosen) {
+      file.current = chosen ?? null;
+    },
+    onKeyFile(chosen) {
+      keyFile.current = chosen ?? null;
+    },
+    async read(values) {
+      if (!file.current) throw new FieldProblems({ file: 'Choose the file first.' });
+      return { file: file.current, privateKey: await privateKeyOf(values.text('privateKey'), keyFile.current) };
+    },
+  };
+}
+
+/** A key file is small; anything larger was chosen by mistake. */
+const largestKeyFile = 16 * 1024;
+
+async function privateKeyOf(pasted: string, chosen: File | null): Promise<Uint8Array> {
+  if (pasted !== '' && chosen) throw new FieldProblems({ privateKey: 'Choose a file or paste the key, not both.' });
+  if (pasted !== '') return parsed(pasted, 'privateKey');
+  if (!chosen) throw new FieldProblems({ keyFile: 'Choose the file with the private key, or paste the key.' });
+  if (chosen.size > largestKeyFile) throw new FieldProblems({ keyFile: 'This file is too large for a key.' });
+  return parsed(new Uint8Array(await chosen.arrayBuffer()), 'keyFile');
+}
+
+function parsed(key: string | Uint8Array, field: 'privateKey' | 'keyFile'): Uint8Array {
+  try {
+    return readPrivateKey(key, 'this');
+  } catch {
+    throw new FieldProblems({
+      [field]: 'This is no X25519 private key: neither PEM, nor base64 of PKCS#8 DER, nor base64 of 32 bytes.',
+    });
+  }
+}

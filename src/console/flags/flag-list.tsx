@@ -1,0 +1,39 @@
+// FlagList says what each of some permission flags grants; FlagSummary is the same in short, for a table.
+import { grantOf } from './draft.ts';
+
+export function FlagList({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
+  const entries = Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 0) return <p data-quiet>None: nothing is allowed.</p>;
+  return (
+    <ul data-plain data-flag-list>
+      {entries.map(([name, granted]) => (
+        <li key={name}>
+          <code>{name}</code> <Meaning name={name} granted={granted === true} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Meaning({ name, granted }: { readonly name: string; readonly granted: boolean }) {
+  const grants = grantOf(name);
+  if (!granted) return <span data-quiet>not granted</span>;
+  return grants === undefined ? (
+    <span data-quiet>not one of this service’s flags: for programs of your own</span>
+  ) : (
+    <span>{grants}</span>
+  );
+}
+
+export function FlagSummary({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
+  const granted = Object.keys(flags).filter((name) => flags[name] === true);
+  if (granted.includes('*')) return <span data-tag>everything</span>;
+  if (granted.length === 0) return <span data-quiet>none</span>;
+  const rest = granted.length - 2;
+  return (
+    <span>
+      {granted.slice(0, 2).join(', ')}
+      {rest > 0 && ` and ${rest} more`}
+    </span>
+  );
+}

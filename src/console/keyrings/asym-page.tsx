@@ -1,0 +1,128 @@
+// AsymPage is the asym service: making a ring, rotating one, reading a key. The API has no list of rings, so that all
+// is by name.
+import type { AsymKey } from '../../api/asym.ts';
+import { privateKeyPem } from '../../client/ring-keys.ts';
+import type { PageProps } from '../page.ts';
+import { Field, JsonField } from '../parts/fields.tsx';
+import { Form, objectIn } from '../parts/form.tsx';
+import { toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useState } from '../parts/state.ts';
+import { Copyable, Facts, Json } from '../parts/values.tsx';
+import { PrivateKeyStep } from './new-keyring-page.tsx';
+
+interface Made {
+  readonly name: string;
+  readonly displayName: string;
+  readonly activeKey: string;
+  readonly privateKey: string;
+}
+
+type Props = Pick<PageProps, 'api'>;
+
+export function AsymPage({ api }: PageProps) {
+  return (
+    <>
+      <PageHeader
+        title="Asym keyrings"
+        lead={
+          <>
+            Rings of the asym service are apart from the others, and their names too. The service does not list them:
+            they are known by name.
+          </>
+        }
+      />
+      <NewRing api={api} />
+      <Rotation api={api} />
+      <KeyLookUp api={api} />
+    </>
+  );
+}
+
+function NewRing({ api }: Props) {
+  const [made, setMade] = useState<Made | undefined>(undefined);
+  return (
+    <section data-panel>
+      <h2>New asym keyring</h2>
+      {made && (
+        <PrivateKeyStep
+          ring={made}
+          folder="asym"
+          privateKey={made.privateKey}
+          origin="made by the service, which does not keep it"
+          onDone={() => {
+            setMade(undefined);
+            toast(`The asym keyring ${made.displayName} is made. Its active key is ${made.activeKey}.`);
+          }}
+        />
+      )}
+      <p data-quiet>The service makes the key pair of such a ring, and tells the private key this once.</p>
+      <Form
+        action="Make the keyring"
+        busy="Making it…"
+        needs="asym.create"
+        onSubmit={async (values) => {
+          const input = { name: values.text('name'), keyProps: objectIn(values, 'keyProps') };
+          const { ring, privateKey } = await api.createAsymKeyring(input);
+          setMade({ ...ring, privateKey: privateKeyPem(privateKey) });
+        }}
+      >
+        <Field name="name" label="Name" isRequired />
+        <JsonField name="keyProps" label="Properties of its keys" />
+      </Form>
+    </section>
+  );
+}
+
+function Rotation({ api }: Props) {
+  const [key, setKey] = useState<AsymKey | undefined>(undefined);
+  return (
+    <section data-panel>
+      <h2>Rotate</h2>
+      <Form
+        action="Rotate"
+        busy="Rotating…"
+        onSubmit={async (values) => setKey((await api.rotateAsymKeyring({ ringname: values.text('ringname') })).key)}
+      >
+        <Field name="ringname" label="Name of the keyring" isRequired />
+      </Form>
+      {key && <KeyFacts asymKey={key} />}
+    </section>
+  );
+}
+
+function KeyLookUp({ api }: Props) {
+  const [key, setKey] = useState<AsymKey | undefined>(undefined);
+  return (
+    <section data-panel>
+      <h2>Read a key</h2>
+      <Form
+        action="Read the key"
+        busy="Reading…"
+        onSubmit={async (values) => {
+          setKey(undefined);
+          setKey(await api.getAsymKey({ ringname: values.text('ringname'), keyId: values.text('keyId') }));
+        }}
+      >
+        <Field name="ringname" label="Name of the keyring" isRequired />
+        <Field name="keyId" label="Id of the key" hint="It starts with key_." isRequired />
+      </Form>
+      {key && <KeyFacts asymKey={key} />}
+    </section>
+  );
+}
+
+function KeyFacts({ asymKey }: { readonly asymKey: AsymKey }) {
+  return (
+    <div role="status">
+      <Facts
+        facts={[
+          ['Key', <Copyable text={asymKey.id} what="the id of the key" />],
+          ['Type', asymKey.type],
+          ['Wrapped key', <Copyable text={asymKey.keyData.key} what="the wrapped key" />],
+          ['Properties', <Json value={asymKey.props} />],
+        ]}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,197 @@
+// KeyringPage is one keyring: what is known of it, its settings, its keys and who uses it; it rotates and deletes it.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
+import type { Client } from '../../client/client.ts';
+import { keyColumn } from '../apikeys/apikeys-page.tsx';
+import { namesRing, ringFlags } from '../flags/draft.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button, ButtonLink, useLack } from '../parts/button.tsx';
+import { ConfirmByName } from '../parts/dialog.tsx';
+import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useAction, useAnswer, useList, useState } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Copyable, Facts, Json, Time } from '../parts/values.tsx';
+import { KeyringSettings } from './keyring-settings.tsx';
+
+export function KeyringPage({ api, navigate, params }: PageProps) {
+  const name = params.name ?? '';
+  const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
+  const [isDeleting, setDeleting] = useState(false);
+  const ring = answer.is === 'ready' ? answer.value.ring : undefined;
+
+  const rotate = useAction(async () => {
+    const { key } = await api.rotateKeyring({ ringname: name });
+    toast(`The new active key is ${key.id}.`);
+    answer.reload();
+  });
+
+  return (
+    <>
+      <PageHeader
+        title={ring?.displayName ?? name}
+        windowTitle={`Keyring ${ring?.displayName ?? name}`}
+        back={{ href: hrefTo('keyrings'), title: 'Keyrings' }}
+        actions={
+          ring && (
+            <>
+              <ButtonLink kind="quiet" href={hrefTo('encrypt', {}, { ring: name })} needs={`keyring.${name}.encrypt`}>
+                Encrypt a file
+              </ButtonLink>
+              <Button kind="quiet" needs={`keyring.${name}.rotate`} isBusy={rotate.isBusy} onClick={rotate.start}>
+                Rotate
+              </Button>
+              <Button kind="danger" needs={`keyring.${name}.delete`} onClick={() => setDeleting(true)}>
+                Delete…
+              </Button>
+            </>
+          )
+        }
+      />
+      <ActionError error={rotate.error} />
+      {answer.is === 'loading' && <Loading key="loading" />}
+      {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
+      {ring && <About key="about" ring={ring} />}
+      {ring && <KeyringSettings key="settings" api={api} name={name} />}
+      {ring && <KeyringKeys key="keys" api={api} name={name} activeKey={ring.activeKey} />}
+      {ring && <KeyringUsers key="users" api={api} name={name} />}
+      {isDeleting && ring && (
+        <ConfirmByName
+          title={`Delete ${ring.displayName}?`}
+          name={ring.name}
+          action="Delete the keyring"
+          busy="Deleting it…"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            const { id } = await api.deleteKeyring({ name: ring.name });
+            navigate(hrefTo('keyrings', {}, { deleted: id, name: ring.name }));
+          }}
+        >
+          <p>
+            From then on nobody can encrypt with it, nor decrypt what it has encrypted. For 30 days it can be brought
+            back under its id; after that its keys are gone for ever.
+          </p>
+        </ConfirmByName>
+      )}
+    </>
+  );
+}
+
+function About({ ring }: { readonly ring: KeyRing }) {
+  return (
+    <section data-panel>
+      <Facts
+        facts={[
+          ['Name', ring.name],
+          ['Id', <Copyable text={ring.id} what="the id of the keyring" />],
+          ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
+          ['Algorithm', ring.activeAlgorithm],
+          ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
+          ['Created', <Time at={ring.createdAt} />],
+          ['Changed', <Time at={ring.updatedAt} />],
+        ]}
+      />
+    </section>
+  );
+}
+
+interface KeyringKeysProps {
+  readonly api: Client;
+  readonly name: string;
+  readonly activeKey: string;
+}
+
+/** The keys that the keyring has had, the oldest first: what was encrypted with one of them stays readable. */
+function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
+  const list = useList((page, signal) => api.listKeys({ ringname: name, ...page }, { signal }), [activeKey]);
+  const columns: readonly Column<KeyListItem>[] = [
+    {
+      title: 'Key',
+      kind: 'name',
+      cell: ({ id }) => (
+        <>
+          <code>{id}</code>{' '}
+          {id === activeKey && (
+            <span data-tag data-tone="good">
+              active
+            </span>
+          )}
+        </>
+      ),
+    },
+    { title: 'Type', cell: ({ type }) => type },
+    { title: 'Properties', cell: ({ props }) => <Json value={props} /> },
+  ];
+  return (
+    <section data-panel>
+      <h2>Keys</h2>
+      <DataTable
+        caption={`Keys of ${name}`}
+        columns={columns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<p>There is no key.</p>}
+      />
+    </section>
+  );
+}
+
+interface KeyringUsersProps {
+  readonly api: Client;
+  readonly name: string;
+}
+
+/** API keys whose flags name the keyring, and those that a wildcard lets in. */
+function KeyringUsers(props: KeyringUsersProps) {
+  const lacks = useLack('apikey.read');
+  return (
+    <section data-panel>
+      <h2>Used by</h2>
+      {lacks === undefined ? <List {...props} /> : <p data-quiet>{lacks}</p>}
+    </section>
+  );
+}
+
+function List({ api, name }: KeyringUsersProps) {
+  const list = useList((page, signal) =>
+    api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
+  );
+  const columns: readonly Column<SafeApiKey>[] = [
+    keyColumn,
+    {
+      title: 'Account',
+      cell: ({ references }) => (
+        <a href={hrefTo('account', { id: references.accountId })}>
+          <code>{references.accountId}</code>
+        </a>
+      ),
+    },
+    {
+      title: 'By',
+      cell: ({ flags }) => {
+        const names = ringFlags(flags, name);
+        return (
+          <>
+            {namesRing(names, name) ? '' : <span data-tag>wildcard</span>} {names.join(', ')}
+          </>
+        );
+      },
+    },
+  ];
+  return (
+    <>
+      <p data-quiet>
+        API keys whose flags name the keyring, and those that a wildcard lets in. A keyring cannot be deleted while
+        another active key names it.
+      </p>
+      <DataTable
+        caption={`API keys that may use ${name}`}
+        columns={columns}
+        list={list}
+        keyOf={({ keyid }) => keyid}
+        empty={<p>No API key may use this keyring.</p>}
+      />
+    </>
+  );
+}

@@ -1,0 +1,139 @@
+// NewKeyringPage makes a keyring. Its key pair is made here, in the browser: the public half goes to the appliance, the
+// private half to whoever makes the ring, and nowhere else.
+
+import type { KeyRing } from '../../api/keyrings.ts';
+import { generateRingKey, isPublicKey } from '../../client/ring-keys.ts';
+import { isRingName } from '../../model/names.ts';
+import { FieldProblems } from '../error-text.ts';
+import { hrefTo, useHold } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Check, Choice, Field, JsonField, TextArea } from '../parts/fields.tsx';
+import { Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { Secret } from '../parts/secret.tsx';
+import { useState } from '../parts/state.ts';
+
+interface Made {
+  readonly ring: KeyRing;
+  readonly privateKey: string;
+}
+
+export function NewKeyringPage({ api, navigate }: PageProps) {
+  const [pair, setPair] = useState<'here' | 'elsewhere'>('here');
+  const [made, setMade] = useState<Made | undefined>(undefined);
+  const open = ({ name }: KeyRing): void => navigate(hrefTo('keyring', { name }), 'replace');
+
+  const create = async (values: FormValues): Promise<void> => {
+    const name = values.text('name');
+    if (!isRingName(name)) throw new FieldProblems({ name: nameRule });
+    const fields = { name, props: objectIn(values, 'props'), keyProps: objectIn(values, 'keyProps') };
+    if (pair === 'elsewhere') {
+      const publicKey = values.text('publicKey');
+      if (!isPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no X25519 public key.' });
+      const { ring } = await api.createKeyring({ ...fields, publicKey });
+      toast(`The keyring ${ring.displayName} is made.`);
+      open(ring);
+      return;
+    }
+    const { publicKey, privateKey } = generateRingKey();
+    const { ring } = await api.createKeyring({ ...fields, publicKey });
+    setMade({ ring, privateKey });
+  };
+
+  return (
+    <>
+      <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
+      {made && <PrivateKeyStep {...made} onDone={() => open(made.ring)} />}
+      <Form action="Make the keyring" busy="Making it…" needs="keyring.create" onSubmit={create}>
+        <Field name="name" label="Name" hint={nameRule} isRequired />
+        <Choice
+          legend="Key pair"
+          name="pair"
+          chosen={pair}
+          onChange={setPair}
+          options={[
+            {
+              value: 'here',
+              label: 'Make it in this browser',
+              hint: 'The private key is shown to you once, to be saved. It does not leave this page.',
+            },
+            {
+              value: 'elsewhere',
+              label: 'I have made one elsewhere',
+              hint: 'Give its public key; the private key stays where it is.',
+            },
+          ]}
+        />
+        {pair === 'elsewhere' && (
+          <TextArea
+            name="publicKey"
+            label="Public key"
+            hint="X25519, as PEM, base64 of SPKI DER, or base64 of the 32 bytes."
+            isRequired
+            isCode
+          />
+        )}
+        <details>
+          <summary>Properties</summary>
+          <JsonField name="props" label="Properties of the keyring" />
+          <JsonField name="keyProps" label="Properties of its keys" />
+        </details>
+      </Form>
+    </>
+  );
+}
+
+const nameRule = 'Letters, digits, dots, dashes and underscores; up to 128 characters, the first a letter or digit.';
+
+interface PrivateKeyStepProps {
+  readonly ring: { readonly name: string; readonly displayName: string };
+  /** PEM. */
+  readonly privateKey: string;
+  /** Where it comes from, in words. */
+  readonly origin?: string;
+  /** Of the rings that the command `kms` keeps private keys of. */
+  readonly folder?: 'rings' | 'asym';
+  readonly onDone: () => void;
+}
+
+/** After a keyring is made: its private key has to be saved before one goes on, since it is nowhere else. */
+export function PrivateKeyStep(props: PrivateKeyStepProps) {
+  const { ring, privateKey, origin = 'made in your browser', folder = 'rings', onDone } = props;
+  const [isTaken, setTaken] = useState(false);
+  const release = useHold();
+  return (
+    <Dialog title="Save the private key now">
+      <p>
+        The keyring <strong>{ring.displayName}</strong> is made. This is its private key, {origin}. It is needed to
+        encrypt and to decrypt, it is shown this once, and <strong>nobody can get it back for you</strong>.
+      </p>
+      <Secret
+        label={`Private key of ${ring.displayName}`}
+        value={privateKey}
+        fileName={`${ring.name}.key`}
+        onTaken={() => setTaken(true)}
+      />
+      <p>
+        <small>
+          The command <code>kms</code> looks for it at{' '}
+          <code>
+            ~/.config/kms/{folder}/{ring.name}.key
+          </code>
+          . Let nobody else read the file.
+        </small>
+      </p>
+      <Form
+        action="Done"
+        onSubmit={async () => {
+          if (!isTaken) throw new FieldProblems({ saved: 'Copy the key or save it as a file first.' });
+          release();
+          onDone();
+        }}
+      >
+        <Check name="saved" label="I have saved the private key where I will find it" isRequired />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,228 @@
+// OverviewPage is what an operator looks at first: how the service is used, how it is doing, and what will soon need
+// attention.
+import { useEffect, useId } from 'hono/jsx/dom';
+import type { Client } from '../../client/client.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { PageHeader } from '../parts/page.tsx';
+import { useAnswer, useState } from '../parts/state.ts';
+import { Time } from '../parts/values.tsx';
+import { countText, spanText } from '../text.ts';
+import { Chart } from './chart.tsx';
+import {
+  mostOfEach,
+  type OverviewNumbers,
+  overviewNumbers,
+  type RingRotation,
+  type Rotations,
+  rotations,
+  shareOf,
+  type TimeRangeName,
+  timeRanges,
+} from './counts.ts';
+import { BackupTile, LogTile, readiness, SealTile, Tile, TileAnswer, useMetrics, useTurn } from './tiles.tsx';
+
+/** Each look is in the activity log, so not more often. */
+const lookEvery = 60_000;
+/**
+ * Counting what rings have served takes many requests: they are looked at when somebody asks to, and seldom by
+ * themselves.
+ */
+const ringsEvery = 15;
+
+export function OverviewPage({ api, text, stream }: PageProps) {
+  const [turn, setTurn] = useState(0);
+  const [at, setAt] = useState(Date.now());
+  const state = useAnswer(readiness);
+  useTurn(state, turn);
+  const metrics = useMetrics(text, turn);
+
+  const [ringTurn, setRingTurn] = useState(0);
+
+  const look = (withRings: boolean): void => {
+    setTurn((before) => before + 1);
+    setAt(Date.now());
+    if (withRings) setRingTurn((before) => before + 1);
+  };
+  useEffect(() => {
+    let looks = 0;
+    const timer = setInterval(() => {
+      if (!document.hidden) look(++looks % ringsEvery === 0);
+    }, lookEvery);
+    return () => clearInterval(timer);
+  }, []);
+
+  return (
+    <>
+      <PageHeader
+        title="Overview"
+        lead={
+          <>
+            As of <Time at={at} />, anew every minute while you look.
+          </>
+        }
+        actions={
+          <button type="button" data-kind="quiet" onClick={() => look(true)}>
+            Look again
+          </button>
+        }
+      />
+      <div data-tiles>
+        <ChartTile api={api} turn={turn} />
+        <SealTile answer={state} />
+        <BackupTile answer={state} stream={metrics && stream} />
+        <RotationTile api={api} turn={ringTurn} />
+        {metrics && <LogTile metrics={metrics} />}
+      </div>
+    </>
+  );
+}
+
+interface ChartTileProps {
+  readonly api: Client;
+  /** Changes when everything is asked for anew. */
+  readonly turn: number;
+}
+
+/** Encrypts, decrypts and denials over the last hour, day or week. */
+function ChartTile({ api, turn }: ChartTileProps) {
+  const [range, setRange] = useState<TimeRangeName>('day');
+  const answer = useAnswer(
+    (signal) => overviewNumbers(api.searchActivity, timeRanges[range], Date.now(), { signal }),
+    [range],
+  );
+  useTurn(answer, turn);
+  return (
+    <Tile title="Use" isWide beside={<RangeChoice range={range} onChange={setRange} />}>
+      <TileAnswer
+        of={answer}
+        what="who used what and when"
+        show={(numbers) => <Numbers numbers={numbers} range={range} />}
+      />
+    </Tile>
+  );
+}
+
+interface RangeChoiceProps {
+  readonly range: TimeRangeName;
+  readonly onChange: (range: TimeRangeName) => void;
+}
+
+function RangeChoice({ range, onChange }: RangeChoiceProps) {
+  const id = useId();
+  const names = Object.keys(timeRanges) as TimeRangeName[]; // the keys of an object that nothing adds to
+  return (
+    <fieldset data-segments>
+      <legend data-spoken>Range of time</legend>
+      {names.map((name) => (
+        <span key={name}>
+          <input id={`${id}-${name}`} type="radio" name={id} checked={name === range} onChange={() => onChange(name)} />
+          <label for={`${id}-${name}`}>{timeRanges[name].label}</label>
+        </span>
+      ))}
+    </fieldset>
+  );
+}
+
+function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readonly range: TimeRangeName }) {
+  const { axis, series, cut } = numbers;
+  const isEmpty = series.every(({ counts }) => counts.every((count) => count === 0));
+  const title = `Encrypts, decrypts and denials, ${timeRanges[range].label.toLowerCase()}, in UTC`;
+  return (
+    <>
+      {isEmpty ? (
+        <p key="empty" data-empty>
+          Nothing was encrypted, decrypted or denied in this time. With a keyring and an API key a program can begin.
+        </p>
+      ) : (
+        <Chart key="chart" title={title} axis={axis} series={series} />
+      )}
+      {cut.map(({ name, since }) => (
+        <p key={name} data-note data-tone="warn">
+          {name}: only the newest {countText(mostOfEach)} were counted, those since <Time at={since} />. Earlier ones
+          are missing here.
+        </p>
+      ))}
+      <p data-quiet>
+        From <Time at={axis.starts[0] ?? 0} /> until now, all times in UTC.
+      </p>
+    </>
+  );
+}
+
+/** As many as one takes in at a glance. */
+const mostShown = 6;
+
+/** Which rings are near their rotation. */
+function RotationTile({ api, turn }: { readonly api: Client; readonly turn: number }) {
+  const answer = useAnswer((signal) => rotations(api, { signal }));
+  useTurn(answer, turn);
+  return (
+    <Tile title="Rings near their rotation">
+      <TileAnswer of={answer} what="the rings" show={(found) => <Found found={found} />} />
+    </Tile>
+  );
+}
+
+function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
+  if (rings.length === 0) {
+    return (
+      <p>
+        There are no rings that you may read. <a href={hrefTo('keyrings')}>All keyrings</a>
+      </p>
+    );
+  }
+  const counted = rings.filter(({ served }) => served !== undefined);
+  const rest = rings.length - counted.length;
+  return (
+    <>
+      {counted.length > 0 && (
+        <ul data-plain>
+          {counted.slice(0, mostShown).map((ring) => (
+            <Ring key={ring.ring} ring={ring} />
+          ))}
+        </ul>
+      )}
+      {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more are further from it.</p>}
+      {rest > 0 && (
+        <p data-quiet>
+          {rest === 1 ? '1 ring has' : `${rest} rings have`} a limit too high to be counted towards here, or may not be
+          counted by you.
+        </p>
+      )}
+      {isCut && <p data-quiet>Only the first rings of the list were looked at.</p>}
+    </>
+  );
+}
+
+function Ring({ ring: { ring, served = 0, most, since } }: { readonly ring: RingRotation }) {
+  const share = shareOf({ ring, served, most, since });
+  return (
+    <li>
+      <div data-bar>
+        <a href={hrefTo('keyring', { name: ring })}>
+          <bdi>{ring}</bdi>
+        </a>
+        <span>
+          {countText(served)} of {countText(most)}
+        </span>
+      </div>
+      <meter
+        min={0}
+        max={1}
+        low={0.75}
+        high={0.9}
+        optimum={0}
+        value={share}
+        aria-label={`${ring}: encrypts of the active key against its limit`}
+      >
+        {Math.round(share * 100)} %
+      </meter>
+      {since !== undefined && (
+        <small>
+          Its key is {spanText(Math.max(0, (Date.now() - since) / 1000))} old; the next one comes by itself.
+        </small>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,254 @@
+// Tile is a part of the overview: what it is about, and what is known of it or why nothing is. The tiles here are those
+// of the appliance's health: its state, its backups, its files.
+import { type Child, type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
+import { KmsError } from '../../errors.ts';
+import { outsideOperator } from '../../model/flags.ts';
+import { fileErrorText, isStopped } from '../error-text.ts';
+import { destinationFor } from '../files/saving.ts';
+import { baseUrl } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { announce, Failed, Loading } from '../parts/messages.tsx';
+import { type Answer, useAnswer, useState } from '../parts/state.ts';
+import { Facts, Time } from '../parts/values.tsx';
+import { bytesText, countText, spanText } from '../text.ts';
+import { parseMetrics, type Readiness, readinessOf, type Sample, sumOf } from './health.ts';
+
+interface TileProps {
+  readonly title: string;
+  /** Over the whole width. */
+  readonly isWide?: boolean;
+  /** Beside the title. */
+  readonly beside?: Child;
+}
+
+export function Tile({ title, isWide = false, beside, children }: PropsWithChildren<TileProps>) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id} data-tile={isWide ? 'wide' : ''}>
+      <div data-bar>
+        <h2 id={id}>{title}</h2>
+        {beside}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+interface TileAnswerProps<T> {
+  readonly of: Answer<T>;
+  /** What one would see with the flag that is missing: `the activity log`. */
+  readonly what: string;
+  readonly show: (value: T) => Child;
+}
+
+/** What came; where it was refused, who could change that. */
+export function TileAnswer<T>({ of, what, show }: TileAnswerProps<T>) {
+  if (of.is === 'loading') return <Loading key="loading" />;
+  if (of.is === 'ready') return <div key="ready">{show(of.value)}</div>;
+  if (isForbidden(of.error)) {
+    return (
+      <p key="refused" data-quiet>
+        You are not allowed to see {what}: {of.error.message}. Whoever administers this service can grant it.
+      </p>
+    );
+  }
+  return <Failed key="failed" error={of.error} onRetry={of.reload} />;
+}
+
+function isForbidden(error: unknown): error is KmsError {
+  return error instanceof KmsError && error.code === 'forbidden';
+}
+
+/** Asks again when the turn changes; what is there stays until the answer comes. */
+export function useTurn({ reload }: Pick<Answer<unknown>, 'reload'>, turn: number): void {
+  useEffect(() => {
+    if (turn > 0) reload();
+  }, [turn]);
+}
+
+interface StateTileProps {
+  readonly answer: Answer<Readiness>;
+}
+
+export function SealTile({ answer }: StateTileProps) {
+  return (
+    <Tile title="State">
+      <TileAnswer
+        of={answer}
+        what="the state"
+        show={({ isReady, isSealed, reason }) => (
+          <>
+            <p data-big data-tone={isReady ? 'good' : 'bad'}>
+              {isSealed ? 'Sealed' : isReady ? 'Unsealed and serving' : 'Not serving'}
+            </p>
+            {isReady ? <p>It takes requests and keeps what they change.</p> : <p>The reason: {reason}.</p>}
+          </>
+        )}
+      />
+    </Tile>
+  );
+}
+
+/** A backup that is older than this deserves a look. */
+const oldAfter = 2 * 86_400;
+
+interface BackupTileProps extends StateTileProps {
+  /** Absent where backups are not this tenant's to make. */
+  readonly stream: PageProps['stream'] | undefined;
+}
+
+export function BackupTile({ answer, stream }: BackupTileProps) {
+  return (
+    <Tile title="Last verified backup">
+      <TileAnswer of={answer} what="the backups" show={(state) => <Backup {...state} />} />
+      {stream && <BackupDownload stream={stream} />}
+    </Tile>
+  );
+}
+
+function Backup({ backup, shipping }: Readiness) {
+  return (
+    <>
+      {backup === undefined && <p>The service does not tell.</p>}
+      {backup === 'none' && (
+        <>
+          <p data-big data-tone="bad">
+            None yet
+          </p>
+          <p>
+            Let the service make and try them with <code>kms serve --backup-to</code>.
+          </p>
+        </>
+      )}
+      {typeof backup === 'object' && (
+        <>
+          <p data-big data-tone={backup.ageSeconds > oldAfter ? 'bad' : 'good'}>
+            {spanText(backup.ageSeconds)} ago
+          </p>
+          <p>
+            Made at <Time at={backup.at} /> and found to restore.
+          </p>
+        </>
+      )}
+      {shipping && (
+        <p data-tone={shipping.isWorking ? undefined : 'bad'}>
+          {shipping.isWorking ? 'Changes are shipped' : 'Shipping is interrupted'}
+          {shipping.ageSeconds === undefined
+            ? ', and nothing has arrived yet.'
+            : `; all up to ${spanText(shipping.ageSeconds)} ago has arrived.`}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The appliance's metrics; undefined, and not asked for again, where they are not this tenant's to see. */
+export function useMetrics(text: PageProps['text'], turn: number): Answer<Sample[]> | undefined {
+  const answer = useAnswer(async (signal) => parseMetrics(await text('/metrics', signal)));
+  const isOutside =
+    answer.is === 'failed' && isForbidden(answer.error) && answer.error.message.endsWith(outsideOperator);
+  useTurn(answer, isOutside ? 0 : turn);
+  return isOutside ? undefined : answer;
+}
+
+/** How the store's files are doing, from the appliance's metrics. */
+export function LogTile({ metrics }: { readonly metrics: Answer<Sample[]> }) {
+  return (
+    <Tile title="Log and snapshot">
+      <TileAnswer of={metrics} what="the metrics" show={(samples) => <Numbers samples={samples} />} />
+    </Tile>
+  );
+}
+
+function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
+  const failed =
+    (sumOf(samples, 'kms_write_failures_total') ?? 0) +
+    (sumOf(samples, 'kms_checkpoints_total', { result: 'failed' }) ?? 0);
+  const isFull = sumOf(samples, 'kms_writes_refused') === 1;
+  return (
+    <>
+      <p data-big data-tone={isFull || failed > 0 ? 'bad' : 'good'}>
+        {isFull ? 'The disk is full' : failed > 0 ? `${countText(failed)} failed writes` : 'Healthy'}
+      </p>
+      {isFull && <p>Nothing is changed until there is room on the disk again.</p>}
+      {failed > 0 && <p>Since it was unsealed. The service’s own log says why.</p>}
+      <Facts
+        facts={[
+          ['Log since the last checkpoint', shown(samples, 'kms_log_bytes', bytesText)],
+          ['Snapshot', shown(samples, 'kms_snapshot_bytes', bytesText)],
+          ['Last checkpoint', shown(samples, 'kms_checkpoint_last_timestamp_seconds', moment)],
+          ['Activity records', shown(samples, 'kms_activity_records', countText)],
+          ['Closed activity files', shown(samples, 'kms_activity_bytes', bytesText)],
+          ['Free on the disk', shown(samples, 'kms_disk_free_bytes', bytesText)],
+        ]}
+      />
+    </>
+  );
+}
+
+function shown(samples: readonly Sample[], name: string, text: (value: number) => Child): Child {
+  const value = sumOf(samples, name);
+  return value === undefined ? 'not told' : text(value);
+}
+
+function moment(seconds: number): Child {
+  return seconds === 0 ? 'none yet' : <Time at={seconds * 1000} />;
+}
+
+type Download =
+  | { readonly is: 'idle' }
+  | { readonly is: 'running' }
+  | { readonly is: 'done'; readonly saved: string }
+  | { readonly is: 'failed'; readonly text: string };
+
+/** Makes a backup and saves it as a file: what POST /system/backup answers, sealed, so that it can lie anywhere. */
+function BackupDownload({ stream }: Pick<PageProps, 'stream'>) {
+  const [download, setDownload] = useState<Download>({ is: 'idle' });
+  const running = useRef<AbortController>(null);
+  useEffect(() => () => running.current?.abort(), []);
+
+  const run = async (): Promise<void> => {
+    const stopping = new AbortController();
+    running.current = stopping;
+    const { signal } = stopping;
+    try {
+      const destination = await destinationFor(`kms-${new Date().toISOString().slice(0, 10)}.kms-backup`);
+      setDownload({ is: 'running' });
+      const bytes = await stream('/system/backup', signal);
+      await bytes.pipeTo(destination.writable, { signal });
+      const saved = destination.done();
+      announce(saved);
+      setDownload({ is: 'done', saved });
+    } catch (error) {
+      setDownload(isStopped(error) ? { is: 'idle' } : { is: 'failed', text: fileErrorText(error) });
+    }
+  };
+
+  return (
+    <>
+      <p>
+        <Button kind="quiet" needs="system.backup" isBusy={download.is === 'running'} onClick={() => void run()}>
+          Download a backup
+        </Button>
+      </p>
+      {download.is === 'running' && <p key="running">Under way…</p>}
+      {download.is === 'done' && (
+        <p key="done">
+          {download.saved} Without the master key, or a recovery kit, nobody can open it: keep both, apart from each
+          other. Try it with <code>kms backup verify</code>.
+        </p>
+      )}
+      {download.is === 'failed' && (
+        <p key="failed" role="alert" data-tone="bad">
+          {download.text}
+        </p>
+      )}
+    </>
+  );
+}
+
+export async function readiness(signal: AbortSignal): Promise<Readiness> {
+  const response = await fetch(`${baseUrl}/readyz`, { signal, headers: { accept: 'application/json' } });
+  return readinessOf(response.status, await response.json().catch(() => undefined));
+}

@@ -1,0 +1,44 @@
+// Pages are the pages of the console in the order of the navigation: an entry for each page that is under itself.
+import { AboutPage } from './about-page.tsx';
+import { AccountPage, AccountsPage, NewAccountPage } from './accounts/account-pages.tsx';
+import { ActivityPage, ActivityRecordPage } from './activity/activity-page.tsx';
+import { ApikeyPage } from './apikeys/apikey-page.tsx';
+import { ApikeysPage } from './apikeys/apikeys-page.tsx';
+import { NewApikeyPage } from './apikeys/new-apikey-page.tsx';
+import { AssetPage } from './assets/asset-page.tsx';
+import { AssetsPage } from './assets/assets-page.tsx';
+import { DecryptPage } from './files/decrypt-page.tsx';
+import { EncryptPage } from './files/encrypt-page.tsx';
+import { AsymPage } from './keyrings/asym-page.tsx';
+import { KeyringPage } from './keyrings/keyring-page.tsx';
+import { KeyringsPage } from './keyrings/keyrings-page.tsx';
+import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
+import { OverviewPage } from './overview/overview-page.tsx';
+import type { Page } from './page.ts';
+import { NewUserPage } from './users/new-user-page.tsx';
+import { UserPage } from './users/user-page.tsx';
+import { UsersPage } from './users/users-page.tsx';
+
+export const pages: readonly Page[] = [
+  { name: 'home', component: OverviewPage, under: 'home' },
+  { name: 'keyrings', component: KeyringsPage, under: 'keyrings', needs: 'keyring.list' },
+  { name: 'newKeyring', component: NewKeyringPage, under: 'keyrings' },
+  { name: 'keyring', component: KeyringPage, under: 'keyrings' },
+  { name: 'asym', component: AsymPage, under: 'asym' },
+  { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: 'apikey.read' },
+  { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },
+  { name: 'apikey', component: ApikeyPage, under: 'apikeys' },
+  { name: 'users', component: UsersPage, under: 'users', needs: 'user.read' },
+  { name: 'newUser', component: NewUserPage, under: 'users' },
+  { name: 'user', component: UserPage, under: 'users' },
+  { name: 'accounts', component: AccountsPage, under: 'accounts', needs: 'account.read' },
+  { name: 'newAccount', component: NewAccountPage, under: 'accounts' },
+  { name: 'account', component: AccountPage, under: 'accounts' },
+  { name: 'assets', component: AssetsPage, under: 'assets', needs: 'asset.search' },
+  { name: 'asset', component: AssetPage, under: 'assets' },
+  { name: 'activity', component: ActivityPage, under: 'activity', needs: 'activity.read' },
+  { name: 'activityRecord', component: ActivityRecordPage, under: 'activity' },
+  { name: 'encrypt', component: EncryptPage, under: 'encrypt', needs: 'keyring.encrypt' },
+  { name: 'decrypt', component: DecryptPage, under: 'decrypt', needs: 'keyring.decrypt' },
+  { name: 'about', component: AboutPage, under: 'about' },
+];

@@ -1,0 +1,98 @@
+// Search fields are the filters of a search in their three forms: as people type them, in the address of the page, so
+// that a search can be kept and passed on, and as the API takes them.
+import { parseObject } from '../text.ts';
+
+/**
+ * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `start` and `end`
+ * are times in UTC in the form of `datetime-local`; `object` is JSON.
+ */
+type FieldKind = 'text' | 'list' | 'switch' | 'start' | 'end' | 'object';
+
+/** Empty where nothing is asked. */
+export type Fields<Name extends string> = Readonly<Record<Name, string>>;
+
+type FilterResult<Name extends string, Filters> =
+  | { readonly filters: Filters }
+  | { readonly problems: Readonly<Partial<Record<Name, string>>> };
+
+export interface SearchFields<Name extends string, Filters> {
+  readonly names: readonly Name[];
+  readonly empty: Fields<Name>;
+  /** What `textOf` gives for each name. */
+  of(textOf: (name: Name) => string): Fields<Name>;
+  fromQuery(query: URLSearchParams): Fields<Name>;
+  /** Without what is empty, so that an address says no more than it must. */
+  toQuery(fields: Fields<Name>): Readonly<Record<string, string>>;
+  filters(fields: Fields<Name>): FilterResult<Name, Filters>;
+}
+
+/** `kinds` has every field of `Filters` under the name that the API gives it, with a kind that fits. */
+export function searchFields<Name extends string, Filters extends object>(
+  kinds: Readonly<Record<Name, FieldKind>>,
+): SearchFields<Name, Filters> {
+  const names = Object.keys(kinds) as Name[]; // the keys of an object that nothing adds to
+  const of = (textOf: (name: Name) => string): Fields<Name> =>
+    Object.fromEntries(names.map((name) => [name, textOf(name)])) as Fields<Name>; // of every name
+  return {
+    names,
+    of,
+    empty: of(() => ''),
+    fromQuery: (query) => of((name) => query.get(name) ?? ''),
+    toQuery: (fields) =>
+      Object.fromEntries(names.filter((name) => fields[name] !== '').map((name) => [name, fields[name]])),
+    filters(fields) {
+      const problems: Partial<Record<Name, string>> = {};
+      const values = new Map<Name, unknown>();
+      for (const name of names) {
+        if (fields[name].trim() === '') continue;
+        const { value, problem } = read(kinds[name], fields[name].trim());
+        if (problem === undefined) values.set(name, value);
+        else problems[name] = problem;
+      }
+      const [start, end] = [timeOf('start'), timeOf('end')];
+      if (start?.time !== undefined && end?.time !== undefined && start.time > end.time) {
+        problems[end.name] = 'This is before the start.';
+      }
+      if (Object.keys(problems).length > 0) return { problems };
+      return { filters: Object.fromEntries(values) as Filters }; // each kind gives what the API takes
+
+      function timeOf(kind: FieldKind): { name: Name; time: number | undefined } | undefined {
+        const name = names.find((each) => kinds[each] === kind);
+        if (name === undefined) return undefined;
+        const time = values.get(name);
+        return { name, time: typeof time === 'number' ? time : undefined };
+      }
+    },
+  };
+}
+
+/** For a field of times: browsers complain of what is none. */
+export function shownTime(text: string): string {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/.test(text);
+  return isTime && Number.isFinite(new Date(`${text}Z`).getTime()) ? text : '';
+}
+
+interface Read {
+  readonly value?: unknown;
+  readonly problem?: string | undefined;
+}
+
+function read(kind: FieldKind, text: string): Read {
+  switch (kind) {
+    case 'text':
+      return { value: text };
+    case 'list':
+      return { value: text.split(/[\s,]+/).filter((part) => part !== '') };
+    case 'switch':
+      return { value: text === 'true' };
+    case 'object':
+      return parseObject(text);
+    case 'start':
+    case 'end': {
+      const time = new Date(`${text}Z`).getTime();
+      if (!Number.isFinite(time)) return { problem: 'Give a date and a time, such as 2026-01-31T08:00.' };
+      // A minute that something ends with is meant whole.
+      return { value: kind === 'end' && /T\d\d:\d\d$/.test(text) ? time + 59_999 : time };
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// Search is how lists are narrowed: by a box while one types, or by a form of filters that the address of the page
+// keeps.
+import { type PropsWithChildren, useEffect, useId } from 'hono/jsx/dom';
+import { FieldProblems } from '../error-text.ts';
+import { Form, type FormValues } from './form.tsx';
+import type { Fields, SearchFields } from './search-fields.ts';
+import { type List, useState } from './state.ts';
+
+interface Narrowed<T> {
+  /** Without blanks around it; empty where everything is shown. */
+  readonly sought: string;
+  readonly list: List<T>;
+  /** For a `SearchBox`. */
+  readonly onInput: (text: string) => void;
+}
+
+/** A list with those items alone that have what is typed in one of their texts. */
+export function useNarrowed<T>(list: List<T>, textsOf: (item: T) => readonly string[]): Narrowed<T> {
+  const [typed, setTyped] = useState('');
+  const sought = typed.trim();
+  const words = sought.toLowerCase();
+  // What is sought may be on a page that is not here yet.
+  useEffect(() => {
+    if (words !== '' && list.hasMore && list.is === 'ready') list.more();
+  });
+  const items = list.items.filter((item) => textsOf(item).some((text) => text.toLowerCase().includes(words)));
+  return { sought, list: { ...list, items }, onInput: setTyped };
+}
+
+export function SearchBox({ label, onInput }: { readonly label: string; readonly onInput: (text: string) => void }) {
+  const id = useId();
+  return (
+    <search data-search>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="search"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        onInput={(event: Event) => onInput((event.target as HTMLInputElement).value)}
+      />
+    </search>
+  );
+}
+
+interface SearchFormProps<Name extends string, Filters> {
+  readonly search: SearchFields<Name, Filters>;
+  /** With fields that make sense. */
+  readonly onSearch: (fields: Fields<Name>) => void;
+  readonly clearHref: string;
+}
+
+/** Filters, whatever those are: what makes no sense is told at its field, and all can be cleared at once. */
+export function SearchForm<Name extends string, Filters>(props: PropsWithChildren<SearchFormProps<Name, Filters>>) {
+  const { search, onSearch, clearHref, children } = props;
+  const submit = async (values: FormValues): Promise<void> => {
+    const typed = search.of((name) => values.text(name));
+    const result = search.filters(typed);
+    // Cast: what is not a problem has no entry.
+    if ('problems' in result) throw new FieldProblems(result.problems as Readonly<Record<string, string>>);
+    onSearch(typed);
+  };
+  return (
+    <section aria-label="Filters" data-panel data-filters>
+      <Form
+        action="Search"
+        onSubmit={submit}
+        beside={
+          <a href={clearHref} data-button data-kind="quiet">
+            Clear all filters
+          </a>
+        }
+      >
+        {children}
+      </Form>
+    </section>
+  );
+}
+
+/** In place of results where the address of the page asks for something that makes no sense. */
+export function BadFilters({ problems }: { readonly problems: Readonly<Partial<Record<string, string>>> }) {
+  return (
+    <div role="alert" data-note data-tone="bad">
+      <p>This address has filters that make no sense:</p>
+      <ul>
+        {Object.entries(problems).map(([name, problem]) => (
+          <li key={name}>
+            {name}: {problem}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+// DataTable is a list of the appliance as a table: page by page, empty, loading and failed. On a phone each row becomes
+// a block of its own.
+import type { Child } from 'hono/jsx/dom';
+import { Failed, Loading } from './messages.tsx';
+import type { List } from './state.ts';
+
+export interface Column<T> {
+  readonly title: string;
+  readonly cell: (item: T) => Child;
+  /** `number` stands to the right; `name` is the row's head. */
+  readonly kind?: 'name' | 'number';
+}
+
+interface DataTableProps<T> {
+  /** What the table holds, for those who hear it. */
+  readonly caption: string;
+  readonly columns: readonly Column<T>[];
+  readonly list: List<T>;
+  readonly keyOf: (item: T) => string;
+  /** In place of a table without rows: what could be here and how it gets here. */
+  readonly empty: Child;
+}
+
+export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTableProps<T>) {
+  const { items, is, error, hasMore, more } = list;
+  return (
+    <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
+      {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf }} />}
+      {items.length === 0 && is === 'ready' && (
+        <div key="empty" data-empty>
+          {empty}
+        </div>
+      )}
+      {is === 'loading' && <Loading key="loading" />}
+      {is === 'failed' && <Failed key="failed" error={error} onRetry={more} />}
+      {is === 'ready' && items.length > 0 && (
+        <p key="count" data-count>
+          <span role="status">
+            {items.length === 1 ? '1 entry' : `${items.length} entries`}
+            {hasMore ? ', and there are more.' : '.'}
+          </span>{' '}
+          {hasMore && (
+            <button type="button" data-kind="quiet" onClick={more}>
+              Show more
+            </button>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface RowsProps<T> extends Pick<DataTableProps<T>, 'caption' | 'columns' | 'keyOf'> {
+  readonly items: readonly T[];
+}
+
+/** A table of what is at hand. */
+export function Rows<T>({ caption, columns, items, keyOf }: RowsProps<T>) {
+  return (
+    <table>
+      <caption data-spoken>{caption}</caption>
+      <thead>
+        <tr>
+          {columns.map(({ title, kind }) => (
+            <th key={title} scope="col" data-kind={kind}>
+              {title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {items.map((item) => (
+          <tr key={keyOf(item)}>
+            {columns.map(({ title, cell, kind }) =>
+              kind === 'name' ? (
+                <th key={title} scope="row" data-title={title}>
+                  <div>{cell(item)}</div>
+                </th>
+              ) : (
+                <td key={title} data-kind={kind} data-title={title}>
+                  <div>{cell(item)}</div>
+                </td>
+              ),
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

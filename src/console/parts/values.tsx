@@ -1,0 +1,70 @@
+// Values are what is known of one thing, as it is shown: facts, moments in UTC, JSON, and ids that can be copied.
+import type { Child } from 'hono/jsx/dom';
+import { jsonText } from '../text.ts';
+import { announce, toast } from './messages.tsx';
+
+/** Left out where there is none. */
+type Fact = readonly [name: string, value: Child] | false | undefined;
+
+/** Pairs of a name and a value. */
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl>
+      {facts.map(
+        (fact) =>
+          fact && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
+/** `at`: milliseconds, or RFC 3339. */
+export function Time({ at }: { readonly at: number | string }) {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return <span>{String(at)}</span>;
+  return (
+    <time datetime={date.toISOString()} title={`${date.toLocaleString()} in your time zone`}>
+      {utcText(date)}
+    </time>
+  );
+}
+
+/** `2026-01-02 03:04:05 UTC` */
+function utcText(date: Date): string {
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** Ids and public keys, which nobody types. */
+export function Copyable({ text, what }: { readonly text: string; readonly what: string }) {
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      toast(`Copied ${what}.`);
+    } catch {
+      announce('The browser does not let this page copy.');
+    }
+  };
+  return (
+    <span data-copy>
+      <code>{text}</code>{' '}
+      <button type="button" data-kind="link" aria-label={`Copy ${what}`} onClick={copy}>
+        Copy
+      </button>
+    </span>
+  );
+}
+
+export function Json({ value }: { readonly value: unknown }) {
+  if (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+    return <span data-quiet>empty</span>;
+  return (
+    <pre>
+      <code>{jsonText(value)}</code>
+    </pre>
+  );
+}

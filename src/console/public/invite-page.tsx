@@ -1,0 +1,141 @@
+// InvitePage completes an invite: whose it is, and the password that they choose.
+import { useEffect } from 'hono/jsx/dom';
+import type { AnswerTo } from '../../client/client.ts';
+import { errorText, stateOf } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import { announce } from '../parts/messages.tsx';
+import { MessagePage, Unreachable } from '../parts/page.tsx';
+import { useState } from '../parts/state.ts';
+import { appliance, patience } from '../session.ts';
+import { PasswordForm } from './password.tsx';
+
+type User = AnswerTo<'validateInvite'>['user'];
+type Refusal = 'missing' | 'expired' | 'invalid';
+
+type State =
+  | { readonly is: 'checking' }
+  | { readonly is: 'refused'; readonly why: Refusal }
+  | { readonly is: 'unreachable'; readonly text: string }
+  | { readonly is: 'open'; readonly user: User }
+  | { readonly is: 'done'; readonly user: User };
+
+export function InvitePage({ token }: { readonly token: string | undefined }) {
+  const [state, setState] = useState<State>(
+    token === undefined ? { is: 'refused', why: 'missing' } : { is: 'checking' },
+  );
+
+  const check = async (): Promise<void> => {
+    setState({ is: 'checking' });
+    announce('Checking your invitation.');
+    try {
+      const { user } = await appliance().validateInvite({ token: token ?? '' }, patience());
+      setState({ is: 'open', user });
+    } catch (error) {
+      setState(refusal(error) ?? { is: 'unreachable', text: errorText(error) });
+    }
+  };
+
+  const complete = async (password: string): Promise<void> => {
+    try {
+      const { user, accesstoken } = await appliance().completeInvite({ token: token ?? '', password }, patience());
+      setState({ is: 'done', user });
+      // There is nothing here to use the session for.
+      appliance(accesstoken)
+        .logout()
+        .catch(() => {});
+    } catch (error) {
+      const refused = refusal(error);
+      if (!refused) throw error;
+      setState(refused);
+    }
+  };
+
+  useEffect(() => {
+    if (token !== undefined) void check();
+  }, []);
+
+  switch (state.is) {
+    case 'checking':
+      return <MessagePage key="checking" title="Checking your invitation…" isFirst />;
+    case 'refused':
+      return <Refused key="refused" why={state.why} />;
+    case 'unreachable':
+      return <Unreachable key="unreachable" text={state.text} onRetry={check} />;
+    case 'open':
+      return <Open key="open" user={state.user} onSubmit={complete} />;
+    case 'done':
+      return (
+        <MessagePage key="done" title="Your password is set" tone="good">
+          <p>
+            The invitation is complete. From now on you log in as <Name of={state.user.username} /> with the password
+            that you have just chosen.
+          </p>
+          <p>
+            <a href={hrefTo('home')}>Log in</a>
+          </p>
+        </MessagePage>
+      );
+  }
+}
+
+function refusal(error: unknown): State | undefined {
+  const state = stateOf(error);
+  return state === 'expired' || state === 'invalid' ? { is: 'refused', why: state } : undefined;
+}
+
+interface OpenProps {
+  readonly user: User;
+  readonly onSubmit: (password: string) => Promise<void>;
+}
+
+function Open({ user, onSubmit }: OpenProps) {
+  return (
+    <MessagePage title={`Welcome, ${user.displayName}`}>
+      <p>
+        You are invited to the key management service, with the address <bdi>{user.email}</bdi>. Choose a password to
+        get in.
+      </p>
+      <PasswordForm username={user.username} action="Set password" onSubmit={onSubmit} />
+    </MessagePage>
+  );
+}
+
+function Refused({ why }: { readonly why: Refusal }) {
+  if (why === 'missing') {
+    return (
+      <MessagePage title="Open the link of your invitation">
+        <p>
+          This page needs the whole link that you were given. Loading the page again is not enough: open the link itself
+          once more.
+        </p>
+      </MessagePage>
+    );
+  }
+  if (why === 'expired') {
+    return (
+      <MessagePage title="Your invitation has expired" tone="bad">
+        <p>Ask whoever invited you to do it again: you get a new link, and the rest stays as it was.</p>
+      </MessagePage>
+    );
+  }
+  return (
+    <MessagePage title="This invitation does not work" tone="bad">
+      <p>Its link works once, and only as long as no newer invitation takes its place.</p>
+      <ul>
+        <li>
+          If you have chosen your password already, just log in with it. <a href={hrefTo('forgot')}>Forgot it?</a>
+        </li>
+        <li>Otherwise open the link of the newest invitation, whole, or ask for a new one.</li>
+      </ul>
+    </MessagePage>
+  );
+}
+
+/** Names may be in any script and direction. */
+function Name({ of }: { readonly of: string }) {
+  return (
+    <strong>
+      <bdi>{of}</bdi>
+    </strong>
+  );
+}

@@ -1,0 +1,139 @@
+// ForgotPage asks for a reset link, with the same answer for every address; ResetPage takes a new password with one.
+// Whether the link is good is known only when a password comes with it.
+import { useRef } from 'hono/jsx/dom';
+import { KmsError } from '../../errors.ts';
+import { errorText, FieldProblems } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import { announce } from '../parts/messages.tsx';
+import { MessagePage } from '../parts/page.tsx';
+import { useAction, useState } from '../parts/state.ts';
+import { appliance, patience } from '../session.ts';
+import { PasswordForm } from './password.tsx';
+
+type State = 'open' | 'missing' | 'refused' | 'done';
+
+export function ResetPage({ token }: { readonly token: string | undefined }) {
+  const [state, setState] = useState<State>(token === undefined ? 'missing' : 'open');
+
+  const complete = async (password: string): Promise<void> => {
+    try {
+      await appliance().completePasswordReset({ token: token ?? '', password }, patience());
+      setState('done');
+    } catch (error) {
+      // The password met the rules before it was sent, so it is the link.
+      if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+      setState('refused');
+    }
+  };
+
+  switch (state) {
+    case 'open':
+      return (
+        <MessagePage key="open" title="Choose a new password" isFirst>
+          <p>It takes the place of the old one, and whoever is logged in under your name is logged out.</p>
+          <PasswordForm action="Change password" onSubmit={complete} />
+        </MessagePage>
+      );
+    case 'missing':
+      return (
+        <MessagePage key="missing" title="Open the link that you were given">
+          <p>
+            This page needs the whole link. Loading the page again is not enough: open the link itself once more, or{' '}
+            <a href={hrefTo('forgot')}>ask for another one</a>.
+          </p>
+        </MessagePage>
+      );
+    case 'refused':
+      return (
+        <MessagePage key="refused" title="This link does not work any more" tone="bad">
+          <p>
+            A link works once, for a short time, and only as long as no newer one takes its place. Your password is as
+            it was.
+          </p>
+          <p>
+            <a href={hrefTo('forgot')}>Ask for a new link</a>
+          </p>
+        </MessagePage>
+      );
+    case 'done':
+      return (
+        <MessagePage key="done" title="Your password is changed" tone="good">
+          <p>From now on you log in with it. All your sessions have ended, so that nobody stays in with the old one.</p>
+          <p>
+            <a href={hrefTo('home')}>Log in</a>
+          </p>
+        </MessagePage>
+      );
+  }
+}
+
+export function ForgotPage() {
+  const field = useRef<HTMLInputElement>(null);
+  const [sentTo, setSentTo] = useState('');
+
+  const { isBusy, error, start, clear } = useAction(
+    async () => {
+      const email = field.current?.value.trim() ?? '';
+      if (email === '') throw new FieldProblems({ email: 'Type your e-mail address first.' });
+      if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
+        throw new FieldProblems({ email: 'Type a whole e-mail address, such as name@example.org.' });
+      }
+      announce('Asking for a link.');
+      await appliance().startPasswordReset({ email }, patience());
+      setSentTo(email);
+    },
+    () => field.current?.focus(),
+  );
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void start();
+  };
+
+  if (sentTo !== '') {
+    return (
+      <MessagePage key="sent" title="Look into your mail" tone="good">
+        <p>
+          If somebody here has the address <bdi>{sentTo}</bdi>, a link to choose a new password is on its way to it. It
+          works for a short time only.
+        </p>
+        <WithoutMail />
+      </MessagePage>
+    );
+  }
+  return (
+    <MessagePage key="form" title="Forgot your password?" isFirst>
+      <p>You get a link by mail with which you choose a new one.</p>
+      <form method="post" noValidate onSubmit={submit} aria-busy={isBusy ? 'true' : undefined}>
+        <label for="email">Your e-mail address</label>
+        <input
+          id="email"
+          ref={field}
+          type="email"
+          autocomplete="email"
+          required
+          aria-errormessage="problem"
+          aria-invalid={error === undefined ? undefined : 'true'}
+          onInput={clear}
+        />
+        <p id="problem" role="alert">
+          {error === undefined ? '' : errorText(error)}
+        </p>
+        <button type="submit" aria-disabled={isBusy ? 'true' : undefined}>
+          {isBusy ? 'Asking…' : 'Send me a link'}
+        </button>
+      </form>
+      <WithoutMail />
+    </MessagePage>
+  );
+}
+
+function WithoutMail() {
+  return (
+    <p>
+      <small>
+        No mail? Not every service of this kind is set up to send any. Your administrator can make a link for you, with{' '}
+        <code>kms user reset-link</code>.
+      </small>
+    </p>
+  );
+}

@@ -1,0 +1,111 @@
+// SetUpPage makes the user of the first administrator, by the link that the appliance showed when it was made, and logs
+// them in.
+import { passwordRules } from '../../client/password-rules.ts';
+import { Console } from '../console.tsx';
+import { FieldProblems, stateOf } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import { Field } from '../parts/fields.tsx';
+import { Form, type FormValues } from '../parts/form.tsx';
+import { Brand, MessagePage } from '../parts/page.tsx';
+import { useState } from '../parts/state.ts';
+import { appliance, type Credential, patience } from '../session.ts';
+import { PersonFields, personIn } from '../users/new-user-page.tsx';
+import { checkSummary, PasswordChecklist } from './password.tsx';
+
+type State =
+  | { readonly is: 'open' }
+  | { readonly is: 'refused'; readonly why: 'missing' | 'expired' | 'invalid' }
+  | { readonly is: 'in'; readonly credential: Credential };
+
+export function SetUpPage({ token }: { readonly token: string | undefined }) {
+  const [state, setState] = useState<State>(token === undefined ? { is: 'refused', why: 'missing' } : { is: 'open' });
+  if (state.is === 'in') return <Console key="in" credential={state.credential} />;
+
+  const complete = async (values: FormValues): Promise<void> => {
+    const password = values.exactly('password');
+    const check = passwordRules(password);
+    if (!check.isValid) throw new FieldProblems({ password: checkSummary(check) });
+    try {
+      const input = { token: token ?? '', username: values.text('username'), ...personIn(values), password };
+      const { user, accesstoken } = await appliance().completeSetUp(input, patience());
+      window.history.replaceState(null, '', hrefTo('home'));
+      setState({ is: 'in', credential: { token: accesstoken, user } });
+    } catch (error) {
+      const why = stateOf(error);
+      if (why !== 'expired' && why !== 'invalid') throw error;
+      setState({ is: 'refused', why });
+    }
+  };
+
+  return (
+    <div key="out">
+      <header>
+        <Brand />
+      </header>
+      <main>
+        {state.is === 'open' ? <Open key="open" onSubmit={complete} /> : <Refused key="refused" why={state.why} />}
+      </main>
+    </div>
+  );
+}
+
+function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise<void> }) {
+  const [check, setCheck] = useState(passwordRules(''));
+  return (
+    <MessagePage title="Set up this service" isFirst>
+      <p>You are the first one here: your user may do everything, and you invite the others.</p>
+      <Form action="Make my user" busy="Making your user…" onSubmit={onSubmit}>
+        <PersonFields />
+        <Field name="username" label="User name" autocomplete="username" hint="With it you log in." isRequired />
+        <Field
+          name="password"
+          label="Password"
+          type="password"
+          autocomplete="new-password"
+          isRequired
+          onInput={(typed) => setCheck(passwordRules(typed))}
+        />
+        <PasswordChecklist id="rules" check={check} />
+      </Form>
+    </MessagePage>
+  );
+}
+
+function Refused({ why }: { readonly why: 'missing' | 'expired' | 'invalid' }) {
+  if (why === 'missing') {
+    return (
+      <MessagePage title="Open the link that the service showed">
+        <p>
+          This page needs the whole link that was shown when the service was started for the first time. Loading the
+          page again is not enough: open the link itself once more. If it is lost, <code>kms user set-up-link</code>{' '}
+          makes another on the machine of the service.
+        </p>
+      </MessagePage>
+    );
+  }
+  if (why === 'expired') {
+    return (
+      <MessagePage title="The set-up link has expired" tone="bad">
+        <p>
+          Make a new one with <code>kms user set-up-link</code>, on the machine of the service. Or{' '}
+          <a href={hrefTo('home')}>log in with the root API key</a>, which was shown with the link, and invite yourself.
+        </p>
+      </MessagePage>
+    );
+  }
+  return (
+    <MessagePage title="This set-up link does not work" tone="bad">
+      <p>It works once, until there is a user, and only whole.</p>
+      <ul>
+        <li>
+          If your user is there already, <a href={hrefTo('home')}>log in</a>.
+        </li>
+        <li>If somebody else was here before you, let them invite you.</li>
+        <li>
+          Otherwise open the link once more, as it was shown, or make another with <code>kms user set-up-link</code> on
+          the machine of the service.
+        </li>
+      </ul>
+    </MessagePage>
+  );
+}

@@ -1,0 +1,71 @@
+// Texts are values as people read and type them: free-form objects as JSON, ids, sizes, spans of time and counts.
+import { type ExactJson, numberProblemIn, parseExactly } from '../api/exact-json.ts';
+
+type Parsed =
+  | { readonly value: Record<string, unknown>; readonly problem?: undefined }
+  | { readonly value?: undefined; readonly problem: string };
+
+/** Nothing typed is an empty object. */
+export function parseObject(text: string): Parsed {
+  if (text.trim() === '') return { value: {} };
+  let exact: ExactJson;
+  try {
+    exact = parseExactly(text);
+  } catch (error) {
+    return { problem: `This is not JSON: ${error instanceof Error ? error.message : 'it cannot be read'}.` };
+  }
+  const { value } = exact;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { problem: 'This has to be an object: {"name": "value"}.' };
+  }
+  const problem = numberProblemIn(exact);
+  return problem === undefined
+    ? { value: value as Record<string, unknown> }
+    : { problem: `Something in it ${problem}.` };
+}
+
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? '';
+}
+
+/** The end of an id, which tells it from others. */
+export function shortId(id: string): string {
+  return `…${id.slice(-8)}`;
+}
+
+/** When an id was made: its ULID begins with the time, in milliseconds since 1970. */
+export function idTime(id: string): number | undefined {
+  const [, text] = /^[a-z]+_([0-7][0-9a-hjkmnp-tv-z]{9})[0-9a-hjkmnp-tv-z]{16}$/.exec(id) ?? [];
+  if (text === undefined) return undefined;
+  return [...text].reduce((time, digit) => time * 32 + '0123456789abcdefghjkmnpqrstvwxyz'.indexOf(digit), 0);
+}
+
+export function bytesText(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const text = unit === 0 || value >= 100 ? String(Math.round(value)) : value.toFixed(1);
+  return `${text} ${units[unit] === 'bytes' && value === 1 ? 'byte' : units[unit]}`;
+}
+
+const steps: readonly (readonly [seconds: number, name: string])[] = [
+  [86_400, 'day'],
+  [3_600, 'hour'],
+  [60, 'minute'],
+  [1, 'second'],
+];
+
+/** In the largest unit of which there is one at least, rounded down. */
+export function spanText(seconds: number): string {
+  const [length, name] = steps.find(([each]) => seconds >= each) ?? [1, 'second'];
+  const count = Math.max(0, Math.floor(seconds / length));
+  return count === 1 ? `1 ${name}` : `${count} ${name}s`;
+}
+
+export function countText(count: number): string {
+  return count.toLocaleString('en');
+}

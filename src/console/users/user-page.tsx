@@ -1,0 +1,243 @@
+// UserPage is one user: who they are, what they may do, their API keys; it invites them again and deletes them.
+import type { User } from '../../api/users.ts';
+import type { Client } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
+import { FieldProblems } from '../error-text.ts';
+import { draftOf, draftProblems, emptyDraft, flagsOf, grantOf } from '../flags/draft.ts';
+import { FlagEditor } from '../flags/flag-editor.tsx';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { ConfirmByName, Dialog } from '../parts/dialog.tsx';
+import { JsonField } from '../parts/fields.tsx';
+import { EditPanel, Form, objectIn } from '../parts/form.tsx';
+import { Failed, Loading, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { Secret } from '../parts/secret.tsx';
+import { useAnswer, useState } from '../parts/state.ts';
+import { Copyable, Facts, Json } from '../parts/values.tsx';
+import type { Session } from '../session.ts';
+import { PersonFields, personIn } from './new-user-page.tsx';
+
+export function UserPage({ api, session, navigate, params }: PageProps) {
+  const username = params.username ?? '';
+  const answer = useAnswer((signal) => api.getUser({ username }, { signal }));
+  const [open, setOpen] = useState<'invite' | 'delete' | undefined>(undefined);
+  const user = answer.is === 'ready' ? answer.value : undefined;
+  const isSelf = user !== undefined && user.id === session.user?.id;
+  const close = (): void => setOpen(undefined);
+
+  return (
+    <>
+      <PageHeader
+        title={user?.displayName ?? username}
+        windowTitle={`User ${user?.displayName ?? username}`}
+        back={{ href: hrefTo('users'), title: 'Users' }}
+        lead={isSelf && 'This is you.'}
+        actions={
+          user &&
+          !isSelf && (
+            <>
+              <Button kind="quiet" needs="user.invite" onClick={() => setOpen('invite')}>
+                Invite again…
+              </Button>
+              <Button kind="danger" needs="user.delete" onClick={() => setOpen('delete')}>
+                Delete…
+              </Button>
+            </>
+          )
+        }
+      />
+      {answer.is === 'loading' && <Loading key="loading" />}
+      {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
+      {user && <Person key="person" {...{ api, user, isSelf }} onChanged={answer.set} />}
+      {user && <Permissions key="flags" {...{ api, user, session }} onChanged={answer.set} />}
+      {user && <Keys key="keys" user={user} />}
+      {user && open === 'invite' && <InviteAgain key="invite" api={api} user={user} onClose={close} />}
+      {user && open === 'delete' && (
+        <ConfirmByName
+          key="delete"
+          title={`Delete ${user.displayName}?`}
+          name={user.username}
+          action="Delete the user"
+          busy="Deleting…"
+          onClose={close}
+          onConfirm={async () => {
+            await api.deleteUser({ username: user.username });
+            toast(`The user ${user.username} is deleted.`);
+            navigate(hrefTo('users'));
+          }}
+        >
+          <p>
+            All sessions of this user end, and the API keys that belong to them are disabled. This cannot be undone.
+          </p>
+        </ConfirmByName>
+      )}
+    </>
+  );
+}
+
+interface PersonProps extends Pick<PageProps, 'api'> {
+  readonly user: User;
+  readonly isSelf: boolean;
+  readonly onChanged: (user: User) => void;
+}
+
+function Person({ api, user, isSelf, onChanged }: PersonProps) {
+  const { username } = user;
+  return (
+    <EditPanel
+      title="Who they are"
+      change="Change"
+      action="Save"
+      needs={isSelf ? undefined : 'user.update'}
+      onSave={async (values) =>
+        onChanged(await api.updateUser({ username, ...personIn(values), props: objectIn(values, 'props') }))
+      }
+      saved="The user is saved."
+      fields={
+        <>
+          <PersonFields user={user} />
+          <JsonField name="props" label="Properties" value={user.props} />
+        </>
+      }
+      shown={
+        <Facts
+          key="show"
+          facts={[
+            ['User name', <bdi>{username}</bdi>],
+            ['First name', <bdi>{user.firstName}</bdi>],
+            ['Last name', <bdi>{user.lastName}</bdi>],
+            ['E-mail address', <bdi>{user.email}</bdi>],
+            ['Id', <Copyable text={user.id} what="the id of the user" />],
+            ['Properties', <Json value={user.props} />],
+          ]}
+        />
+      }
+    />
+  );
+}
+
+function Keys({ user }: { readonly user: User }) {
+  return (
+    <section data-panel>
+      <h2>API keys of this user</h2>
+      {user.keys.length === 0 ? (
+        <p data-quiet>None. An API key belongs to the user who makes it while logged in.</p>
+      ) : (
+        <ul>
+          {user.keys.map((id) => (
+            <li key={id}>
+              <a href={hrefTo('apikey', { id })}>
+                <code>{id}</code>
+              </a>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+interface PermissionsProps {
+  readonly api: Client;
+  readonly user: User;
+  readonly session: Session;
+  readonly onChanged: (user: User) => void;
+}
+
+function Permissions({ api, user, session, onChanged }: PermissionsProps) {
+  const [draft, setDraft] = useState(emptyDraft);
+  return (
+    <EditPanel
+      title="Permissions"
+      change="Change permissions"
+      action="Save permissions"
+      needs="user.update"
+      onBegin={() => setDraft(draftOf(user.flags))}
+      onSave={async () => {
+        const [problem] = draftProblems(draft);
+        if (problem !== undefined) throw new FieldProblems({ flags: problem });
+        onChanged(await api.updateUser({ username: user.username, flags: flagsOf(draft) }));
+      }}
+      saved="The permissions are saved."
+      fields={<FlagEditor draft={draft} onChange={setDraft} mine={session.flags} />}
+      shown={<FlagList key="show" flags={user.flags} />}
+    />
+  );
+}
+
+function FlagList({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
+  const names = Object.keys(flags);
+  if (names.length === 0) return <p data-quiet>None: this user can log in, and change who they are.</p>;
+  return (
+    <ul>
+      {names.map((name) => (
+        <li key={name}>
+          <code>{name}</code>{' '}
+          <span data-quiet>
+            {flags[name] === true ? (grantOf(name) ?? 'not a flag of this service') : 'not granted'}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface InviteAgainProps {
+  readonly api: Client;
+  readonly user: User;
+  readonly onClose: () => void;
+}
+
+/** For who has not come yet: the old link ends, and there is a new one. */
+function InviteAgain({ api, user, onClose }: InviteAgainProps) {
+  const [link, setLink] = useState<string | undefined>(undefined);
+  const [hasCome, setCome] = useState(false);
+  const invite = async (): Promise<void> => {
+    const { username, email, firstName, lastName } = user;
+    try {
+      setLink((await api.inviteUser({ username, email, firstName, lastName })).loginUrl);
+    } catch (error) {
+      // A name that is taken: by this user, who is not waiting for an invitation any more.
+      if (!(error instanceof KmsError) || error.fields?.username === undefined) throw error;
+      setCome(true);
+    }
+  };
+  const close = (
+    <button type="button" data-kind="quiet" onClick={onClose}>
+      {link === undefined && !hasCome ? 'Cancel' : 'Close'}
+    </button>
+  );
+  if (hasCome) {
+    return (
+      <Dialog key="come" title="This user has a password already" onClose={onClose}>
+        <p>
+          There is nothing to invite them to. If they forgot the password, they can ask for a link on the login page, or
+          an operator makes one with <code>kms user reset-link {user.username}</code>.
+        </p>
+        {close}
+      </Dialog>
+    );
+  }
+  if (link !== undefined) {
+    return (
+      <Dialog key="link" title="The new link" onClose={onClose}>
+        <p>
+          Give it to <bdi>{user.username}</bdi> and to nobody else. It works once, and is shown this once; the link
+          before it works no longer.
+        </p>
+        <Secret label="Link of the invitation" value={link} />
+        {close}
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog key="ask" title={`Invite ${user.displayName} again?`} onClose={onClose}>
+      <p>This makes a new link with which they choose a password. A link that they have already works no longer.</p>
+      <Form action="Invite again" busy="Inviting…" onSubmit={invite} beside={close}>
+        {null}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,69 @@
+// UsersPage lists the users, searched by name and address while one types.
+import type { User } from '../../api/users.ts';
+import { FlagSummary } from '../flags/flag-list.tsx';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { ButtonLink } from '../parts/button.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { SearchBox, useNarrowed } from '../parts/search.tsx';
+import { useList } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+
+const columns: readonly Column<User>[] = [
+  {
+    title: 'Name',
+    kind: 'name',
+    cell: ({ username, displayName }) => (
+      <a href={hrefTo('user', { username })}>
+        <bdi>{displayName}</bdi>
+      </a>
+    ),
+  },
+  { title: 'User name', cell: ({ username }) => <bdi>{username}</bdi> },
+  { title: 'E-mail', cell: ({ email }) => <bdi>{email}</bdi> },
+  { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
+  { title: 'API keys', kind: 'number', cell: ({ keys }) => keys.length },
+];
+
+export function UsersPage({ api }: PageProps) {
+  const all = useList((page, signal) => api.listUsers(page, { signal }), [], 500);
+  const { sought, list, onInput } = useNarrowed(all, ({ username, displayName, email }) => [
+    username,
+    displayName,
+    email,
+  ]);
+  return (
+    <>
+      <PageHeader
+        title="Users"
+        lead="People who log in here. What they may do is what their permission flags say."
+        actions={
+          <ButtonLink href={hrefTo('newUser')} needs="user.invite">
+            Invite a user
+          </ButtonLink>
+        }
+      />
+      {all.items.length > 0 && <SearchBox label="Search by name or address" onInput={onInput} />}
+      <DataTable
+        caption="Users"
+        columns={columns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={
+          sought === '' ? (
+            <>
+              <p>There is no user yet.</p>
+              <p>
+                <ButtonLink href={hrefTo('newUser')} needs="user.invite">
+                  Invite the first one
+                </ButtonLink>
+              </p>
+            </>
+          ) : (
+            <p>No user has “{sought}” in their name or address.</p>
+          )
+        }
+      />
+    </>
+  );
+}

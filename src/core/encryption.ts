@@ -1,0 +1,141 @@
+// Encryption: encrypt hands out the ring's active key with a hash and a header of their own, and signs an asset into
+// the header; decrypt and the look-ups say what a hash or header stands for. Encrypt is the hot path: look-ups that the
+// store remembers, two MACs, a count.
+import type { Answer, Body } from '../api/endpoints.ts';
+import { type DecodedHeader, encodeHeader } from '../crypto/header.ts';
+import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
+import { KmsError } from '../errors.ts';
+import type { AssetContent } from '../store/tables/assets.ts';
+import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { Ring } from '../store/tables/rings.ts';
+import { signAsset, verifyAsset } from './asset-signing.ts';
+import { assetAnswer, writeAsset } from './assets.ts';
+import type { Context, SealedInput } from './context.ts';
+import { ksKey } from './keyrings.ts';
+import { readSealed } from './ring-subject.ts';
+import { findRing, rotateRing, unknownRing } from './rings.ts';
+
+export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Answer<'encrypt'>> {
+  const { tx, tenant, world } = ctx;
+  const active = await tx.rings.activeKeyOf('ks', input.ringname.toLowerCase());
+  if (!active) throw unknownRing();
+  const { ringId } = active;
+  const stored = await tx.ringKeys.byId(ringId, active.keyId);
+  if (!stored) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
+  // A key that has served all the encrypts that it may gives way to a new one.
+  const isSpent = tx.ringKeys.encryptCount(stored) >= active.maxEncryptCount;
+  const key = isSpent ? await rotateRing(ctx, await findRing(tx, 'ks', { id: ringId })) : stored;
+  await tx.ringKeys.countEncrypt(key.id);
+  const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  const { hash } = sealed;
+  const answer = { key: ksKey(key), ringId, hash };
+  if (input.asset === undefined) return { ...answer, header: encodeHeader(tenant.keys, sealed) };
+
+  const asset = await writeAsset(ctx, ringId, input.asset);
+  const { id, version } = asset;
+  const signature = signAsset(tenant.keys, { ...asset, hash });
+  const header = encodeHeader(tenant.keys, { ...sealed, asset: { id, version, signature } });
+  return { ...answer, header, asset: assetAnswer(asset) };
+}
+
+/** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
+export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Answer<'decrypt'>> {
+  const sealed = sealedOf(ctx, input);
+  const header = input.header === undefined ? undefined : intactHeader(sealed);
+  const hash = header?.hash ?? input.hash;
+  if (hash === undefined) throw new KmsError('invalid', 'expected a hash or a header');
+  if (input.hash !== undefined && input.hash !== hash) {
+    throw new KmsError('invalid', 'the hash is not the one in the header');
+  }
+  const { ring, key } = await resolve(ctx, sealed);
+  const answer = { ringId: ring.id, ringname: ring.name, key: ksKey(key) };
+  if (!header?.asset) return answer;
+  const asset = await verdict(ctx, hash, header.asset);
+  if (asset.valid) return { ...answer, asset };
+  // No refusal is longer than 64 KiB: props that could make it so are left out.
+  const { props } = answer.key;
+  const shown = JSON.stringify(props).length <= mostPropsRefused ? props : {};
+  throw new KmsError('asset-invalid', asset.message, {
+    body: { ...answer, key: { ...answer.key, props: shown }, asset },
+  });
+}
+
+/** Characters of at most three bytes. */
+const mostPropsRefused = 16_384;
+
+/** As it was read when the caller was let in. */
+function sealedOf({ sealed, tenant }: Context, input: Body<'decrypt'>): SealedInput {
+  return sealed ?? readSealed(tenant.keys, input);
+}
+
+function intactHeader({ header }: SealedInput): DecodedHeader {
+  if (!header) throw new KmsError('invalid', 'this is not a header of this service');
+  if (!header.intact) throw new KmsError('invalid', 'the header was altered');
+  return header;
+}
+
+async function verdict(
+  ctx: Context,
+  hash: string,
+  { id, version, signature, intact }: NonNullable<DecodedHeader['asset']>,
+): Promise<NonNullable<Answer<'decrypt'>['asset']>> {
+  const invalid = (message: string): NonNullable<Answer<'decrypt'>['asset']> => ({
+    valid: false,
+    id,
+    message,
+    data: {},
+  });
+  if (!intact) return invalid('the asset part of the header was altered');
+  const content = await versionOf(ctx, id, version);
+  if (!content) return invalid('the asset was deleted');
+  const { data, parents } = content;
+  if (!verifyAsset(ctx.tenant.keys, { id, version, parents, data, hash }, signature)) {
+    return invalid('the signature does not fit the asset');
+  }
+  return { valid: true, id, message: `the signature of version ${version} verifies`, data };
+}
+
+async function versionOf({ tx }: Context, id: string, version: number): Promise<AssetContent | undefined> {
+  const current = await tx.assets.byId(id);
+  if (!current || current.version === version) return current;
+  return tx.assets.olderVersion(id, version);
+}
+
+export async function hashInfo(
+  ctx: Context,
+  input: { readonly hash: string },
+): Promise<{ ringId: string; keyId: string }> {
+  const { ring, key } = await resolve(ctx, sealedOf(ctx, input));
+  return { ringId: ring.id, keyId: key.id };
+}
+
+/**
+ * Ring and key behind hash or header. Throws `invalid` when it cannot be read, `not-found` when ring or key is gone.
+ */
+async function resolve({ tx }: Context, sealed: SealedInput): Promise<{ ring: Ring; key: RingKey }> {
+  const { reference } = sealed;
+  if (!reference) throw new KmsError('invalid', 'the hash is not one of this service, or was altered');
+  const ring = await ringOf(tx, reference, sealed);
+  const key = await tx.ringKeys.byId(ring.id, reference.keyId);
+  if (!key) throw new KmsError('not-found', 'the key is gone');
+  return { ring, key };
+}
+
+/**
+ * Throws `not-found` for what is no header of this tenant, or one whose ring is gone; `valid` tells whether it was
+ * altered. A header whose hash does not open is another tenant's as much as an altered one: the two cannot be told
+ * apart.
+ */
+export async function headerInfo(ctx: Context, input: { readonly header: string }): Promise<Answer<'inspectHeader'>> {
+  const sealed = sealedOf(ctx, input);
+  const { header: decoded, reference } = sealed;
+  if (!decoded || !reference) throw new KmsError('not-found', 'this is not a header of this service');
+  await ringOf(ctx.tx, reference, sealed);
+  const valid = decoded.intact && (decoded.asset?.intact ?? true);
+  return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: decoded.hash };
+}
+
+/** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */
+async function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Promise<Ring> {
+  return ring && ring.deletedAt === undefined ? ring : findRing(tx, 'ks', { id: ringId });
+}

@@ -1,0 +1,149 @@
+// Rings as both services stand on them: finding one, making one, and giving it keys. A key is 32 random bytes, wrapped
+// to the ring's public key, and forgotten. A deleted ring is found by nobody.
+import { toBase64 } from '../crypto/bytes.ts';
+import { wrapRingKey } from '../crypto/ring-key.ts';
+import { generateX25519, parsePublicKey, privateKeyToPkcs8, publicKeyToSpki } from '../crypto/x25519.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { JsonObject } from '../model/json.ts';
+import { checkRingName } from '../model/names.ts';
+import type { Tables } from '../store/port.ts';
+import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
+import { type Context, needRoom } from './context.ts';
+
+/** How many encrypts a key serves unless its ring says otherwise. */
+const defaultMaxEncryptCount = 2 ** 32;
+
+/** How long a deleted ring can be brought back, in milliseconds. */
+export const restorableFor = 30 * 24 * 60 * 60 * 1000;
+
+interface NewRingInput {
+  readonly name: string;
+  readonly publicKey?: string;
+  readonly props?: JsonObject;
+  readonly keyProps?: JsonObject;
+}
+
+interface MadeRing {
+  readonly ring: Ring;
+  readonly key: RingKey;
+  /** Base64 PKCS#8 DER; only where the appliance made the pair. It is kept nowhere. */
+  readonly privateKey?: string;
+}
+
+export async function makeRing(ctx: Context, service: RingService, input: NewRingInput): Promise<MadeRing> {
+  const { tx, world } = ctx;
+  const name = checkRingName(input.name);
+  const { publicKey, privateKey } = input.publicKey === undefined ? newPair(ctx) : givenPublicKey(input.publicKey);
+  if (await tx.rings.byName(service, name)) throw ringNameTaken('name');
+  await needRoomForRing(ctx);
+  const now = world.now();
+  const draft = {
+    id: world.newId('ring'),
+    service,
+    name,
+    displayName: input.name,
+    algorithm: 'aes256',
+    kem: 'x25519',
+    publicKey: toBase64(publicKeyToSpki(publicKey)),
+    props: input.props ?? {},
+    keyProps: input.keyProps ?? {},
+    maxEncryptCount: defaultMaxEncryptCount,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const activeKey = world.newId('key');
+  await tx.rings.insert({ ...draft, activeKey });
+  const ring = await tx.rings.byId(service, draft.id);
+  if (!ring) throw new KmsError('internal', 'a new keyring is not there');
+  const key = await makeKey(ctx, ring, activeKey);
+  return privateKey === undefined ? { ring, key } : { ring, key, privateKey };
+}
+
+/** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
+export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
+  const key = await makeKey(ctx, ring, ctx.world.newId('key'));
+  await ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
+  return key;
+}
+
+/**
+ * A deleted ring takes no place, but whoever makes and deletes rings in turn must not fill the appliance: where rings
+ * are limited, those that wait for their 30 days to end are too.
+ */
+async function needRoomForRing(ctx: Context): Promise<void> {
+  const { tx, tenant, world } = ctx;
+  await needRoom(ctx, 'keyrings', () => tx.rings.count());
+  const { keyrings } = tenant.limits;
+  if (keyrings === undefined) return;
+  const most = Math.max(100, 10 * keyrings);
+  if ((await tx.rings.countDeletedSince(world.now() - restorableFor)) < most) return;
+  throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
+}
+
+export function ringNameTaken(field: string): KmsError {
+  const problem = 'another keyring has this name';
+  return new KmsError('conflict', `${field}: ${problem}`, { fields: { [field]: problem } });
+}
+
+async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
+  const { tx, world } = ctx;
+  await needRoom(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
+  const bytes = world.random(32);
+  const { wrapped, iv } = wrapRingKey(ring.service, rawPublicKey(ring), id, bytes, world.random);
+  bytes.fill(0);
+  const draft = { id, ringId: ring.id, algorithm: 'aes256', props: ring.keyProps, createdAt: world.now() };
+  await tx.ringKeys.insert({ ...draft, wrapped, iv });
+  const key = await tx.ringKeys.byId(ring.id, id);
+  if (!key) throw new KmsError('internal', 'a new key is not there');
+  return key;
+}
+
+/** A ring's raw public key, and base64 PKCS#8 of the private one where it was made here. */
+interface RingPair {
+  readonly publicKey: Uint8Array;
+  readonly privateKey?: string;
+}
+
+function newPair({ world }: Context): RingPair {
+  const { privateKey, publicKey } = generateX25519(world.random);
+  const pair = { publicKey, privateKey: toBase64(privateKeyToPkcs8(privateKey)) };
+  privateKey.fill(0);
+  return pair;
+}
+
+function givenPublicKey(text: string): RingPair {
+  const publicKey = parsePublicKey(text);
+  if (!publicKey) {
+    throw invalidField(
+      'publicKey',
+      'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+    );
+  }
+  return { publicKey };
+}
+
+function rawPublicKey(ring: Ring): Uint8Array {
+  const key = parsePublicKey(ring.publicKey);
+  if (!key) throw new KmsError('corrupt', 'the public key of a stored keyring is not one');
+  return key;
+}
+
+export type RingRef = { readonly name: string } | { readonly id: string };
+
+/** The ring. Throws `not-found`. */
+export async function findRing(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring> {
+  const ring = await lookUp(tables, service, ref);
+  if (!ring) throw unknownRing();
+  return ring;
+}
+
+export function unknownRing(): KmsError {
+  return new KmsError('not-found', 'there is no such keyring');
+}
+
+async function lookUp(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring | undefined> {
+  if ('name' in ref) return tables.rings.byName(service, ref.name.toLowerCase());
+  const ring = await tables.rings.byId(service, ref.id);
+  return ring?.deletedAt === undefined ? ring : undefined;
+}

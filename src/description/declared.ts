@@ -1,0 +1,49 @@
+// Everything that the description describes: each declared endpoint with what there is to say of it.
+import type { Endpoint } from '../api/endpoint.ts';
+import { type EndpointId, endpoints } from '../api/endpoints.ts';
+import { publicEndpoints } from '../api/health.ts';
+import { sealEndpoints, unsealBody } from '../api/seal.ts';
+import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
+import { assetNotes, encryptionNotes } from './notes/encryption.ts';
+import { asymNotes, keyringNotes } from './notes/keyrings.ts';
+import { loginNotes, userNotes } from './notes/people.ts';
+import { systemNotes } from './notes/system.ts';
+import type { Note } from './prose.ts';
+
+export interface Declared {
+  readonly endpoint: Endpoint;
+  readonly note: Note;
+  /** As the description has it: one name for the parameter of one place, whatever the method. */
+  readonly path: string;
+}
+
+const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
+  ...keyringNotes,
+  ...encryptionNotes,
+  ...assetNotes,
+  ...asymNotes,
+  ...accountNotes,
+  ...apikeyNotes,
+  ...activityNotes,
+  ...userNotes,
+  ...loginNotes,
+  ...systemNotes,
+};
+
+const { status, unseal, seal } = sealEndpoints;
+const { health, readiness, description, docs } = publicEndpoints;
+
+/** The body of an unseal is read apart from all others, so its declaration has none. */
+const all = [...endpoints, health, readiness, status, { ...unseal, body: unsealBody }, seal, description, docs];
+
+export const declared: readonly Declared[] = all.map((endpoint) => ({
+  endpoint,
+  note: notes[endpoint.id],
+  path: describedPath(endpoint.path),
+}));
+
+/** OpenAPI tells paths apart without the names of their parameters; the first that is declared names them. */
+function describedPath(path: string): string {
+  const shape = (each: string): string => each.replace(/\{\w+\}/g, '{}');
+  return all.find((each) => shape(each.path) === shape(path))?.path ?? path;
+}

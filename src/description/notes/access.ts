@@ -1,0 +1,122 @@
+// Notes on Accounts, API keys and the activity log.
+import type { accountEndpoints } from '../../api/accounts.ts';
+import type { activityEndpoints } from '../../api/activity.ts';
+import type { apikeyEndpoints } from '../../api/apikeys.ts';
+import { sample } from '../../api/example-values.ts';
+import type { Note } from '../prose.ts';
+
+const noAccount = 'there is no such account';
+const noKey = 'there is no such API key';
+const uidTaken = 'uid: another account has this uid';
+const cannotGrant = 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted';
+const stronger = 'the permission flag keyring.payroll.encrypt is missing, which the target has';
+const lastHolder =
+  'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself';
+const segmentNote =
+  '503 with the name of the file where a file of old records that it needs is missing or changed; what needs no such file is answered.';
+const account = { id: { description: 'id of the Account; with `uid=true` its UID', example: sample.accountId } };
+
+export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id'], Note>> = {
+  createAccount: {
+    description: ['Makes an Account under a `uid` of your choice.'],
+    problems: { 400: [uidTaken], 403: ['the limit of 50 accounts is reached'] },
+  },
+  listAccounts: { description: ['Lists the Accounts.'] },
+  getAccount: {
+    description: ['Answers one Account.'],
+    params: account,
+    problems: { 404: [noAccount] },
+  },
+  updateAccount: {
+    description: ['Each field that is named is replaced whole, `props` too; the others stay.'],
+    params: { id: { description: 'id of the Account', example: sample.accountId } },
+    problems: { 400: [uidTaken], 404: [noAccount] },
+  },
+  deleteAccount: {
+    description: [
+      'Deletes an Account and all of its API keys, none of which may be stronger than the caller, and answers it once more.',
+    ],
+    params: account,
+    problems: { 400: [lastHolder], 403: [stronger], 404: [noAccount] },
+  },
+  listAccountApiKeys: {
+    description: ['Lists the API keys of an Account, without their secrets.'],
+    params: { accountId: { description: 'id of the Account; with `uid=true` its UID', example: sample.accountId } },
+    problems: { 404: [noAccount] },
+  },
+};
+
+export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id'], Note>> = {
+  validateApiKey: {
+    description: [
+      'For programs that let API keys of this tenant in: `valid` is true for a key that exists and is active. With `activity`, that record is stored for the key, whether it is active or not; for an unknown key nothing is stored. `reporter` in the record is the id of who asked.',
+    ],
+    body: {
+      key: sample.apikey,
+      activity: { action: 'invoice.print', props: { invoice: 17 }, ringname: 'payroll', validAction: true },
+    },
+    problems: {
+      400: [
+        'activity.action: is a name that the service records itself; use a word of your own',
+        'activity.ringname: expected the name of a keyring',
+      ],
+    },
+  },
+  listApiKeys: { description: ['Lists all API keys, without their secrets.'] },
+  createApiKey: {
+    description: [
+      'Makes an API key. `key` in the answer is its secret, told this once.',
+      'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User.',
+    ],
+    problems: { 403: [cannotGrant, 'the limit of 200 API keys is reached'], 404: [noAccount] },
+  },
+  updateApiKeyBySecret: {
+    description: ['Changes the API key that has this secret: a key can be disabled by whoever finds it.'],
+    problems: {
+      400: ["op: must be 'delete' or 'merge' or 'replace'", lastHolder],
+      403: [cannotGrant, stronger],
+      404: [noKey, noAccount],
+    },
+  },
+  updateApiKey: {
+    description: ['Changes the API key that has this id.'],
+    problems: {
+      400: ["op: must be 'delete' or 'merge' or 'replace'", lastHolder],
+      403: [cannotGrant, stronger],
+      404: [noKey, noAccount],
+    },
+  },
+  getApiKey: { description: ['Answers an API key, without its secret.'], problems: { 404: [noKey] } },
+  deleteApiKey: {
+    description: [
+      'Deletes the API key that has this secret. The path takes the secret here, not the id; neither log nor activity repeats it.',
+    ],
+    params: { apikeyid: { description: 'the secret of the API key', example: sample.apikey } },
+    problems: { 400: [lastHolder], 403: [stronger], 404: [noKey] },
+  },
+  getApiKeyProps: {
+    description: ['Answers an API key with its `props`, without its secret: the same as reading the key.'],
+    problems: { 404: [noKey] },
+  },
+  searchKeyringApiKeys: {
+    description: [
+      'Lists the API keys that use a KeyRing of the key service: those with a true flag that names it, and with `wildcard=true` also those that a wildcard lets in.',
+      'Who may not read the ring is not told whether it exists: its name is searched for as it is, its id is refused.',
+    ],
+    params: { keyringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'payroll' } },
+    problems: { 404: ['there is no such keyring'] },
+  },
+};
+
+export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['id'], Note>> = {
+  searchActivity: {
+    description: ['Finds records for which all given filters hold, the newest first. `{}` finds all.', segmentNote],
+    body: { action: 'keyring.encrypt', ring: 'payroll', start: 1767225600000, end: 1769904000000, valid: true },
+    problems: { 400: ['start: expected a number, got a string'] },
+  },
+  getActivity: {
+    description: ['Answers one record.', segmentNote],
+    params: { id: { description: 'id of the record', example: sample.activityId } },
+    problems: { 404: ['no such activity'] },
+  },
+};

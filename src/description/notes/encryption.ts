@@ -1,0 +1,95 @@
+// Notes on encrypt and decrypt, hashes and headers, and Assets.
+
+import type { encryptionEndpoints } from '../../api/encryption.ts';
+import type { assetEndpoints } from '../../api/endpoints/assets.ts';
+import { sample } from '../../api/example-values.ts';
+import type { Note } from '../prose.ts';
+
+const notAHash = 'the hash is not one of this service, or was altered';
+const notAHeader = 'this is not a header of this service';
+const noAsset = { problems: { 404: ['there is no such asset'] } };
+const asset = { id: { description: 'id of the Asset', example: sample.assetId } };
+const wrapped = {
+  id: sample.keyId,
+  type: 'aes256',
+  props: {},
+  keyData: { encrypted: { key: { value: sample.wrappedKey, encoding: 'base64' } }, iv: sample.iv },
+};
+
+export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[number]['id'], Note>> = {
+  encrypt: {
+    description: [
+      "Answers the ring's active key, wrapped, with a hash and a header that are new each time. Unwrap the key with the ring's private key, encrypt, and put the header in front of the ciphertext.",
+      'With `asset`, the header carries an Asset, signed: a new one, or with `assetId` a new version of one that this ring has.',
+      'Where the key has served as many encrypts as the configuration allows, the ring is rotated first.',
+    ],
+    body: { ringname: 'payroll', asset: { parents: [sample.parentId], data: { file: 'salaries.xlsx' } } },
+    problems: {
+      400: [
+        'asset.parents: expected ids of assets that there are',
+        'asset.parents: an asset cannot be its own ancestor',
+      ],
+      403: [
+        'the limit of 100 keys in a keyring is reached',
+        'the limit of 1000 assets is reached',
+        'the limit of 5000 versions of assets is reached',
+      ],
+      404: ['there is no such keyring', 'the keyring has no such asset'],
+    },
+  },
+  decrypt: {
+    description: [
+      'Takes a hash, a header, or both, and answers the key that they stand for, wrapped. For a header with an Asset, `asset` says whether it verifies.',
+      'Where the Asset does not verify, the status is 422 and the answer is the same but for `asset.valid`: the key is there, and whether to use it is up to the program.',
+    ],
+    body: { header: sample.header },
+    problems: {
+      400: [
+        'expected a hash or a header',
+        'the hash is not the one in the header',
+        'the header was altered',
+        notAHeader,
+        notAHash,
+      ],
+      404: ['there is no such keyring', 'the key is gone'],
+    },
+    errorExamples: {
+      422: {
+        ringId: sample.ringId,
+        ringname: 'payroll',
+        key: wrapped,
+        asset: { valid: false, id: sample.assetId, message: 'the asset was deleted', data: {} },
+      },
+    },
+  },
+  resolveHash: {
+    description: ['Answers the ids that a hash stands for. Nothing is decrypted, and no key is answered.'],
+    problems: { 400: [notAHash], 404: ['there is no such keyring', 'the key is gone'] },
+  },
+  inspectHeader: {
+    description: ['Answers what a header holds. `valid` is false for one that was altered.'],
+    problems: { 404: [notAHeader, 'there is no such keyring'] },
+  },
+};
+
+export const assetNotes: Readonly<Record<(typeof assetEndpoints)[number]['id'], Note>> = {
+  listSigningKeys: {
+    description: [
+      'Answers the public keys with which anybody can verify the Asset that a header carries, without this service: one for each epoch that hashes name. What is signed, and programs that verify it, are in `docs/formats.md` and `docs/verify-asset` of the source.',
+      'The keys of earlier epochs stay, since headers of then are good for ever.',
+    ],
+  },
+  getAsset: { description: ['Answers the current version of an Asset.'], params: asset, ...noAsset },
+  deleteAsset: {
+    description: [
+      'Deletes an Asset for good, and answers it once more. Headers that carry it do not verify from now on.',
+    ],
+    params: asset,
+    ...noAsset,
+  },
+  searchAssets: {
+    description: ['Finds Assets for which all given filters hold, the newest first. `{}` finds all.'],
+    body: { keyringId: sample.ringId, data: { file: 'salaries.xlsx' } },
+    problems: { 400: ['start: expected a number, got a string'] },
+  },
+};

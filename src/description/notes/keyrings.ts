@@ -1,0 +1,87 @@
+// Notes on KeyRings, both services, and on encryption.
+import type { asymEndpoints } from '../../api/asym.ts';
+import { sample } from '../../api/example-values.ts';
+import type { keyringEndpoints } from '../../api/keyrings.ts';
+import type { Note } from '../prose.ts';
+
+const badName = 'name: expected a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens';
+const taken = 'name: another keyring has this name';
+const noRing = 'there is no such keyring';
+const noKey = 'the keyring has no such key';
+const ringLimit = 'the limit of 10 keyrings is reached';
+const keyLimit = 'the limit of 100 keys in a keyring is reached';
+const asymName = { ringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'devices' } };
+
+export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id'], Note>> = {
+  createKeyring: {
+    description: [
+      'Makes a KeyRing and its first key. Give the `publicKey` of a pair that was made on the client, and the private key never crosses the network. Without one the appliance makes a pair and answers the `privateKey`, this once: keep it, since it is stored nowhere.',
+    ],
+    body: { name: 'Payroll', algo: 'aes256', props: { team: 'finance' }, keyProps: {} },
+    problems: {
+      400: [
+        taken,
+        badName,
+        'publicKey: expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+      ],
+      403: [ringLimit],
+    },
+  },
+  listKeyrings: { description: ['Lists the KeyRings of the key service. Deleted ones are not among them.'] },
+  getKeyring: { description: ['Answers one KeyRing, without its keys.'], problems: { 404: [noRing] } },
+  deleteKeyring: {
+    description: [
+      'The ring is gone at once: its name is free, and nothing that it encrypted can be decrypted. For 30 days it can be restored under its id, which the answer has; then its keys are erased.',
+      'A ring that an active API key other than the caller names in its flags is not deleted.',
+    ],
+    params: { ringname: { description: 'name of the KeyRing', example: 'payroll' } },
+    problems: { 400: ['active API keys still use this keyring'], 404: [noRing] },
+  },
+  restoreKeyring: {
+    description: ['Brings back a KeyRing that was deleted less than 30 days ago, with all of its keys.'],
+    params: { id: { description: 'id of the deleted KeyRing', example: sample.ringId } },
+    problems: { 400: [taken], 403: [ringLimit], 404: ['there is no deleted keyring of this id to restore'] },
+  },
+  listKeys: {
+    description: ['Lists every key that the ring had, without the keys themselves.'],
+    problems: { 404: [noRing] },
+  },
+  getKey: {
+    description: ["Answers a key, wrapped to the ring's public key: only the holder of the private key can use it."],
+    problems: { 404: [noRing, noKey] },
+  },
+  rotateKeyring: {
+    description: ['Makes a new key, which encrypts from now on. The keys before it still decrypt.'],
+    problems: { 403: [keyLimit], 404: [noRing] },
+  },
+  getConfig: {
+    description: ['Answers the configuration: `props`, the `props` of later keys, and when a key is replaced.'],
+    problems: { 404: [noRing] },
+  },
+  putConfig: {
+    description: ['Replaces what the request names, keeps the rest, and answers the whole configuration.'],
+    problems: {
+      400: ['config.algos.aes256.maxEncryptCount: must be at least 1'],
+      404: [noRing],
+    },
+  },
+};
+
+export const asymNotes: Readonly<Record<(typeof asymEndpoints)[number]['id'], Note>> = {
+  createAsymKeyring: {
+    description: [
+      'Makes a KeyRing of the asym service, its pair and its first key. The `privateKey` is in this answer alone.',
+    ],
+    problems: { 400: [taken, badName], 403: [ringLimit] },
+  },
+  getAsymKey: {
+    description: ["Answers a key, wrapped to the ring's public key."],
+    params: { ...asymName, keyId: { description: 'id of the key', example: sample.asymKeyId } },
+    problems: { 404: [noRing, noKey] },
+  },
+  rotateAsymKeyring: {
+    description: ['Makes a new key, which is the active one from now on. The keys before it stay readable.'],
+    body: { ringname: 'devices', algo: 'aes256' },
+    problems: { 403: [keyLimit], 404: [noRing] },
+  },
+};

@@ -1,0 +1,76 @@
+// Notes on the appliance itself: health, this description, metrics, backup and the seal.
+import type { systemEndpoints } from '../../api/endpoints/system.ts';
+import type { publicEndpoints } from '../../api/health.ts';
+import type { sealEndpoints } from '../../api/seal.ts';
+import type { Note } from '../prose.ts';
+
+type SystemId =
+  | (typeof systemEndpoints)[number]['id']
+  | (typeof publicEndpoints)[keyof typeof publicEndpoints]['id']
+  | (typeof sealEndpoints)[keyof typeof sealEndpoints]['id'];
+
+const apart = { whileSealed: true, tenantless: true } as const;
+const metrics = `# HELP kms_requests_total Answered requests of this tenant.
+# TYPE kms_requests_total counter
+kms_requests_total{action="keyring.encrypt",verdict="granted",status="200"} 4711
+`;
+
+export const systemNotes: Readonly<Record<SystemId, Note>> = {
+  getHealth: { description: ['For whatever restarts the process: 200 while it lives, sealed or not.'], ...apart },
+  getReadiness: {
+    description: [
+      'For whatever sends requests here: 200 while the appliance is unsealed and can write, else 503 with the reason. Both tell how old the newest backup is, where that is known. `activity` is there only while files of an activity log are missing or changed: that takes nothing out of service but searches that need them.',
+    ],
+    errorExamples: { 503: { message: 'the appliance is sealed', sealed: true } },
+    ...apart,
+  },
+  getOpenApi: {
+    description: ['Made from the schemas that the server validates with.'],
+    answer: { openapi: '3.1.0', info: { title: 'kms', version: '0.1.0' }, paths: {} },
+  },
+  getDocs: {
+    description: ['The reference for people: one page without scripts, which needs no network but this appliance.'],
+    answer: '<!doctype html>',
+  },
+  createBackup: {
+    description: [
+      "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is of use only to `kms restore` with that key. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+    ],
+    problems: { 503: ['this appliance cannot be backed up'] },
+  },
+  getMetrics: {
+    description: [
+      "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts in the operator tenant alone.",
+    ],
+    answer: metrics,
+    problems: { 503: ['this appliance keeps no metrics'] },
+  },
+  sealStatus: {
+    description: [
+      'Whether the appliance is sealed, which kinds of custodians can unseal it, and how many shares were given of those that it takes.',
+    ],
+    ...apart,
+  },
+  unseal: {
+    description: [
+      'Takes one secret of a custodian: a `share`, a `passphrase`, or the content of a key file or a recovery kit as `key`. Several people can each enter their share. An appliance that is not sealed answers its state.',
+      'On the local socket alone, and 403 from elsewhere: `retry`, to look again where the key comes from by itself, and `reset`, to forget the shares that were given.',
+      'Past 5 failures from one address, or 50 from one /48, each further try has to wait, as at login. The local socket waits for nobody.',
+    ],
+    body: { passphrase: 'five words that nobody guesses' },
+    answer: { sealed: false, kinds: ['passphrase'] },
+    problems: {
+      400: ['body: expected one of share, passphrase, key, retry and reset'],
+      403: ['looking for the key again (retry) is for the local socket: run `kms unseal` on the machine itself'],
+      429: ['too many failed tries; try again in 4 s'],
+      503: ['the key is right, and yet the appliance could not be opened'],
+    },
+    ...apart,
+  },
+  seal: {
+    description: [
+      "Forgets the master key, once the requests under way have ended. From then on nothing is served until the appliance is unsealed on purpose: a restart does not unseal it, though its key be there. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+    ],
+    answer: { sealed: true, kinds: ['passphrase'] },
+  },
+};

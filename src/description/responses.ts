@@ -1,0 +1,232 @@
+// The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
+// gives.
+import type { Access } from '../api/endpoint.ts';
+import { emptyBody, errorBody } from '../api/error.ts';
+import type { Declared } from './declared.ts';
+import { exampleOf } from './examples.ts';
+import { requiredFlag, shownFlag } from './flag.ts';
+import type { Schemas } from './schemas.ts';
+import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './types.ts';
+
+type Responses = Record<string, OpenApiResponse | Reference>;
+
+const header = (name: string): Reference => ({ $ref: `#/components/headers/${name}` });
+const shared = (name: string): Reference => ({ $ref: `#/components/responses/${name}` });
+const state = { 'Kms-State': header('KmsState') };
+
+export const sharedHeaders: Readonly<Record<string, Header>> = {
+  KmsState: {
+    description:
+      'How far the appliance is: `<appliance>.<tenant>.<epoch>.<transactions>`, then `.<from>-<tag>` for each of the newest eight runs of the tenant\u2019s log, the newest first. Comes with every answer to a known credential.',
+    schema: {
+      type: 'string',
+      examples: [
+        'b0cb9df0c232d99d18e7a861bcc6403f.tenant_01m7y2xq8mywjby9aqs86mgmwf.1.4711.4690-5be0cd19137e2179.0-6a09e667f3bcc908',
+      ],
+    },
+  },
+  WwwAuthenticate: { description: 'Always `Bearer`.', schema: { type: 'string', examples: ['Bearer'] } },
+  Allow: { description: 'The methods that the path takes.', schema: { type: 'string', examples: ['GET, HEAD, POST'] } },
+  RetryAfter: { description: 'How many seconds to wait.', schema: { type: 'integer', minimum: 1, examples: [4] } },
+  XRequestId: {
+    description: 'Finds the request in the log of the server.',
+    schema: { type: 'string', examples: ['x7k2m9qa-2f'] },
+  },
+};
+
+export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
+  const content = (messages: readonly string[]): Content => errorContent(schemas, messages);
+  return {
+    Unauthorized: {
+      description: 'no usable credential',
+      headers: { 'WWW-Authenticate': header('WwwAuthenticate') },
+      content: content([
+        'expected the header Authorization: Bearer and an API key',
+        'the credential is not known or no longer valid',
+      ]),
+    },
+    MethodNotAllowed: {
+      description: 'the path does not take this method',
+      headers: { Allow: header('Allow') },
+      content: content(['this path takes GET, HEAD, POST']),
+    },
+    TooLarge: {
+      description: 'the body is over the limit',
+      content: content(['the body is over the limit of 1048576 bytes']),
+    },
+    UnsupportedMediaType: {
+      description: 'the body is written in a way that is not read here',
+      content: content([
+        'the header Content-Encoding: a body is taken as it is, not compressed',
+        'the header Content-Type: a body is taken in the charset UTF-8 alone',
+      ]),
+    },
+    InternalError: {
+      description: 'a failure of the server; the request had no effect',
+      headers: { 'X-Request-Id': header('XRequestId') },
+      content: content(['internal error']),
+    },
+    Unavailable: {
+      description: 'the appliance is sealed, or cannot write right now',
+      content: content([
+        'the appliance is sealed; the administrator has to unseal it',
+        'the disk is nearly full: 3 MB are free, writing needs 17 MB',
+        'too many requests wait for the rest of their bodies; try again',
+      ]),
+    },
+  };
+}
+
+export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Responses> {
+  const { endpoint, note } = declared;
+  const responses: Responses = {
+    200: success(declared, schemas),
+    400: badRequest(declared, schemas),
+    405: shared('MethodNotAllowed'),
+    500: shared('InternalError'),
+  };
+  if (endpoint.access.kind !== 'public') responses[401] = shared('Unauthorized');
+  if (endpoint.body) {
+    responses[413] = shared('TooLarge');
+    responses[415] = shared('UnsupportedMediaType');
+  }
+  if (!note.whileSealed) responses[503] = shared('Unavailable');
+  const limited = note.problems?.[403]?.some((message) => message.startsWith('the limit of')) ?? false;
+  const forbidden = [...missingFlag(endpoint.access), ...(note.problems?.[403] ?? [])];
+  if (forbidden.length > 0)
+    responses[403] = refusal(
+      declared,
+      schemas,
+      limited ? 'a flag is missing, or a limit is reached' : 'a flag is missing',
+      forbidden,
+    );
+  const notFound = [...(note.problems?.[404] ?? []), ...(note.tenantless ? [] : ['no tenant answers this host'])];
+  if (notFound.length > 0) {
+    responses[404] = refusal(declared, schemas, endpoint.errors?.[404]?.description ?? 'no such tenant', notFound);
+  }
+  for (const [status, { description, schema = errorBody }] of Object.entries(endpoint.errors ?? {})) {
+    if (status === '404' || status === '400') continue;
+    const messages = [
+      ...(note.problems?.[Number(status)] ?? []),
+      ...(status === '503' ? sealedMessages(declared) : []),
+    ];
+    const example = note.errorExamples?.[Number(status)];
+    const json = schemas.of(schema, 'output', `${endpoint.id}.${status}`);
+    const wait = status === '429' ? { 'Retry-After': header('RetryAfter') } : {};
+    responses[status] = {
+      description,
+      ...withHeaders({ ...stateHeader(declared), ...wait }),
+      content:
+        example === undefined ? errorContent(schemas, messages) : { 'application/json': { schema: json, example } },
+    };
+  }
+  if (endpoint.id === 'unseal') {
+    responses[503] = refusal(declared, schemas, 'it could not be opened or recorded', note.problems?.[503] ?? []);
+  }
+  return responses;
+}
+
+function success(declared: Declared, schemas: Schemas): OpenApiResponse {
+  const { endpoint, note } = declared;
+  const headers = withHeaders(stateHeader(declared));
+  if (endpoint.binary) {
+    const schema: JsonSchema = { type: 'string', format: 'binary' };
+    return { description: 'a file', ...headers, content: { 'application/octet-stream': { schema } } };
+  }
+  if (endpoint.text) {
+    const [type = ''] = endpoint.text.split(';');
+    return {
+      description: 'text',
+      ...headers,
+      content: { [type]: { schema: { type: 'string' }, example: note.answer } },
+    };
+  }
+  const schema = schemas.of(endpoint.answer, 'output', `${endpoint.id}.answer`);
+  const example = note.answer ?? exampleOf(schema, schemas, `${endpoint.id}.answer`);
+  return { description: 'done', ...headers, content: { 'application/json': { schema, example } } };
+}
+
+function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
+  const { endpoint, note } = declared;
+  if (endpoint.silent400) {
+    const schema = schemas.of(emptyBody, 'output', endpoint.id);
+    return {
+      description: 'the token, the password or the body is wrong',
+      content: { 'application/json': { schema, example: {} } },
+    };
+  }
+  const messages = [...(note.problems?.[400] ?? []), ...inputProblems(declared, schemas)];
+  const own = endpoint.errors?.[400];
+  if (!own?.schema) return refusal(declared, schemas, 'the request breaks a rule', messages);
+  const schema = schemas.of(own.schema, 'output', endpoint.id);
+  const [plain] = Object.values(errorContent(schemas, messages));
+  const examples = { [own.description]: { value: exampleOf(schema, schemas, endpoint.id) }, ...plain?.examples };
+  const content = {
+    'application/json': { schema: { anyOf: [schema, plain?.schema ?? {}] }, examples: named(examples) },
+  };
+  return { description: own.description, content };
+}
+
+/** What is wrong with the form of a request. */
+function inputProblems({ endpoint }: Declared, schemas: Schemas): string[] {
+  const problems: string[] = [];
+  if (endpoint.body) {
+    const [first] = schemas.of(endpoint.body, 'input', `${endpoint.id}.body`).required ?? [];
+    if (first !== undefined) problems.push(`${first}: is required`);
+    problems.push('the body needs the header Content-Type: application/json', 'the body is not valid JSON in UTF-8');
+  }
+  const [missing] = endpoint.query ? (schemas.of(endpoint.query, 'input', endpoint.id).required ?? []) : [];
+  if (missing !== undefined) problems.push(`${missing}: is required`);
+  if (endpoint.paginated) {
+    problems.push(
+      'limit: must be an integer of at least 1',
+      'cursor: is not one that this list gave out for these filters',
+    );
+  }
+  return problems.length > 0 ? problems : ['the header Host is missing'];
+}
+
+function missingFlag(access: Access): string[] {
+  const flag = requiredFlag(access);
+  return flag === undefined ? [] : [`the permission flag ${shownFlag(access, flag)} is missing`];
+}
+
+function sealedMessages({ note }: Declared): string[] {
+  return note.whileSealed ? [] : ['the appliance is sealed; the administrator has to unseal it'];
+}
+
+function refusal(
+  declared: Declared,
+  schemas: Schemas,
+  description: string,
+  messages: readonly string[],
+): OpenApiResponse {
+  return { description, ...withHeaders(stateHeader(declared)), content: errorContent(schemas, messages) };
+}
+
+function stateHeader({ endpoint }: Declared): Readonly<Record<string, Reference>> {
+  return endpoint.access.kind === 'public' ? {} : state;
+}
+
+function withHeaders(headers: Readonly<Record<string, Reference>>): { headers?: Readonly<Record<string, Reference>> } {
+  return Object.keys(headers).length > 0 ? { headers } : {};
+}
+
+/** A message that starts with a field's name comes with `errors`. */
+function errorContent(schemas: Schemas, messages: readonly string[]): Content {
+  const schema = schemas.of(errorBody, 'output', 'Error');
+  const examples = Object.fromEntries(messages.map((message) => [message, { value: errorExample(message) }]));
+  return { 'application/json': { schema, examples: named(examples) } };
+}
+
+function errorExample(message: string): unknown {
+  const [, field, problem] = /^([a-z][\w.]*): (.+)$/i.exec(message) ?? [];
+  return field === undefined || problem === undefined ? { message } : { message, errors: { [field]: problem } };
+}
+
+/** Examples by names that a key of an object may have, with what they are named for as their summary. */
+function named(examples: Readonly<Record<string, Example>>): Readonly<Record<string, Example>> {
+  return Object.fromEntries(
+    Object.entries(examples).map(([summary, { value }], index) => [`example${index + 1}`, { summary, value }]),
+  );
+}

@@ -1,0 +1,89 @@
+// JSON Schemas of the wire, made from the zod schemas that the server validates with. A schema with an id becomes a
+// component, once, and is referred to from then on. Nothing goes without a description.
+import { z } from 'zod';
+import type { JsonSchema } from './types.ts';
+
+const prefix = '#/components/schemas/';
+
+export class Schemas {
+  readonly #components = new Map<string, JsonSchema>();
+
+  /** Of what is sent (`input`) or answered (`output`). `place` is for the message where something is missing. */
+  of(schema: z.ZodType, io: 'input' | 'output', place: string): JsonSchema {
+    // In an object, so that a schema that has an id is referred to as everywhere.
+    const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), { io, unrepresentable: 'any' });
+    for (const [name, definition] of Object.entries($defs)) this.#add(name, plain(definition));
+    const made = plain(properties?.it);
+    needDescriptions(made, place);
+    return made;
+  }
+
+  get components(): Readonly<Record<string, JsonSchema>> {
+    return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** What a schema refers to; itself where it does not refer. */
+  resolve(schema: JsonSchema): JsonSchema {
+    return resolved(schema, this.#components);
+  }
+
+  #add(name: string, schema: JsonSchema): void {
+    const known = this.#components.get(name);
+    if (known && JSON.stringify(known) !== JSON.stringify(schema)) throw new Error(`two schemas are named ${name}`);
+    if (!known) needDescriptions(schema, name);
+    this.#components.set(name, schema);
+  }
+}
+
+function resolved(schema: JsonSchema, components: ReadonlyMap<string, JsonSchema>): JsonSchema {
+  if (schema.$ref === undefined) return schema;
+  const found = components.get(componentName(schema.$ref));
+  if (!found) throw new Error(`nothing is at ${schema.$ref}`);
+  return found;
+}
+
+/** `KeyRing`, of a reference to it. */
+export function componentName(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+export function isFreeForm(schema: JsonSchema): boolean {
+  return schema.additionalProperties === true;
+}
+
+/**
+ * What zod makes, as a description wants it: references to components; objects of answers open, since a client has to
+ * ignore what it does not know; no bounds that only say that a number is a safe integer.
+ */
+function plain(value: unknown): JsonSchema {
+  if (typeof value !== 'object' || value === null) throw new Error('expected a schema');
+  const made: Record<string, unknown> = {};
+  for (const [keyword, item] of Object.entries(value)) {
+    if (keyword === 'id' || keyword === '$schema') continue;
+    if (keyword === '$ref') made.$ref = prefix + componentName(String(item));
+    else if (keyword === 'additionalProperties' && item === false) continue;
+    else if (typeof item === 'number' && Math.abs(item) === Number.MAX_SAFE_INTEGER) made.format = 'int64';
+    else if (keyword === 'properties') made.properties = mapped(item);
+    else if (keyword === 'items' || isSchema(keyword, item)) made[keyword] = plain(item);
+    else if (['anyOf', 'oneOf', 'allOf'].includes(keyword) && Array.isArray(item)) made[keyword] = item.map(plain);
+    else made[keyword] = item;
+  }
+  return made;
+}
+
+function isSchema(keyword: string, item: unknown): boolean {
+  return (keyword === 'additionalProperties' || keyword === 'propertyNames') && typeof item === 'object';
+}
+
+function mapped(properties: unknown): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(properties ?? {}).map(([name, schema]) => [name, plain(schema)]));
+}
+
+function needDescriptions(schema: JsonSchema, place: string): void {
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const where = `${place}.${name}`;
+    if (property.description === undefined && property.$ref === undefined) throw new Error(`${where} is not described`);
+    needDescriptions(property, where);
+  }
+  if (schema.items) needDescriptions(schema.items, `${place}[]`);
+}

@@ -1,0 +1,251 @@
+// Flags are the permission flags: the closed table of them, and what a set of flags grants, names and covers. Names
+// compare in lower case and only `true` grants; names outside the table may be kept and grant nothing here.
+import { invalidField } from '../errors.ts';
+import { type ChangeOp, isJsonObject, type JsonObject } from './json.ts';
+import { isRingName } from './names.ts';
+
+export interface FlagEntry {
+  /** With `<ringname>` where a ring's name stands. */
+  readonly flag: string;
+  readonly grants: string;
+}
+
+export const flagTable: readonly FlagEntry[] = [
+  { flag: '*', grants: 'everything' },
+  { flag: 'keyring.create', grants: 'make KeyRings' },
+  { flag: 'keyring.list', grants: 'list KeyRings' },
+  { flag: 'keyring.<ringname>.read', grants: 'read the ring, its keys and its config, resolve a hash or header of it' },
+  { flag: 'keyring.<ringname>.encrypt', grants: 'encrypt with the ring, and make and update Assets that way' },
+  { flag: 'keyring.<ringname>.decrypt', grants: 'decrypt what the ring encrypted' },
+  { flag: 'keyring.<ringname>.rotate', grants: 'give the ring a new active key' },
+  { flag: 'keyring.<ringname>.config', grants: "change the ring's config" },
+  { flag: 'keyring.<ringname>.delete', grants: 'delete the ring, and restore it' },
+  { flag: 'asym.create', grants: 'make asym KeyRings' },
+  { flag: 'asym.<ringname>.read', grants: "read the asym ring's keys" },
+  { flag: 'asym.<ringname>.rotate', grants: 'give the asym ring a new active key' },
+  { flag: 'asset.read', grants: 'read Assets, and the public keys that verify their signatures' },
+  { flag: 'asset.search', grants: 'search Assets' },
+  { flag: 'asset.delete', grants: 'delete Assets' },
+  { flag: 'user.read', grants: 'read and list Users' },
+  { flag: 'user.create', grants: 'make Users' },
+  { flag: 'user.update', grants: 'change Users' },
+  { flag: 'user.delete', grants: 'delete Users' },
+  { flag: 'user.invite', grants: 'invite Users' },
+  { flag: 'account.read', grants: 'read and list Accounts' },
+  { flag: 'account.create', grants: 'make Accounts' },
+  { flag: 'account.update', grants: 'change Accounts' },
+  { flag: 'account.delete', grants: 'delete Accounts and their API keys' },
+  { flag: 'apikey.read', grants: 'read API keys and list them: all, by Account, by KeyRing' },
+  { flag: 'apikey.create', grants: 'make API keys' },
+  { flag: 'apikey.update', grants: 'change API keys' },
+  { flag: 'apikey.delete', grants: 'delete API keys' },
+  { flag: 'apikey.validate', grants: 'ask whether an API key is valid' },
+  { flag: 'activity.read', grants: 'read and search activity' },
+  { flag: 'system.metrics', grants: 'read metrics, in the operator tenant' },
+  { flag: 'system.backup', grants: 'take an online backup of all tenants, in the operator tenant' },
+  { flag: 'system.seal', grants: 'seal the appliance, in the operator tenant' },
+];
+
+/**
+ * The tenant whose flags `system.*` concern the whole appliance; in every other they count for nothing. It keeps its
+ * name, which no other tenant can get while there is one.
+ */
+export const operatorTenant = 'default';
+
+/** What a refusal in another tenant says of such a flag: none would help. */
+export const outsideOperator = `concerns the whole appliance, and counts in the tenant ${operatorTenant} alone`;
+
+/** Stands for a ring's name in messages and descriptions. */
+export const ringPlaceholder = '<ringname>';
+
+/** Every flag of the table, with the placeholder for the ring's name. */
+export const knownFlags: readonly string[] = flagTable.map(({ flag }) => flag);
+
+/** `keyring.encrypt` and the like: actions whose flag names a ring. */
+export const ringActions: ReadonlySet<string> = new Set(
+  knownFlags.filter((flag) => flag.includes(ringPlaceholder)).map((flag) => flag.replace(`${ringPlaceholder}.`, '')),
+);
+
+/** Actions that concern no one ring; their names are their flags. */
+export const plainActions: ReadonlySet<string> = new Set(
+  knownFlags.filter((flag) => flag !== '*' && !flag.includes(ringPlaceholder)),
+);
+
+const resources: ReadonlySet<string> = new Set([...plainActions].map((action) => action.slice(0, action.indexOf('.'))));
+
+/** Whether the table, with its wildcards, has this flag. Programs warn of others. */
+export function isKnownFlag(name: string): boolean {
+  const lower = name.toLowerCase();
+  if (lower === '*' || plainActions.has(lower)) return true;
+  const flag = splitFlag(lower);
+  if (!flag) return false;
+  const { resource, ring, operation } = flag;
+  if (ring === undefined) return operation === '*' && resources.has(resource);
+  if (ring !== '*' && !isRingName(ring)) return false;
+  return operation === '*' || ringActions.has(`${resource}.${operation}`);
+}
+
+export interface Flags {
+  /** The names that grant, in lower case. */
+  readonly names: readonly string[];
+  /**
+   * Whether the action is granted, on that ring where the action concerns one. No ring = one that nobody knows: only a
+   * wildcard grants.
+   */
+  allows(action: string, ring?: string | null): boolean;
+  /** Whether the action is granted on any ring at all. */
+  allowsSome(action: string): boolean;
+  /** Whether the flag, with its wildcards, adds nothing to this set. */
+  covers(flag: string): boolean;
+  /** The first flag of `others` that this set does not cover; undefined when it covers all. */
+  lacks(others: Flags): string | undefined;
+}
+
+/** In characters, which are code points. */
+export const maxFlagLength = 256;
+/** Names in one set. */
+export const maxFlags = 5000;
+
+/** The flag that grants an action: with the ring's name put in, or its placeholder. */
+export function flagName(action: string, ring?: string): string {
+  if (!ringActions.has(action)) return action;
+  const dot = action.indexOf('.');
+  return `${action.slice(0, dot)}.${ring ?? ringPlaceholder}${action.slice(dot)}`;
+}
+
+export function parseFlags(raw: JsonObject): Flags {
+  const names = new Set<string>();
+  for (const [name, granted] of Object.entries(raw)) if (granted === true) names.add(name.toLowerCase());
+  return compile(names);
+}
+
+const compiled = new Map<string, Flags>();
+/** Bounds of what is remembered: sets, and characters of one. */
+const mostCompiled = 4096;
+const longestCompiled = 4096;
+
+/** The flags of a JSON text that the store keeps. The compiled form is remembered by the text. */
+export function flagsOfText(text: string): Flags {
+  let flags = compiled.get(text);
+  if (!flags) {
+    flags = parseFlags(JSON.parse(text));
+    if (compiled.size >= mostCompiled) compiled.clear();
+    if (text.length <= longestCompiled) compiled.set(text, flags);
+  }
+  return flags;
+}
+
+export function isLongFlag(name: string): boolean {
+  return name.length > maxFlagLength && (name.length > 2 * maxFlagLength || [...name].length > maxFlagLength);
+}
+
+/** Throws `invalid` unless the value is a flat object of flag names to booleans. */
+export function checkFlags(value: unknown, field = 'flags'): JsonObject {
+  if (!isJsonObject(value)) throw invalidField(field, 'expected an object of flag names to booleans');
+  const entries = Object.entries(value);
+  if (entries.length > maxFlags) throw invalidField(field, `expected at most ${maxFlags} names`);
+  for (const [name, granted] of entries) {
+    if (isLongFlag(name)) throw invalidField(field, `a flag name has at most ${maxFlagLength} characters`);
+    if (typeof granted !== 'boolean') throw invalidField(field, 'expected true or false for every flag');
+  }
+  return value;
+}
+
+/**
+ * `flags` after a change. Names compare in lower case: one that is given takes the place of each that differs in case
+ * alone.
+ */
+export function changedFlags(op: ChangeOp, flags: JsonObject, given: JsonObject): JsonObject {
+  if (op === 'replace') return given;
+  const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
+  const kept = Object.entries(flags).filter(([name]) => !names.has(name.toLowerCase()));
+  return Object.fromEntries(op === 'merge' ? [...kept, ...Object.entries(given)] : kept);
+}
+
+/** The rings that a key's flags name, in lower case; `*` where a wildcard lets it in on every ring. */
+export function ringsNamed(flags: Flags): string[] {
+  const rings = new Set<string>();
+  for (const name of flags.names) {
+    const flag = splitFlag(name);
+    if (name === '*' || name === 'keyring.*') rings.add('*');
+    if (flag?.resource !== 'keyring' || flag.ring === undefined) continue;
+    if (flag.ring !== '*') rings.add(flag.ring);
+    else if (flag.operation === '*' || ringActions.has(`keyring.${flag.operation}`)) rings.add('*');
+  }
+  return [...rings];
+}
+
+interface FlagParts {
+  readonly resource: string;
+  /** Only where the resource has rings. */
+  readonly ring: string | undefined;
+  readonly operation: string;
+}
+
+/** A name's parts. A ring's name may hold dots: it is all between the first and the last. */
+function splitFlag(name: string): FlagParts | undefined {
+  const first = name.indexOf('.');
+  if (first < 0) return undefined;
+  const resource = name.slice(0, first);
+  const last = name.lastIndexOf('.');
+  const hasRing = last > first && (resource === 'keyring' || resource === 'asym');
+  return {
+    resource,
+    ring: hasRing ? name.slice(first + 1, last) : undefined,
+    operation: name.slice(hasRing ? last + 1 : first + 1),
+  };
+}
+
+function compile(set: ReadonlySet<string>): Flags {
+  const names = [...set];
+  const all = set.has('*');
+
+  function allowsAnyRing(resource: string, operation: string): boolean {
+    return set.has(`${resource}.*.*`) || set.has(`${resource}.*.${operation}`);
+  }
+
+  function covers(name: string): boolean {
+    if (all || set.has(name)) return true;
+    const flag = splitFlag(name);
+    if (!flag) return false;
+    const { resource, ring, operation } = flag;
+    if (set.has(`${resource}.*`)) return true;
+    if (ring === undefined) return false;
+    return allowsAnyRing(resource, operation) || set.has(`${resource}.${ring}.*`);
+  }
+
+  function allows(action: string, ring?: string | null): boolean {
+    if (all) return true;
+    const dot = action.indexOf('.');
+    const resource = action.slice(0, dot);
+    if (set.has(`${resource}.*`)) return true;
+    if (!ringActions.has(action)) return set.has(action);
+    const operation = action.slice(dot + 1);
+    if (typeof ring === 'string') {
+      const name = `${resource}.${ring.toLowerCase()}.`;
+      if (set.has(name + operation) || set.has(`${name}*`)) return true;
+    }
+    return allowsAnyRing(resource, operation);
+  }
+
+  return {
+    names,
+    allows,
+    covers: (flag) => covers(flag.toLowerCase()),
+    allowsSome(action) {
+      if (allows(action, null)) return true;
+      if (!ringActions.has(action)) return false;
+      return names.some((name) => {
+        const flag = splitFlag(name);
+        if (!flag?.ring) return false;
+        return (
+          action === `${flag.resource}.${flag.operation}` ||
+          (flag.operation === '*' && action.startsWith(`${flag.resource}.`))
+        );
+      });
+    },
+    lacks(others) {
+      return others.names.find((name) => !covers(name));
+    },
+  };
+}

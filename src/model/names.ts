@@ -1,0 +1,38 @@
+// Names that all rooms share: which ones rings and tenants can have, and the HTTP headers of this service.
+import { invalidField } from '../errors.ts';
+
+const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+const tenantName = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** Carries how far the appliance is, for whoever has a known credential. */
+export const stateHeader = 'Kms-State';
+/** With the answer to a search: the id of the search's own record, so that whoever searches again can leave it out. */
+export const ownRecordHeader = 'Kms-Activity';
+/** Names the tenant of a request over the local socket. */
+export const tenantHeader = 'kms-tenant';
+
+export function isRingName(name: string): boolean {
+  return ringName.test(name);
+}
+
+/** The lower-case form of a new ring's name, which it is looked up by. Throws `invalid` for what cannot be one. */
+export function checkRingName(name: string): string {
+  if (!isRingName(name)) {
+    throw invalidField(
+      'name',
+      'expected a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens',
+    );
+  }
+  return name.toLowerCase();
+}
+
+/** The lower-case form of a tenant's name. Throws `invalid` for what cannot be one. */
+export function checkTenantName(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw invalidField('name', 'is required');
+  const name = value.toLowerCase();
+  if (tenantName.test(name)) return name;
+  throw invalidField(
+    'name',
+    'expected 1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit',
+  );
+}

@@ -1,0 +1,214 @@
+// A request's body on its way in: read when the app asks for it, within a budget for all that waits, and let go of
+// where the answer goes out without it, so that the client gets that answer however much it still sends.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { KmsError } from '../errors.ts';
+import type { BodySource } from '../http/request.ts';
+
+const MiB = 1024 * 1024;
+
+export interface BodyLimits {
+  /** Bytes of unfinished bodies, from which on those are refused whose sender needs no credential. */
+  readonly waiting: number;
+  /** From which on every other one is. */
+  readonly waitingAtMost: number;
+  /** Of one credential. */
+  readonly ofOneHolder: number;
+  /** What is read of a body that nobody wants: bytes, and milliseconds. */
+  readonly unwanted: number;
+  readonly unwantedFor: number;
+}
+
+export const usualBodyLimits: BodyLimits = {
+  waiting: 64 * MiB,
+  waitingAtMost: 256 * MiB,
+  ofOneHolder: 64 * MiB,
+  unwanted: 16 * MiB,
+  unwantedFor: 10_000,
+};
+
+/** A body that was declared no longer is let go of on a connection that goes on. */
+const keptConnection = MiB;
+
+/** Counts the bytes that wait in buffers for the rest of their bodies. */
+export class BodyBudget {
+  readonly limits: BodyLimits;
+  readonly #holders = new Map<string, number>();
+  #waiting = 0;
+
+  constructor(limits: BodyLimits = usualBodyLimits) {
+    this.limits = limits;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Whether there is room for so many more; they are counted then. */
+  take(bytes: number, holder: string | undefined): boolean {
+    const { waiting, waitingAtMost, ofOneHolder } = this.limits;
+    const held = holder === undefined ? 0 : (this.#holders.get(holder) ?? 0) + bytes;
+    const after = this.#waiting + bytes;
+    if (after > (holder === undefined ? waiting : waitingAtMost) || held > ofOneHolder) return false;
+    this.#waiting = after;
+    if (holder !== undefined) this.#holders.set(holder, held);
+    return true;
+  }
+
+  give(bytes: number, holder: string | undefined): void {
+    this.#waiting -= bytes;
+    if (holder === undefined) return;
+    const left = (this.#holders.get(holder) ?? 0) - bytes;
+    if (left > 0) this.#holders.set(holder, left);
+    else this.#holders.delete(holder);
+  }
+}
+
+export class RequestBody implements BodySource {
+  readonly #incoming: IncomingMessage;
+  readonly #outgoing: ServerResponse;
+  readonly #budget: BodyBudget;
+  /** Bytes; undefined for one in chunks, whose length shows at its end. */
+  readonly #declared: number | undefined;
+  /** The client waits to be told that its body is wanted (RFC 9110 §10.1.1). */
+  #isHeldBack: boolean;
+
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, budget: BodyBudget) {
+    const { headers } = incoming;
+    this.#incoming = incoming;
+    this.#outgoing = outgoing;
+    this.#budget = budget;
+    this.#declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
+    this.#isHeldBack = headers.expect !== undefined && incoming.httpVersionMinor > 0;
+  }
+
+  read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined> {
+    const incoming = this.#incoming;
+    const budget = this.#budget;
+    const declared = this.#declared;
+    if (this.#isHeldBack) this.#outgoing.writeContinue();
+    this.#isHeldBack = false;
+    return new Promise((resolve, reject) => {
+      let bytes: Uint8Array = new Uint8Array();
+      let length = 0;
+      let pieces = 0;
+      let counted = 0;
+
+      const end = (): void => {
+        incoming.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
+        budget.give(counted, holder);
+      };
+      const onEnd = (): void => {
+        end();
+        resolve(bytes.subarray(0, length));
+      };
+      const onBroken = (): void => {
+        end();
+        reject(new Error('the connection broke off'));
+      };
+      const onData = (chunk: Uint8Array): void => {
+        const after = length + chunk.length;
+        if (after > limit) {
+          end();
+          resolve(undefined);
+          return;
+        }
+        if (++pieces > fewPieces + after / 64) {
+          end();
+          reject(new KmsError('invalid', 'the body comes in too many pieces'));
+          return;
+        }
+        // Most come in one piece, which waits for nothing.
+        if (after === declared && length === 0) bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, after);
+        else {
+          const room = bytes.length;
+          const wanted = after <= room ? room : Math.min(declared ?? limit, Math.max(after, room * 2, leastRoom));
+          if (!budget.take(wanted - room, holder)) {
+            end();
+            reject(tooManyWait());
+            return;
+          }
+          counted += wanted - room;
+          // One array that grows: pieces of a byte each would take many times their length.
+          if (wanted > room) {
+            const grown = new Uint8Array(wanted);
+            grown.set(bytes.subarray(0, length));
+            bytes = grown;
+          }
+          bytes.set(chunk, length);
+        }
+        length = after;
+      };
+
+      if (incoming.readableEnded) return onEnd();
+      if (incoming.destroyed) return onBroken();
+      incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+    });
+  }
+
+  /**
+   * To be called before the head of the answer is written. What is still to come is read and thrown away, up to a
+   * bound: a connection that is closed with bytes unread is reset, and the answer may be lost with it (RFC 9112 §9.6).
+   */
+  letGo(): void {
+    const incoming = this.#incoming;
+    const outgoing = this.#outgoing;
+    if (incoming.complete || incoming.destroyed || this.#declared === 0) return;
+    // A client that was not told to send may or may not: the connection cannot go on.
+    if (this.#isHeldBack || this.#declared === undefined || this.#declared > keptConnection) {
+      outgoing.setHeader('Connection', 'close');
+    }
+    const { socket } = incoming;
+    const { unwanted, unwantedFor } = this.#budget.limits;
+    const closeFully = closeInTwoSteps(socket);
+    const timer = setTimeout(() => socket.destroy(), unwantedFor);
+    timer.unref();
+    let thrownAway = 0;
+    let pieces = 0;
+    incoming.on('data', (chunk: Uint8Array) => {
+      thrownAway += chunk.length;
+      if (thrownAway > unwanted || ++pieces > manyPieces + thrownAway / 64) socket.destroy();
+    });
+    incoming.once('close', () => {
+      clearTimeout(timer);
+      closeFully();
+    });
+    // At its end a stream of Node's closes by itself.
+    incoming.resume();
+  }
+}
+
+/**
+ * From now on the end of the last answer closes one direction only; the function that comes back closes the other, and
+ * both after it.
+ */
+function closeInTwoSteps(socket: Socket): () => void {
+  let isHalfClosed = false;
+  socket.destroySoon = () => {
+    isHalfClosed = true;
+    socket.end();
+  };
+  return () => {
+    // What the prototype has counts again.
+    Reflect.deleteProperty(socket, 'destroySoon');
+    if (isHalfClosed) socket.destroySoon();
+  };
+}
+
+const leastRoom = 4096;
+
+/**
+ * So many small pieces a body may come in, and so many are thrown away: a chunk of one byte costs a thousand times what
+ * the byte does.
+ */
+const fewPieces = 4096;
+const manyPieces = 16_384;
+
+/** Seconds. */
+const soon = 5;
+
+function tooManyWait(): KmsError {
+  return new KmsError('unavailable', 'too many requests wait for the rest of their bodies; try again', {
+    retryAfter: soon,
+  });
+}

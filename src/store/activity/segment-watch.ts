@@ -1,0 +1,240 @@
+// SegmentWatch is what is known to be wrong with the closed segments of a store: it looks whether each is there, has
+// its size and its header, has their contents verified one by one, and keeps a fault until the file is well again. It
+// decides nothing: whoever reads a segment verifies for itself what it reads.
+import type { Files } from '../files.ts';
+import type {
+  SegmentCheck,
+  SegmentProblem,
+  SegmentSummary,
+  StoreEvent,
+  StoreSegments,
+  VerifySegment,
+} from '../port.ts';
+import { type ActivityKeys, SegmentFault, segmentPath } from './segment.ts';
+import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
+
+/** Whoever has a store in service. */
+interface WatchedService {
+  /** What is in service now; throws while nothing is. */
+  inService(): Promise<Watched>;
+}
+
+interface Watched {
+  readonly uid: Uint8Array;
+  readonly activity: { readonly segments: readonly SegmentSummary[] };
+}
+
+interface SegmentWatchWorld {
+  readonly files: Files;
+  readonly dir: string;
+  readonly keys: ActivityKeys;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly random: (length: number) => Uint8Array;
+  readonly onEvent: (event: StoreEvent) => void;
+}
+
+/** Files that are looked at at once. */
+const atOnce = 16;
+/** So many are looked at before a store is open; of more, until soon after, only whether they are there. */
+const lookedAtBefore = 512;
+/** Faults that are told one by one. */
+const mostTold = 20;
+
+export class SegmentWatch implements StoreSegments {
+  readonly #world: SegmentWatchWorld;
+  readonly #service: WatchedService;
+  /** By path. */
+  readonly #faults = new Map<string, SegmentProblem>();
+  /** Those that the operator was told of. */
+  readonly #told = new Set<string>();
+  #verified = 0;
+  #passedAt: number | undefined;
+
+  constructor(world: SegmentWatchWorld, service: WatchedService) {
+    this.#world = world;
+    this.#service = service;
+  }
+
+  get faults(): readonly SegmentProblem[] {
+    return [...this.#faults.values()];
+  }
+
+  get verified(): number {
+    return this.#verified;
+  }
+
+  get passedAt(): number | undefined {
+    return this.#passedAt;
+  }
+
+  /**
+   * Before the store serves: what is missing is known when this resolves. What cannot be looked at now is looked at
+   * later.
+   */
+  async open({ uid, activity: { segments } }: Watched): Promise<void> {
+    const { files, dir } = this.#world;
+    const looked = this.#look(uid, segments).catch(() => {});
+    if (segments.length <= lookedAtBefore) return void (await looked);
+    const there = new Set(await files.list(dir));
+    for (const { file } of segments) {
+      if (!there.has(file)) this.#note(new SegmentFault(segmentPath(dir, file), 'is missing'));
+    }
+  }
+
+  async look(): Promise<void> {
+    const { uid, segments } = await this.#current();
+    // A store that was recovered from its disk may have fewer than before.
+    const known = new Set(segments.map((summary) => this.#path(summary)));
+    for (const path of this.#faults.keys()) if (!known.has(path)) this.#forget(path);
+    await this.#look(uid, segments);
+  }
+
+  async need(fromSeq: number): Promise<void> {
+    const { uid, segments } = await this.#current();
+    const needed = segments.filter(({ lastSeq }) => lastSeq >= fromSeq);
+    await this.#look(uid, needed);
+    for (const summary of needed) {
+      const fault = this.#faults.get(this.#path(summary));
+      if (fault) throw new SegmentFault(fault.path, fault.problem);
+    }
+  }
+
+  async again(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void> {
+    if (this.#faults.size === 0) return;
+    const { uid, segments } = await this.#current();
+    for (const summary of segments.filter((each) => this.#faults.has(this.#path(each)))) {
+      if ((await this.#look(uid, [summary])) > 0) continue;
+      await this.#verify(summary, verify);
+      if (!(await pause(summary.bytes))) return;
+    }
+  }
+
+  async pass(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void> {
+    const { segments } = await this.#current();
+    this.#verified = 0;
+    // Not always the same ones first: a process that never lives through a pass gets to all of them in time.
+    const [a = 0, b = 0] = this.#world.random(2);
+    const first = Math.floor((segments.length * (a * 256 + b)) / 65_536);
+    for (const summary of [...segments.slice(first), ...segments.slice(0, first)]) {
+      await this.#verify(summary, verify);
+      if (!this.#faults.has(this.#path(summary))) this.#verified++;
+      if (!(await pause(summary.bytes))) return;
+    }
+    this.#passedAt = this.#world.now();
+  }
+
+  /**
+   * Takes note of what somebody met who read, who is told of it there; answers it. Where it stays so, the next look
+   * tells the operator.
+   */
+  met(error: unknown): unknown {
+    if (error instanceof SegmentFault && !this.#faults.has(error.path)) this.#keep(error);
+    return error;
+  }
+
+  async #current(): Promise<{ uid: Uint8Array; segments: readonly SegmentSummary[] }> {
+    const { uid, activity } = await this.#service.inService();
+    return { uid, segments: activity.segments };
+  }
+
+  /** Answers how many were found at fault. */
+  async #look(uid: Uint8Array, segments: readonly SegmentSummary[]): Promise<number> {
+    const reader = this.#reader(uid);
+    const waiting = segments.values();
+    let found = 0;
+    const lookOn = async (): Promise<void> => {
+      for (const summary of waiting) {
+        const look = (): Promise<void> => reader.look(summary);
+        // Once more: it may have been replaced, with its key, meanwhile.
+        const fault = (await faultOf(look)) && (await faultOf(look));
+        if (!fault) continue;
+        this.#note(fault);
+        found++;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(atOnce, segments.length) }, lookOn));
+    return found;
+  }
+
+  async #verify(summary: SegmentSummary, verify: VerifySegment): Promise<void> {
+    const { dir } = this.#world;
+    const path = this.#path(summary);
+    for (let tries = 1; ; tries++) {
+      // Throws once the store is closed: what is gone then says nothing.
+      const { uid, segments } = await this.#current();
+      if (!segments.some(({ file }) => file === summary.file)) return;
+      const problem = await verify({ dir, uid, summary });
+      if (problem === undefined) return this.#well(path);
+      // Once more: it may have been replaced, with its key, meanwhile.
+      if (tries === 1) continue;
+      // Throws where it is not the file: the whole directory was taken away.
+      const seen = await faultOf(() => this.#reader(uid).look(summary));
+      return this.#note(seen ?? new SegmentFault(path, problem));
+    }
+  }
+
+  #keep({ path, problem }: SegmentFault): void {
+    this.#faults.set(path, { path, problem, since: this.#faults.get(path)?.since ?? this.#world.now() });
+  }
+
+  #note(fault: SegmentFault): void {
+    const { path, problem } = fault;
+    const isKnown = this.#told.has(path) && this.#faults.get(path)?.problem === problem;
+    this.#keep(fault);
+    this.#told.add(path);
+    if (isKnown || this.#told.size > mostTold + 1) return;
+    if (this.#told.size > mostTold) {
+      const message = 'more segments of the activity log are missing or changed; `kms doctor` names each of them';
+      this.#world.onEvent({ kind: 'segment-fault', message });
+      return;
+    }
+    const message = `${fault.message}; what needs it is answered 503, everything else goes on; ${fault.hint}`;
+    this.#world.onEvent({ kind: 'segment-fault', message, cause: fault });
+  }
+
+  /** Answers whether the operator was told of it. */
+  #forget(path: string): boolean {
+    this.#faults.delete(path);
+    return this.#told.delete(path);
+  }
+
+  #well(path: string): void {
+    if (this.#forget(path))
+      this.#world.onEvent({ kind: 'segment-well', message: `activity segment ${path} is well again` });
+  }
+
+  #path({ file }: SegmentSummary): string {
+    return segmentPath(this.#world.dir, file);
+  }
+
+  #reader(uid: Uint8Array): SegmentReader {
+    return new SegmentReader({ ...this.#world, uid, cache: new ByteCache(0) });
+  }
+}
+
+/** Throws on what says nothing about the file. */
+async function faultOf(read: () => Promise<void>): Promise<SegmentFault | undefined> {
+  try {
+    await read();
+    return undefined;
+  } catch (error) {
+    if (error instanceof SegmentFault) return error;
+    throw error;
+  }
+}
+
+/**
+ * What is wrong with a segment whose contents are verified whole; undefined when nothing is. For a thread of its own.
+ */
+export async function problemOfSegment(
+  { dir, uid, summary }: SegmentCheck,
+  files: Files,
+  keys: ActivityKeys,
+): Promise<string | undefined> {
+  const reader = new SegmentReader({ files, dir, keys, uid, cache: new ByteCache(0) });
+  const fault = await faultOf(async () => {
+    for await (const _ of readSegmentChain(reader, summary));
+  });
+  return fault?.problem;
+}

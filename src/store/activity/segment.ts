@@ -1,0 +1,285 @@
+// A segment file of the activity log: a clear header, then sealed parts (root, blocks, pages of postings). Each part is
+// bound by associated data to the header, to its kind and to its number, so that no part can stand anywhere else. Also
+// the list of segments as the snapshot has it: they follow each other without gap or break.
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
+import { concatBytes, equalBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../../crypto/bytes.ts';
+import { hkdfSha256 } from '../../crypto/hash.ts';
+import { hmacSha256 } from '../../crypto/hot.ts';
+import { KmsError, reasonOf, systemCode } from '../../errors.ts';
+import type { SegmentSummary } from '../port.ts';
+import { type ChainPlace, genesisHash, hashLength } from './chain.ts';
+
+export const headerLength = 52;
+const nonceLength = 24;
+const tagLength = 16;
+/** A little more than the ordinary block. */
+const inflateChunk = 32 * 1024;
+const magic = utf8('KMS-ACTV');
+const formatVersion = 1;
+const partKinds = { root: 1, block: 2, page: 3 } as const;
+
+export type PartKind = keyof typeof partKinds;
+
+/** The keys of a tenant as the log needs them. */
+export interface ActivityKeys {
+  readonly epoch: number;
+  key(label: 'activity', epoch?: number): Uint8Array;
+}
+
+export interface SegmentHeader {
+  readonly epoch: number;
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  readonly firstSeq: number;
+  readonly records: number;
+  readonly blocks: number;
+  readonly pages: number;
+  /** Bytes of the sealed root, which follows the header. */
+  readonly rootLength: number;
+}
+
+/** How a segment's file is laid out; columns with one entry a block, then one a page. */
+export interface SegmentRoot {
+  /** The segment's last chain hash, which tells a file of another history by. */
+  readonly hash: string;
+  readonly records: readonly number[];
+  readonly lengths: readonly number[];
+  readonly from: readonly number[];
+  readonly to: readonly number[];
+  readonly idFrom: readonly string[];
+  readonly idTo: readonly string[];
+  readonly pageTerms: readonly number[];
+  readonly pageLengths: readonly number[];
+}
+
+/** The part of an id by which blocks are found: of a ULID the prefix, the time and two characters more. */
+export function idMark(id: string): string {
+  return id.slice(0, 17);
+}
+
+export function segmentFile(firstSeq: number): string {
+  return `activity-${String(firstSeq).padStart(12, '0')}.kms`;
+}
+
+/** The name of a segment's file in the data directory. */
+export function segmentPath(dir: string, file: string): string {
+  return dir === '' ? file : `${dir}/${file}`;
+}
+
+/** magic 8 | version u16 | epoch u16 | uid 16 | first seq u64 | records, blocks, pages, root length u32 each. */
+export function encodeHeader(header: SegmentHeader): Uint8Array {
+  const bytes = new Uint8Array(headerLength);
+  const view = new DataView(bytes.buffer);
+  bytes.set(magic);
+  view.setUint16(8, formatVersion);
+  view.setUint16(10, header.epoch);
+  bytes.set(header.uid, 12);
+  view.setBigUint64(28, BigInt(header.firstSeq));
+  view.setUint32(36, header.records);
+  view.setUint32(40, header.blocks);
+  view.setUint32(44, header.pages);
+  view.setUint32(48, header.rootLength);
+  return bytes;
+}
+
+/** The header, or in words what is wrong with it. */
+export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
+  if (bytes.length < headerLength) return 'is cut short';
+  if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is no activity segment';
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.getUint16(8);
+  if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
+  return {
+    epoch: view.getUint16(10),
+    uid: new Uint8Array(bytes.subarray(12, 28)),
+    firstSeq: Number(view.getBigUint64(28)),
+    records: view.getUint32(36),
+    blocks: view.getUint32(40),
+    pages: view.getUint32(44),
+    rootLength: view.getUint32(48),
+  };
+}
+
+function associated(header: Uint8Array, kind: PartKind, index: number): Uint8Array {
+  const place = new Uint8Array(5);
+  place[0] = partKinds[kind];
+  new DataView(place.buffer).setUint32(1, index);
+  return concatBytes(header, place);
+}
+
+export function compressPart(part: Uint8Array): Uint8Array {
+  return zstdCompressSync(part);
+}
+
+/** Bytes that a compressed part takes in the file. */
+export function sealedLength(compressed: Uint8Array): number {
+  return compressed.length + nonceLength + tagLength;
+}
+
+/**
+ * Seals compressed parts under the nonce HMAC(associated data || part): a checkpoint that is repeated after a crash
+ * writes the same bytes again, and two texts never meet one nonce, even when an old backup was put back.
+ */
+export function partSealer(
+  key: Uint8Array,
+): (header: Uint8Array, kind: PartKind, index: number, compressed: Uint8Array) => Uint8Array {
+  const nonceOf = hmacSha256(hkdfSha256(key, 'kms/activity/v1/nonce', 32));
+  return (header, kind, index, compressed) => {
+    const place = associated(header, kind, index);
+    const nonce = nonceOf(concatBytes(place, compressed)).subarray(0, nonceLength);
+    return concatBytes(nonce, sealXChaCha(key, nonce, compressed, place));
+  };
+}
+
+/** The compressed part, or undefined when any byte of it or of the header is another. */
+export function openPart(
+  key: Uint8Array,
+  header: Uint8Array,
+  kind: PartKind,
+  index: number,
+  sealed: Uint8Array,
+): Uint8Array | undefined {
+  const nonce = sealed.subarray(0, nonceLength);
+  if (nonce.length < nonceLength) return undefined;
+  return openXChaCha(key, nonce, sealed.subarray(nonceLength), associated(header, kind, index));
+}
+
+/** The part; its buffer may be larger than it is. */
+export function inflatePart(compressed: Uint8Array): Uint8Array {
+  return zstdDecompressSync(compressed, { chunkSize: inflateChunk });
+}
+
+/** The key epoch that the first bytes of a segment's file name. Throws `corrupt`. */
+export function segmentEpoch(start: Uint8Array, path: string): number {
+  const header = decodeHeader(start);
+  if (typeof header === 'string') throw new SegmentFault(path, header);
+  return header.epoch;
+}
+
+/** Bytes that are handed on at once. */
+const pieceLength = 256 * 1024;
+
+/**
+ * The bytes of the segment's new file, under the newest key, piece by piece. `hash` is the chain's behind its last
+ * record. Throws `corrupt`.
+ */
+export function* resealedSegment(
+  bytes: Uint8Array,
+  keys: ActivityKeys,
+  path: string,
+  hash: string,
+): Generator<Uint8Array> {
+  const header = decodeHeader(bytes);
+  if (typeof header === 'string') throw new SegmentFault(path, header);
+  const before = bytes.subarray(0, headerLength);
+  const after = encodeHeader({ ...header, epoch: keys.epoch });
+  const from = keys.key('activity', header.epoch);
+  const seal = partSealer(keys.key('activity'));
+
+  function open(kind: PartKind, index: number, start: number, length: number): Uint8Array {
+    const part = openPart(from, before, kind, index, bytes.subarray(start, start + length));
+    if (!part) throw new SegmentFault(path, `does not verify: ${kind} ${index} was changed or cut`);
+    return part;
+  }
+
+  const rootPart = open('root', 0, headerLength, header.rootLength);
+  const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(rootPart)) ?? 'null');
+  if (root.hash !== hash) throw new SegmentFault(path, 'is from another history than the snapshot');
+  let piece = [after, seal(after, 'root', 0, rootPart)];
+  let filled = 0;
+  let offset = headerLength + header.rootLength;
+  for (const [kind, lengths] of [
+    ['block', root.lengths],
+    ['page', root.pageLengths],
+  ] as const) {
+    for (const [index, length] of lengths.entries()) {
+      piece.push(seal(after, kind, index, open(kind, index, offset, length)));
+      offset += length;
+      filled += length;
+      if (filled < pieceLength) continue;
+      yield concatBytes(...piece);
+      piece = [];
+      filled = 0;
+    }
+  }
+  if (offset !== bytes.length) throw new SegmentFault(path, `has ${bytes.length} bytes, expected ${offset}`);
+  if (piece.length > 0) yield concatBytes(...piece);
+}
+
+/**
+ * A segment's file that is not what was written: which one, and what is wrong with it. The rest of the log can be read.
+ */
+export class SegmentFault extends KmsError {
+  /** Within the data directory. */
+  readonly path: string;
+  readonly problem: string;
+
+  /** `code`: whether it was read and does not verify, or could not be read. */
+  constructor(path: string, problem: string, cause?: unknown, code: 'corrupt' | 'unavailable' = 'corrupt') {
+    super(code, `activity segment ${path} ${problem}`, {
+      hint: `put ${path} back from a backup of this data directory; without it the records in it are lost`,
+      cause,
+    });
+    this.path = path;
+    this.problem = problem;
+  }
+}
+
+/** What the process or the whole disk is short of says nothing about the file. */
+const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY']);
+
+/** What came of reading the file at `path`, as an error that names it. */
+export function readTrouble(path: string, cause: unknown): unknown {
+  const code = systemCode(cause);
+  if (cause instanceof KmsError || code === undefined) return cause;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return new SegmentFault(path, 'is missing', cause);
+  if (code === 'EISDIR' || code === 'ELOOP') return new SegmentFault(path, 'is no file', cause);
+  if (!shortages.has(code)) {
+    return new SegmentFault(path, `cannot be read: ${reasonOf(cause)}`, cause, 'unavailable');
+  }
+  return new KmsError('unavailable', `activity segment ${path} cannot be read now: ${code}`, {
+    hint: 'try again',
+    cause,
+  });
+}
+
+/** The hash of a base64url text. Throws `corrupt`. */
+export function decodeHash(text: string): Uint8Array {
+  const hash = fromBase64Url(text);
+  if (hash?.length !== hashLength) throw new KmsError('corrupt', 'a hash of the activity log is not readable');
+  return hash;
+}
+
+/** The place of the last record that the segments cover. Throws `corrupt` when they do not follow each other. */
+export function endOfSegments(segments: readonly SegmentSummary[]): ChainPlace {
+  let seq = 0;
+  let hash = toBase64Url(genesisHash());
+  for (const segment of segments) {
+    if (segment.firstSeq !== seq + 1 || segment.prevHash !== hash || segment.lastSeq < segment.firstSeq) {
+      throw new KmsError('corrupt', `activity segment ${segment.file} does not follow record ${seq}`, {
+        hint: 'restore the data directory from a backup',
+      });
+    }
+    seq = segment.lastSeq;
+    hash = segment.hash;
+  }
+  return { seq, hash: decodeHash(hash) };
+}
+
+/** The segment that holds a record, if one does. */
+export function segmentOf(segments: readonly SegmentSummary[], seq: number): SegmentSummary | undefined {
+  let low = 0;
+  let high = segments.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((segments[middle]?.lastSeq ?? 0) < seq) low = middle + 1;
+    else high = middle;
+  }
+  return segments[low];
+}
+
+/** What they take on disk. */
+export function bytesOfSegments(segments: readonly SegmentSummary[]): number {
+  return segments.reduce((sum, { bytes }) => sum + bytes, 0);
+}

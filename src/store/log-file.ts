@@ -1,0 +1,272 @@
+// A log file as it is read, written and repaired. Reading proves every record and stops at the first byte that does not
+// verify, unless that is the torn end of the last file; writing is one append and one fsync for each group.
+import { equalBytes } from '../crypto/bytes.ts';
+import { type Run, withRun } from '../model/mark.ts';
+import { type AppendFile, type Files, isFull } from './files.ts';
+import {
+  damageAt,
+  type LogPlace,
+  logHeaderLength,
+  logHeaderVerifies,
+  prefixLength,
+  RecordSealer,
+  runOf,
+  sealLogHeader,
+} from './log-format.ts';
+import {
+  corrupt,
+  decodeFileHeader,
+  type FileHeader,
+  keyOf,
+  logName,
+  nonceLength,
+  type StoreKeys,
+  tagLength,
+} from './store-files.ts';
+
+/** What every file of a store is made with. */
+export interface LogContext {
+  readonly files: Files;
+  readonly dir: string;
+  readonly keys: StoreKeys;
+  random(length: number): Uint8Array;
+}
+
+/** What must be true of a file, from the files before it. */
+interface LogStart {
+  readonly uid: Uint8Array;
+  readonly generation: number;
+  readonly sequence: number;
+  readonly chain: Uint8Array;
+  readonly runs: readonly Run[];
+}
+
+/** What a record held. */
+export interface Applied {
+  readonly transactions: number;
+  /** Whether it is the first that an opening of the store wrote. */
+  readonly begins: boolean;
+}
+
+interface LogEnd extends LogPlace {
+  readonly header: FileHeader;
+  /** Bytes after `offset` that belong to no whole record: a write that was never acknowledged. */
+  readonly torn: number;
+}
+
+/**
+ * Hands each payload to `apply`, which answers what it held. `last` says that no file follows, so that the
+ * end may be torn.
+ */
+export function readLog(
+  name: string,
+  file: Uint8Array,
+  keys: StoreKeys,
+  start: LogStart,
+  last: boolean,
+  apply: (payload: Uint8Array, name: string, offset: number) => Applied,
+): LogEnd {
+  const header = readLogHeader(name, file, keys, start);
+  const sealer = new RecordSealer(keyOf(keys, 'log', header.epoch, name), start.uid, start.generation);
+  let place: LogPlace = {
+    offset: logHeaderLength,
+    sequence: start.sequence,
+    chain: file.slice(logHeaderLength - tagLength, logHeaderLength),
+    runs: start.runs,
+  };
+  while (place.offset < file.length) {
+    const { offset } = place;
+    const length = file.length - offset < prefixLength ? undefined : sealer.lengthAt(file, offset);
+    const end = length === undefined ? undefined : offset + prefixLength + length;
+    const payload =
+      length !== undefined && end !== undefined && end <= file.length ? sealer.open(file, length, place) : undefined;
+    if (payload === undefined || end === undefined) {
+      const damage = last ? damageAt(file, offset, length, sealer) : 'a record does not verify';
+      if (damage !== undefined) throw corrupt(name, offset, damage);
+      return { ...place, header, torn: file.length - offset };
+    }
+    const { transactions, begins } = apply(payload, name, offset);
+    const { sequence, runs } = place;
+    const chain = file.slice(end - tagLength, end);
+    place = {
+      offset: end,
+      sequence: sequence + transactions,
+      chain,
+      runs: begins ? withRun(runs, runOf(sequence, chain)) : runs,
+    };
+  }
+  return { ...place, header, torn: 0 };
+}
+
+function readLogHeader(name: string, file: Uint8Array, keys: StoreKeys, start: LogStart): FileHeader {
+  const header = decodeFileHeader('log', name, file);
+  if (file.length < logHeaderLength) throw corrupt(name, file.length, 'the file ends inside its header');
+  if (!logHeaderVerifies(keyOf(keys, 'log', header.epoch, name), file))
+    throw corrupt(name, 0, 'the header does not verify');
+  if (!equalBytes(header.uid, start.uid)) throw corrupt(name, 16, 'the file belongs to another store');
+  if (header.generation !== start.generation) {
+    throw corrupt(name, 32, `the file is number ${header.generation}, not ${start.generation}`);
+  }
+  if (header.sequence !== start.sequence || !equalBytes(header.chain, start.chain)) {
+    throw corrupt(
+      name,
+      40,
+      'the file does not follow what stands before it: something is missing, or from another time',
+    );
+  }
+  return header;
+}
+
+export class LogWriter {
+  readonly generation: number;
+  /** Of the key. */
+  readonly epoch: number;
+  readonly #file: AppendFile;
+  readonly #sealer: RecordSealer;
+  readonly #context: LogContext;
+  #place: LogPlace;
+  #syncFailed = false;
+
+  constructor(
+    context: LogContext,
+    file: AppendFile,
+    sealer: RecordSealer,
+    { generation, epoch }: Pick<FileHeader, 'generation' | 'epoch'>,
+    place: LogPlace,
+  ) {
+    this.#context = context;
+    this.#file = file;
+    this.#sealer = sealer;
+    this.generation = generation;
+    this.epoch = epoch;
+    this.#place = place;
+  }
+
+  /** The end of what is durable. */
+  get place(): LogPlace {
+    return this.#place;
+  }
+
+  /**
+   * Whether an fsync failed otherwise than for want of room, after which nothing that the file seems to hold can be
+   * believed.
+   */
+  get syncFailed(): boolean {
+    return this.#syncFailed;
+  }
+
+  /**
+   * Makes `payload`, which holds `transactions` of them and maybe `begins` a run, durable, and answers how many
+   * milliseconds the fsync took. After a failure the writer is good for nothing more.
+   */
+  async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
+    const { offset, sequence, runs } = this.#place;
+    const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
+    await this.#file.append(record);
+    const written = performance.now();
+    await this.#sync();
+    const syncMs = performance.now() - written;
+    const chain = record.slice(record.length - tagLength);
+    this.#place = {
+      offset: offset + record.length,
+      sequence: sequence + transactions,
+      chain,
+      runs: begins ? withRun(runs, runOf(sequence, chain)) : runs,
+    };
+    return syncMs;
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#file.sync();
+    } catch (error) {
+      // Where there was no room, what stood there before was not touched.
+      this.#syncFailed ||= !isFull(error);
+      throw error;
+    }
+  }
+
+  /** Best effort after a failed append: takes away what was not acknowledged. */
+  async takeBack(): Promise<void> {
+    await this.#file.truncate(this.#place.offset).catch(() => {});
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close().catch(() => {});
+  }
+}
+
+/** Makes a log file, durable before this resolves, and opens it. A file of that name is replaced. */
+export async function createLog(context: LogContext, start: LogStart): Promise<LogWriter> {
+  const { files, dir, keys } = context;
+  const header: FileHeader = { ...start, epoch: keys.epoch };
+  const key = keys.key('log', header.epoch);
+  const bytes = sealLogHeader(key, context.random(nonceLength), header);
+  const name = logName(dir, start.generation);
+  await files.replace(name, bytes);
+  const { sequence, runs } = start;
+  const place = { offset: logHeaderLength, sequence, chain: bytes.slice(logHeaderLength - tagLength), runs };
+  const sealer = new RecordSealer(key, start.uid, start.generation);
+  return new LogWriter(context, await files.openAppend(name, false), sealer, header, place);
+}
+
+/**
+ * Opens a log file that was read to `place`, cuts off what is behind that, and makes what is before it durable: the
+ * process that wrote it may have died before its fsync.
+ */
+export async function continueLog(context: LogContext, header: FileHeader, place: LogPlace): Promise<LogWriter> {
+  const file = await context.files.openAppend(logName(context.dir, header.generation), false);
+  try {
+    if (file.size > place.offset) await file.truncate(place.offset);
+    await file.sync();
+  } catch (error) {
+    await file.close().catch(() => {});
+    throw error;
+  }
+  const sealer = new RecordSealer(context.keys.key('log', header.epoch), header.uid, header.generation);
+  return new LogWriter(context, file, sealer, header, place);
+}
+
+export interface BrokenLog {
+  readonly generation: number;
+  /** The end of what was acknowledged. */
+  readonly place: LogPlace;
+  /**
+   * After a failed fsync the system may forget what it could not write while it still shows it: then the file is made
+   * anew. Not for want of room, of which that would take more than there is.
+   */
+  readonly syncFailed: boolean;
+}
+
+/** May be repeated until it succeeds. */
+export async function repairLog(context: LogContext, uid: Uint8Array, broken: BrokenLog): Promise<void> {
+  const { generation, place } = broken;
+  const cutOff = !broken.syncFailed && (await cut(context, generation, place.offset));
+  if (!cutOff) await rewrite(context, generation, place.offset);
+  const { sequence, chain, runs } = place;
+  const log = await createLog(context, { uid, generation: generation + 1, sequence, chain, runs });
+  await log.close();
+}
+
+async function rewrite(context: LogContext, generation: number, size: number): Promise<void> {
+  const name = logName(context.dir, generation);
+  const bytes = await context.files.readAt(name, 0, size);
+  if (bytes.length < size) throw corrupt(name, bytes.length, 'acknowledged records are missing');
+  await context.files.replace(name, bytes);
+}
+
+/** Answers whether it worked. */
+async function cut(context: LogContext, generation: number, size: number): Promise<boolean> {
+  let file: AppendFile | undefined;
+  try {
+    file = await context.files.openAppend(logName(context.dir, generation), false);
+    if (file.size > size) await file.truncate(size);
+    await file.sync();
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await file?.close().catch(() => {});
+  }
+}

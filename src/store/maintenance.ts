@@ -1,0 +1,293 @@
+// Maintenance looks after the files of a store while it serves: checkpoints that keep the logs short, holds for whoever
+// copies the files, and resealing under the newest key. No request waits for any of it.
+import { KmsError, reasonOf } from '../errors.ts';
+import type { ActivityLog } from './activity/activity-log.ts';
+import {
+  readTrouble,
+  resealedSegment,
+  SegmentFault,
+  segmentEpoch,
+  headerLength as segmentHeaderLength,
+  segmentPath,
+} from './activity/segment.ts';
+import { ByteCache, SegmentReader } from './activity/segment-reader.ts';
+import type { EmbeddedWorld } from './embedded-options.ts';
+import type { LogWriter } from './log-file.ts';
+import type { StoreHold } from './port.ts';
+import type { ClosedLog, Recovered } from './recover.ts';
+import { SerialQueue } from './serial-queue.ts';
+import type { State } from './state.ts';
+import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from './store-files.ts';
+
+/** What is in service, as its maintenance sees it. */
+export interface Maintained {
+  readonly uid: Uint8Array;
+  readonly state: Pick<State, 'countRows'>;
+  readonly activity: ActivityLog;
+  readonly log: MaintainedLog;
+  snapshot: Recovered['snapshot'];
+}
+
+/** The durable log: the files since the snapshot, the last of which is being written. */
+interface MaintainedLog {
+  readonly bytes: number;
+  readonly closed: readonly ClosedLog[];
+  readonly writer: Pick<LogWriter, 'generation' | 'place'>;
+  durable(): Promise<void> | undefined;
+  /** Closes the file that is being written and starts the next; answers the last closed one's number. */
+  rotate(): Promise<number>;
+  /** A snapshot stands for the files up to `generation` now. */
+  forget(generation: number): void;
+}
+
+/** Whoever has a store in service, and may replace what is. */
+export interface Serving<L extends Maintained = Maintained> {
+  /** What is in service, after the recovery under way if there is one. Throws `unavailable` where nothing is. */
+  serving(): Promise<L>;
+}
+
+type MaintenanceWorld = Pick<
+  EmbeddedWorld<object>,
+  'files' | 'dir' | 'context' | 'limits' | 'now' | 'runCheckpoint' | 'onEvent'
+>;
+
+/** The log that is being written is not in its place: what is acknowledged from now on would be lost. */
+export class FilesGone extends KmsError {
+  constructor(name: string) {
+    super('unavailable', `${name}: the file is gone, or was cut`, { hint: 'restore the data directory' });
+  }
+}
+
+export class Maintenance {
+  readonly #world: MaintenanceWorld;
+  readonly #service: Serving;
+  #checkpoint: Promise<void> | undefined;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  #resealing: Promise<readonly number[]> | undefined;
+  #stopped = false;
+  /** How many want the files to stay, and up to where files have to go when nobody does any more. */
+  #holders = 0;
+  #superseded: number | undefined;
+  readonly #removing = new SerialQueue();
+  #waiting: (() => void)[] = [];
+
+  constructor(world: MaintenanceWorld, service: Serving) {
+    this.#world = world;
+    this.#service = service;
+  }
+
+  /** Ends a resealing after the file at hand, and waits for a checkpoint under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#wake();
+    await this.#resealing?.catch(() => {});
+    while (this.#checkpoint) await this.#checkpoint.catch(() => {});
+  }
+
+  /** Starts a checkpoint when the logs have outgrown the snapshot. */
+  startWhenDue({ log, snapshot }: Maintained): void {
+    const { limits, now } = this.#world;
+    if (this.#checkpoint || log.bytes <= Math.max(limits.checkpointBytes, snapshot.bytes)) return;
+    if (now() < this.#notBefore) return;
+    this.checkpoint().catch(() => {});
+  }
+
+  /** Runs a checkpoint, after the one under way if there is one, and puts its result in the place of the old files. */
+  async checkpoint(): Promise<void> {
+    while (this.#checkpoint) await this.#checkpoint.catch(() => {});
+    this.#checkpoint = this.#checkpointOnce();
+    try {
+      await this.#checkpoint;
+      this.#notBefore = Number.NEGATIVE_INFINITY;
+    } catch (cause) {
+      this.#notBefore = this.#world.now() + this.#world.limits.checkpointRetry;
+      const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
+      this.#world.onEvent({ kind: 'checkpoint-failed', message, cause });
+      throw cause;
+    } finally {
+      this.#checkpoint = undefined;
+    }
+  }
+
+  async #checkpointOnce(): Promise<void> {
+    const { dir, now, runCheckpoint, limits } = this.#world;
+    const { log, snapshot } = await this.#service.serving();
+    const through = await log.rotate();
+    // Nothing new, but what was held until now may have to go.
+    if (through <= snapshot.generation) return this.#removeSuperseded();
+    const at = now();
+    const result = await runCheckpoint({ dir, through, at, segmentRecords: limits.segmentRecords });
+    // A write may have failed meanwhile: what is in service now was recovered from the old snapshot or from this one.
+    const live = await this.#service.serving();
+    if (live.snapshot.generation < through) {
+      live.activity.adopt(result.segments);
+      live.log.forget(through);
+      live.snapshot = { generation: through, bytes: result.snapshotBytes, savedAt: at };
+    }
+    this.#superseded = through;
+    await this.#removeSuperseded();
+    this.#world.onEvent({
+      kind: 'checkpoint',
+      message: `${snapshotName(dir, through)}: ${result.snapshotBytes} bytes`,
+    });
+  }
+
+  /** One after the other: two at once would list the same files, and each remove them. */
+  #removeSuperseded(): Promise<void> {
+    return this.#removing.run(async () => {
+      const through = this.#superseded;
+      if (this.#holders > 0 || through === undefined) return;
+      this.#superseded = undefined;
+      await this.removeUpTo(through);
+    });
+  }
+
+  /** Removes what the durable snapshot `generation` stands for. What stays behind is removed next time. */
+  async removeUpTo(generation: number): Promise<void> {
+    const { files, dir } = this.#world;
+    const { snapshots, logs } = await listStoreFiles(files, dir);
+    for (const number of snapshots) if (number < generation) await files.remove(snapshotName(dir, number));
+    for (const number of logs) if (number <= generation) await files.remove(logName(dir, number));
+  }
+
+  /**
+   * The files as they are at one commit. Called between transactions. Waits for the sync that is under way, so that the
+   * commit is the last one of the state; nothing waits for the copy: what is written meanwhile stands behind the part
+   * that is held, or in other files. Throws `FilesGone`.
+   */
+  async hold(live: Maintained, counted: boolean): Promise<StoreHold> {
+    const { files, dir } = this.#world;
+    const release = this.#keepFiles();
+    try {
+      await live.log.durable();
+      // Nothing is awaited until all is noted: a checkpoint that ends puts a new snapshot in the place of logs.
+      const held = filesOf(live, dir, counted, release);
+      const last = logName(dir, held.log.generation);
+      if (!(await files.exists(last)) || (await files.size(last)) < held.log.offset) throw new FilesGone(last);
+      return held;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** From now on no file goes away, until what this answers is called. */
+  #keepFiles(): () => void {
+    this.#holders++;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holders--;
+      this.#wake();
+      // What stays behind is removed by the next checkpoint or the next start.
+      this.#removeSuperseded().catch(() => {});
+    };
+  }
+
+  /** Has those who wait for free files look again. */
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  /** Resolves when nobody wants the files to stay. */
+  async #free(): Promise<void> {
+    while (this.#holders > 0 && !this.#stopped) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#stopped) throw new KmsError('unavailable', 'the store was closed before all its files had the new key');
+  }
+
+  /**
+   * Brings every file under the newest key: snapshot and log by a checkpoint, then the segments of the activity log one
+   * after the other, each replaced whole. Cut off anywhere, the next one goes on where it was. Answers the key epochs
+   * that the files need from then on, the newest alone unless a newer one came meanwhile.
+   */
+  async reseal(): Promise<readonly number[]> {
+    while (this.#resealing) await this.#resealing.catch(() => {});
+    this.#resealing = this.#resealOnce();
+    try {
+      return await this.#resealing;
+    } finally {
+      this.#resealing = undefined;
+    }
+  }
+
+  async #resealOnce(): Promise<readonly number[]> {
+    await this.checkpoint();
+    const { activity, uid } = await this.#service.serving();
+    const { files, dir, context } = this.#world;
+    const reader = new SegmentReader({ files, dir, keys: context.keys, uid, cache: new ByteCache(0) });
+    const faults: SegmentFault[] = [];
+    for (const summary of activity.segments) {
+      try {
+        // Whatever is not the segment itself stands for one that may come back, under the old key.
+        await reader.look(summary);
+        await this.#resealSegment(reader.path(summary), summary.hash);
+      } catch (error) {
+        if (!(error instanceof SegmentFault)) throw error;
+        faults.push(error);
+      }
+    }
+    const [first] = faults;
+    if (first) throw first;
+    // Whoever copies the files now may have those of before.
+    await this.#free();
+    return this.#epochs();
+  }
+
+  async #resealSegment(path: string, hash: string): Promise<void> {
+    const { files, context } = this.#world;
+    const read = (run: Promise<Uint8Array>): Promise<Uint8Array> =>
+      run.catch((cause: unknown) => {
+        throw readTrouble(path, cause);
+      });
+    const start = await read(files.readAt(path, 0, segmentHeaderLength));
+    if (segmentEpoch(start, path) === context.keys.epoch) return;
+    await this.#free();
+    const bytes = await read(files.read(path));
+    await files.replace(path, pieces(resealedSegment(bytes, context.keys, path, hash)));
+  }
+
+  /** Of the files that a recovery reads. */
+  async #epochs(): Promise<readonly number[]> {
+    const { files, dir } = this.#world;
+    const { activity, snapshot } = await this.#service.serving();
+    const found = new Set<number>();
+    const name = snapshotName(dir, snapshot.generation);
+    found.add(decodeFileHeader('snapshot', name, await files.readAt(name, 0, headerLength)).epoch);
+    const { logs } = await listStoreFiles(files, dir);
+    for (const generation of logs.filter((number) => number > snapshot.generation)) {
+      const log = logName(dir, generation);
+      found.add(decodeFileHeader('log', log, await files.readAt(log, 0, headerLength)).epoch);
+    }
+    for (const { file } of activity.segments) {
+      const path = segmentPath(dir, file);
+      found.add(segmentEpoch(await files.readAt(path, 0, segmentHeaderLength), path));
+    }
+    return [...found].sort((a, b) => a - b);
+  }
+}
+
+function filesOf(live: Maintained, dir: string, counted: boolean, release: () => void): StoreHold {
+  const { snapshot, activity, log, uid, state } = live;
+  const { generation, place } = log.writer;
+  return {
+    uid,
+    sequence: place.sequence,
+    snapshot: snapshot.generation,
+    log: { generation, offset: place.offset },
+    files: [
+      { name: snapshotName(dir, snapshot.generation), bytes: snapshot.bytes },
+      ...activity.segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
+      ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
+      { name: logName(dir, generation), bytes: place.offset },
+    ],
+    activity: activity.head,
+    // Counting takes as long as the tables are.
+    tables: counted ? state.countRows() : {},
+    release,
+  };
+}
+
+async function* pieces(parts: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* parts;
+}

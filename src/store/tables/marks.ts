@@ -1,0 +1,50 @@
+// How far each tenant's store was, as the appliance's own store noted it: a store that is found with less was put back
+// from an older copy.
+import type { Mark } from '../../model/mark.ts';
+import type { Row, Sql } from '../sql.ts';
+import { toJson } from './columns.ts';
+
+/** A mark, and when it was what the store had. */
+export interface NotedMark extends Mark {
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+export interface MarkRow extends Row {
+  dir: string;
+  sequence: number;
+  runs: string;
+  noted_at: number;
+}
+
+export type MarkTable = ReturnType<typeof markTable>;
+
+export function markTable(sql: Sql) {
+  return {
+    /** By the store's directory, as the seal calls it. */
+    async all(): Promise<ReadonlyMap<string, NotedMark>> {
+      return marksOf(await sql.all<MarkRow>('SELECT dir, sequence, runs, noted_at FROM marks ORDER BY seq'));
+    },
+
+    async set(dir: string, { sequence, runs, at }: NotedMark): Promise<void> {
+      const values = [sequence, toJson(runs), at, dir] as const;
+      const known = await sql.run('UPDATE marks SET sequence = ?, runs = ?, noted_at = ? WHERE dir = ?', ...values);
+      if (known === 0)
+        await sql.run('INSERT INTO marks (sequence, runs, noted_at, dir) VALUES (?, ?, ?, ?)', ...values);
+    },
+
+    async erase(dir: string): Promise<void> {
+      await sql.run('DELETE FROM marks WHERE dir = ?', dir);
+    },
+  };
+}
+
+export function marksOf(rows: readonly MarkRow[]): ReadonlyMap<string, NotedMark> {
+  // Cast: the column holds what `set` wrote into it.
+  return new Map(
+    rows.map(({ dir, sequence, runs, noted_at: at }) => [
+      dir,
+      { sequence, runs: JSON.parse(runs) as Mark['runs'], at },
+    ]),
+  );
+}

@@ -1,0 +1,269 @@
+// One promise of all verifiers: whatever heads and exports somebody hands out, the programs for auditors and `kms
+// activity verify --file` come to the same verdict. The cases are those of test/vectors/activity; those of Ed25519 are
+// the CCTV's.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { verifyExport } from '../../src/appliance/verify-export.ts';
+import { fromHex, utf8 } from '../../src/crypto/bytes.ts';
+import { ed25519ToSpki, ed25519Verify } from '../../src/crypto/ed25519.ts';
+import { desk } from '../cli/kms.ts';
+import { python, pythonCommand, pythonMissing } from '../support/python.ts';
+
+interface Case {
+  readonly name: string;
+  readonly export: string;
+  readonly head?: string;
+  readonly publicKey?: string;
+  readonly valid: boolean;
+  readonly upTo?: number;
+  readonly record?: number;
+}
+
+type PlainCase = Omit<Case, 'name' | 'export' | 'head'> & { readonly file: string; readonly since?: string };
+
+const vectors = new URL('../vectors/', import.meta.url);
+const programs = fileURLToPath(new URL('../../docs/verify-activity/', import.meta.url));
+const read = (name: string): Buffer => readFileSync(new URL(`activity/${name}`, vectors));
+const cases: Case[] = [
+  ...JSON.parse(read('cases.json').toString()).map(({ file, since, ...rest }: PlainCase) => ({
+    name: `${file} with ${since}`,
+    export: file,
+    ...(since !== undefined && { head: read(since).toString('base64') }),
+    ...rest,
+  })),
+  ...JSON.parse(read('verdicts.json').toString()),
+];
+const dir = mkdtempSync(join(tmpdir(), 'kms-verdicts-'));
+after(() => rmSync(dir, { recursive: true, force: true }));
+
+/** What each case is verified with: EXPORT, HEAD, PUBLIC-KEY, as far as there are any. */
+const files = cases.map(({ export: log, head, publicKey }, at) => {
+  const logFile = log.endsWith('.jsonl')
+    ? fileURLToPath(new URL(`activity/${log}`, vectors))
+    : join(dir, `${at}.jsonl`);
+  if (!log.endsWith('.jsonl')) writeFileSync(logFile, Buffer.from(log, 'base64'));
+  if (head === undefined) return [logFile];
+  const headFile = join(dir, `${at}.json`);
+  writeFileSync(headFile, Buffer.from(head, 'base64'));
+  return [logFile, headFile, ...(publicKey === undefined ? [] : [publicKey])];
+});
+
+const withHead = files[cases.findIndex(({ name }) => name === 'the head as it was made')] ?? [];
+
+interface Verdict {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function isRight({ name, valid, upTo, record, head }: Case, { code, stdout, stderr }: Verdict): void {
+  const said = `${name}: ${code} ${stdout}${stderr}`;
+  assert.equal(code, valid ? 0 : 1, said);
+  if (valid) {
+    const anchored = head === undefined ? '' : 'record \\d+, anchored at [^ ]{24}, is still there; key: [^ ]{60}\n';
+    assert.match(stdout, new RegExp(`^valid up to record ${upTo}\n${anchored}$`), said);
+    return;
+  }
+  assert.equal(stdout, '', said);
+  assert.match(
+    stderr,
+    new RegExp(`^NOT VALID: ${record === undefined ? '.* is no head' : `record ${record} .*`}\n$`),
+    said,
+  );
+}
+
+test('verify.mjs', () => {
+  for (const [at, each] of cases.entries()) {
+    const args = [join(programs, 'verify.mjs'), ...(files[at] ?? [])];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    isRight(each, { code: status, stdout, stderr });
+  }
+});
+
+test('verify.py', { skip: pythonMissing }, () => {
+  // One interpreter for all: what costs is its start.
+  const verdicts: Verdict[] = python(
+    `
+import contextlib, io, json, sys
+sys.path.insert(0, sys.argv[1])
+import verify
+verdicts = []
+for args in json.load(sys.stdin):
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            verify.main(*args)
+        except SystemExit as end:
+            code = end.code
+    verdicts.append({"code": code, "stdout": out.getvalue(), "stderr": err.getvalue()})
+json.dump(verdicts, sys.stdout)
+`,
+    [programs],
+    files,
+  );
+  assert.equal(verdicts.length, cases.length);
+  for (const [at, each] of cases.entries()) isRight(each, verdicts[at] ?? assert.fail());
+});
+
+test('kms activity verify --file', async () => {
+  await using d = await desk();
+  for (const [at, each] of cases.entries()) {
+    const [log = '', head, publicKey] = files[at] ?? [];
+    const since = head === undefined ? [] : ['--since', head];
+    const key = publicKey === undefined ? [] : ['--public-key', publicKey];
+    const { code, stdout, stderr } = await d.kms(['activity', 'verify', '--file', log, ...since, ...key]);
+    const said = `${each.name}: ${code} ${stdout}${stderr}`;
+    assert.equal(code, each.valid ? 0 : 1, said);
+    if (each.valid) assert.match(stdout, new RegExp(`^verified: \\d+ records, up to record ${each.upTo} `), said);
+    else {
+      assert.equal(stdout, '', said);
+      const none = /head of the activity log|a head of the format|too large to hold the head/;
+      const place = new RegExp(`\\b${each.record}\\b|the head (was changed|is signed by another key)`);
+      assert.match(stderr, each.record === undefined ? none : place, said);
+    }
+  }
+});
+
+test('without the package for signatures verify.py says so, and never anything that looks like success', {
+  skip: pythonMissing,
+}, () => {
+  const without = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.modules["cryptography"] = None
+import verify
+verify.main(*sys.argv[2:])
+`;
+  const [log = '', head = ''] = withHead;
+  const run = (...args: string[]) =>
+    spawnSync(pythonCommand, ['-B', '-c', without, programs, ...args], { encoding: 'utf8' });
+  const signed = run(log, head);
+  assert.deepEqual([signed.status, signed.stdout], [3, '']);
+  assert.match(signed.stderr, /^not verified: .*`cryptography`, which is not installed\n$/);
+  const alone = run(log);
+  assert.deepEqual([alone.status, alone.stdout], [0, 'valid up to record 8\n'], 'an export alone has no signature');
+});
+
+test('wrong usage and files that are not there are no verdict', () => {
+  const [log = '', head = ''] = withHead;
+  for (const [command, program] of [
+    [process.execPath, 'verify.mjs'],
+    ...(pythonMissing === false ? [[pythonCommand, 'verify.py'] as const] : []),
+  ] as const) {
+    const run = (...args: string[]) => {
+      const { status, stdout } = spawnSync(command, [join(programs, program), ...args], { encoding: 'utf8' });
+      assert.equal(stdout, '', `${program} ${args}`);
+      return status;
+    };
+    assert.equal(run(), 2);
+    assert.equal(run(log, head, 'key', 'more'), 2);
+    assert.equal(run(join(dir, 'none')), 3);
+    assert.equal(run(log, join(dir, 'none')), 3);
+    assert.equal(run(dir), 3);
+  }
+});
+
+interface Signature {
+  readonly key: string;
+  readonly sig: string;
+  readonly msg: string;
+  readonly flags?: readonly string[] | null;
+}
+
+/** Where verifiers differ: https://github.com/C2SP/CCTV, ed25519. */
+const signatures: Signature[] = JSON.parse(readFileSync(new URL('cctv-ed25519-edge-cases.json', vectors), 'utf8'));
+/**
+ * A point with a part of small order is taken where the equation holds without the cofactor. All else that is odd is
+ * refused.
+ */
+const harmless = ['low_order_component_A', 'low_order_component_R'];
+const expected = signatures.map(({ flags }) => (flags ?? []).every((flag) => harmless.includes(flag)));
+const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
+
+function isAsExpected(verdicts: readonly boolean[]): void {
+  assert.equal(verdicts.length, 914);
+  assert.equal(expected.filter(Boolean).length, 43);
+  const wrong = signatures.filter((_, at) => verdicts[at] !== expected[at]);
+  assert.deepEqual(wrong, []);
+}
+
+/** Each program has the same function for the public signature. */
+const verifiers: Readonly<Record<string, () => Promise<boolean[]> | boolean[]>> = {
+  'ed25519.ts': () => signatures.map(({ key, sig, msg }) => ed25519Verify(hex(key), utf8(msg), hex(sig))),
+  'verify-activity/verify.mjs': () => byJavaScript('verify-activity'),
+  'verify-asset/verify.mjs': () => byJavaScript('verify-asset'),
+};
+
+async function byJavaScript(folder: string): Promise<boolean[]> {
+  const program = readFileSync(new URL(`../../docs/${folder}/verify.mjs`, import.meta.url), 'utf8');
+  // The program without what it does: its imports, constants and functions.
+  const [parts, rest] = program.split('\nconst [', 2);
+  assert.ok(parts && rest);
+  writeFileSync(join(dir, `${folder}.mjs`), `${parts}\nexport { isSigned, isSound };\n`);
+  const { isSigned, isSound } = await import(join(dir, `${folder}.mjs`));
+  // Not every Node refuses these points by itself.
+  for (const { key, sig, flags } of signatures) {
+    const odd = (point: string) =>
+      flags?.some((flag) => flag === `low_order_${point}` || flag === `non_canonical_${point}`);
+    assert.equal(isSound(Buffer.from(key, 'hex')), !odd('A'));
+    assert.equal(isSound(Buffer.from(sig, 'hex').subarray(0, 32)), !odd('R'));
+  }
+  return signatures.map(({ key, sig, msg }) =>
+    isSigned(Buffer.from(ed25519ToSpki(hex(key))), Buffer.from(msg), Buffer.from(sig, 'hex')),
+  );
+}
+
+for (const [name, verify] of Object.entries(verifiers)) {
+  test(`the edge cases of Ed25519: ${name}`, async () => {
+    isAsExpected(await verify());
+  });
+}
+
+for (const folder of ['verify-activity', 'verify-asset']) {
+  test(`the edge cases of Ed25519: ${folder}/verify.py`, { skip: pythonMissing }, () => {
+    const program = `
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import verify
+def is_signed(key, message, signature):
+    if hasattr(verify, "is_signed"):
+        return verify.is_signed(key, message, signature)
+    try:
+        return verify.check(key, message, signature) is None
+    except Exception:
+        return False
+cases = json.load(sys.stdin)
+print(json.dumps([is_signed(bytes.fromhex(c["key"]), c["msg"].encode(), bytes.fromhex(c["sig"])) for c in cases]))
+`;
+    isAsExpected(python(program, [join(programs, '..', folder)], signatures));
+  });
+}
+
+test('how the bytes are cut into pieces makes no difference', async () => {
+  const bytes = read('valid.jsonl');
+  for (const size of [1, 7, 100, bytes.length]) {
+    const pieces = async function* () {
+      for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
+    };
+    assert.equal((await verifyExport(pieces())).count, 8);
+  }
+  const withoutEnd = async function* () {
+    yield bytes.subarray(0, -1);
+  };
+  assert.equal((await verifyExport(withoutEnd())).count, 8);
+});
+
+test('an empty export is one of no records', async () => {
+  const nothing = async function* (): AsyncGenerator<Uint8Array> {};
+  assert.equal((await verifyExport(nothing())).count, 0);
+  const since = JSON.parse(read('head-5.json').toString());
+  assert.match(
+    (await verifyExport(nothing(), { since })).broken?.problem ?? '',
+    /records up to 5, which were anchored/,
+  );
+});

@@ -1,0 +1,263 @@
+// What `/metrics` tells: numbers that follow what was asked for, of the caller's tenant and of the process, and no
+// secret.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { Buckets, mostRings, otherRings, RequestCounts, StoreCounts } from '../../src/appliance/metrics/counts.ts';
+import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
+import { serve } from '../../src/server/serve.ts';
+import { type Family, numberOf, parsePrometheus } from '../support/prometheus-text.ts';
+import { place } from './tenant-appliance.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-metrics-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+type Scraped = ReadonlyMap<string, Family>;
+
+interface Caller {
+  readonly app: OpenAppliance['app'];
+  readonly host?: string;
+  readonly key?: string;
+}
+
+function send({ app, host = 'kms.example.org', key }: Caller, method: string, path: string, body?: object) {
+  const headers = {
+    host,
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(body && { 'content-type': 'application/json' }),
+  };
+  const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+  return app.fetch(new Request(`http://${host}${path}`, init), {});
+}
+
+async function scrape(caller: Caller): Promise<Scraped> {
+  const answer = await send(caller, 'GET', '/metrics');
+  assert.equal(answer.status, 200);
+  assert.equal(answer.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  return parsePrometheus(await answer.text());
+}
+
+const requests = (scraped: Scraped, action: string, verdict: string, status: number): number =>
+  numberOf(scraped, 'kms_requests_total', { action, verdict, status: String(status) }) ?? 0;
+
+let count = 0;
+async function opened(options: Partial<ApplianceOptions> = {}) {
+  const data = join(base, `data-${++count}`);
+  const made = await initAppliance({ data });
+  const appliance = await openAppliance({ data, ...options });
+  const root: Caller = { app: appliance.app, key: made.apiKey.key };
+  return { data, made, appliance, root, [Symbol.asyncDispose]: () => appliance.close() };
+}
+
+test('the numbers follow the requests: action, verdict, status, duration', async () => {
+  await using at = await opened();
+  const { root, made, appliance } = at;
+  const nobody = { app: appliance.app };
+  const wrong = { app: appliance.app, key: 'kms_wrong' };
+  const created = await send(root, 'POST', '/auth/apikey', { accountId: made.accountId, flags: {} });
+  const weak: Caller = { app: appliance.app, key: ((await created.json()) as { key: string }).key };
+  await send(root, 'POST', '/ks/keyrings', { name: 'payroll' });
+  for (let n = 0; n < 3; n++) await send(root, 'POST', '/ks/encrypt', { ringname: 'payroll' });
+  await send(root, 'POST', '/ks/encrypt', { ringname: 'nowhere' });
+  await send(root, 'POST', '/ks/encrypt', {});
+  await send(weak, 'POST', '/ks/encrypt', { ringname: 'payroll' });
+  await send(nobody, 'POST', '/ks/encrypt', { ringname: 'payroll' });
+  await send(wrong, 'POST', '/ks/encrypt', { ringname: 'payroll' });
+  await send(nobody, 'POST', '/auth/basic/login', { username: 'nobody', password: 'wrong' });
+  await send(root, 'DELETE', '/ks/encrypt');
+  await send(root, 'GET', '/unknown');
+  await send(nobody, 'GET', '/healthz');
+
+  const scraped = await scrape(root);
+  assert.equal(requests(scraped, 'keyring.create', 'granted', 200), 1);
+  assert.equal(requests(scraped, 'keyring.encrypt', 'granted', 200), 3);
+  assert.equal(requests(scraped, 'keyring.encrypt', 'granted', 404), 1);
+  assert.equal(requests(scraped, 'keyring.encrypt', 'denied', 403), 1);
+  assert.equal(requests(scraped, 'keyring.encrypt', 'denied', 401), 2);
+  assert.equal(requests(scraped, 'login', 'none', 400), 1);
+  assert.equal(requests(scraped, 'none', 'denied', 405), 1);
+  assert.equal(requests(scraped, 'system.metrics', 'granted', 200), 0, 'what is not answered yet is not counted yet');
+  const counted = scraped.get('kms_requests_total')?.samples.map(({ labels }) => labels.action);
+  assert.deepEqual(
+    [...new Set(counted)].sort(),
+    ['apikey.create', 'keyring.create', 'keyring.encrypt', 'login', 'none'],
+    'requests to no known path, and those that belong to no tenant, are not counted',
+  );
+  const encrypts = scraped
+    .get('kms_requests_total')
+    ?.samples.filter(({ labels }) => labels.action === 'keyring.encrypt');
+  const total = (encrypts ?? []).reduce((sum, { value }) => sum + value, 0);
+  assert.equal(numberOf(scraped, 'kms_request_duration_seconds_count', { action: 'keyring.encrypt' }), total);
+  assert.ok((numberOf(scraped, 'kms_request_duration_seconds_sum', { action: 'keyring.encrypt' }) ?? 0) > 0);
+  assert.equal(requests(await scrape(root), 'system.metrics', 'granted', 200), 1);
+});
+
+test('the numbers of the store: groups, fsyncs, sizes, checkpoints', async () => {
+  await using at = await opened();
+  const { root, appliance } = at;
+  for (let n = 0; n < 5; n++) await send(root, 'POST', '/ks/keyrings', { name: `ring-${n}` });
+  const before = await scrape(root);
+  const groups = numberOf(before, 'kms_commit_duration_seconds_count') ?? 0;
+  assert.ok(groups >= 5);
+  for (const name of ['kms_fsync_duration_seconds_count', 'kms_commit_transactions_count']) {
+    assert.equal(numberOf(before, name), groups, name);
+  }
+  assert.ok((numberOf(before, 'kms_commit_transactions_sum') ?? 0) >= 5);
+  const seconds = (name: string) => numberOf(before, `kms_${name}_duration_seconds_sum`) ?? 0;
+  assert.ok(seconds('fsync') > 0 && seconds('commit') >= seconds('fsync'));
+  const status = (await appliance.status()).tenants[0]?.store;
+  assert.equal(numberOf(before, 'kms_snapshot_bytes'), status?.snapshotBytes);
+  assert.equal(numberOf(before, 'kms_activity_bytes'), status?.activityBytes);
+  assert.equal(numberOf(before, 'kms_activity_records'), 5);
+  assert.equal((await scrape(root)).get('kms_activity_records')?.samples[0]?.value, 6, 'a scrape is recorded too');
+  assert.equal(numberOf(before, 'kms_sealed'), 0);
+  assert.equal(numberOf(before, 'kms_writes_refused'), 0);
+  assert.equal(numberOf(before, 'kms_backup_last_verified_timestamp_seconds'), 0);
+  assert.ok((numberOf(before, 'kms_disk_free_bytes') ?? 0) > 0);
+  assert.ok((numberOf(before, 'process_resident_memory_bytes') ?? 0) > 1e6);
+});
+
+test('checkpoints and failed writes are counted, each by what came of it', async () => {
+  const counts = new StoreCounts();
+  assert.equal(await counts.checkpoint(async () => 7), 7);
+  await assert.rejects(counts.checkpoint(() => Promise.reject(new Error('no'))));
+  for (const kind of ['checkpoint', 'checkpoint-failed', 'checkpoint-failed', 'write-failed', 'recovered'] as const) {
+    counts.event({ kind, message: '' });
+  }
+  assert.deepEqual([counts.checkpoints, counts.failedCheckpoints, counts.failedWrites], [1, 2, 1]);
+  assert.deepEqual(
+    [...counts.checkpointSeconds.counts].reduce((sum, each) => sum + each),
+    1,
+  );
+});
+
+test('a value falls into the first bucket that is not smaller', () => {
+  const buckets = new Buckets([1, 2, 4]);
+  for (const value of [0, 1, 1.5, 2, 4, 4.1, 1000]) buckets.add(value);
+  assert.deepEqual([...buckets.counts], [2, 2, 1, 2]);
+  assert.equal(buckets.sum, 1012.6);
+});
+
+test('nothing of one tenant is told to another', async () => {
+  await using p = await place(['one.example']);
+  const other = (await p.local('POST', '/local/tenants', { name: 'other', hosts: ['other.example'] })).body;
+  const { app } = p.appliance;
+  const one: Caller = { app, host: 'one.example', key: p.made.apiKey.key };
+  const two: Caller = { app, host: 'other.example', key: other.apiKey.key };
+  const atMachine = new Request('http://kms.local/metrics', { headers: { 'kms-tenant': 'other' } });
+  await send(one, 'POST', '/ks/keyrings', { name: 'payroll' });
+  for (let n = 0; n < 7; n++) await send(one, 'POST', '/ks/encrypt', { ringname: 'payroll' });
+  await send(two, 'GET', '/ks/keyrings');
+  assert.equal((await send(two, 'GET', '/metrics')).status, 403);
+  const [ofOne, ofTwo] = [await scrape(one), parsePrometheus(await (await p.appliance.fetchLocal(atMachine)).text())];
+  assert.equal(requests(ofOne, 'keyring.encrypt', 'granted', 200), 7);
+  assert.deepEqual(
+    ofTwo.get('kms_requests_total')?.samples.map(({ labels, value }) => [labels.action, value]),
+    [
+      ['keyring.list', 1],
+      ['system.metrics', 1],
+    ],
+  );
+  assert.deepEqual(
+    ofTwo
+      .get('kms_request_duration_seconds')
+      ?.samples.filter(({ labels }) => !['keyring.list', 'system.metrics'].includes(labels.action ?? '')),
+    [],
+  );
+  const written = (scraped: Scraped) => numberOf(scraped, 'kms_commit_transactions_sum') ?? 0;
+  assert.ok(written(ofTwo) < written(ofOne));
+  assert.equal((await send({ ...one, host: 'other.example' }, 'GET', '/metrics')).status, 401);
+  assert.equal((await send({ app, host: 'one.example' }, 'GET', '/metrics')).status, 401);
+});
+
+test('encrypts by keyring are told only where that was asked for, and up to a number of keyrings', async () => {
+  {
+    await using at = await opened();
+    const { root } = at;
+    await send(root, 'POST', '/ks/keyrings', { name: 'secret-project' });
+    await send(root, 'POST', '/ks/encrypt', { ringname: 'secret-project' });
+    const answer = await (await send(root, 'GET', '/metrics')).text();
+    assert.ok(!answer.includes('secret-project'));
+    assert.ok(!answer.includes('kms_ring_encrypts'));
+  }
+  await using at = await opened({ metrics: { rings: true } });
+  const { root } = at;
+  await send(root, 'POST', '/ks/keyrings', { name: 'Payroll' });
+  for (let n = 0; n < 3; n++) await send(root, 'POST', '/ks/encrypt', { ringname: 'PAYROLL' });
+  await send(root, 'POST', '/ks/encrypt', { ringname: 'none-of-that-name' });
+  const scraped = await scrape(root);
+  assert.deepEqual(
+    scraped.get('kms_ring_encrypts_total')?.samples.map(({ labels, value }) => [labels, value]),
+    [[{ ring: 'payroll' }, 3]],
+  );
+
+  const counts = new RequestCounts(true);
+  const count = counts.route('keyring.encrypt');
+  const outcome = { status: 200, body: {} };
+  for (let n = 0; n < mostRings + 50; n++) count({ outcome, tenant: 't', granted: true, ringname: `ring-${n}` }, 1);
+  count({ outcome, tenant: 't', granted: true, ringname: 'ring-7' }, 1);
+  const rings = counts.encryptsByRing('t');
+  assert.equal(rings?.size, mostRings + 1);
+  assert.deepEqual([rings?.get(otherRings), rings?.get('ring-7')], [50, 2]);
+});
+
+test('no secret, name, path or header gets into the text', async () => {
+  await using at = await opened({ metrics: { rings: true } });
+  const { root, made, appliance } = at;
+  const { key, keyid } = made.apiKey;
+  await send(root, 'POST', '/ks/keyrings', { name: 'payroll' });
+  const { header, hash } = (await (await send(root, 'POST', '/ks/encrypt', { ringname: 'payroll' })).json()) as {
+    header: string;
+    hash: string;
+  };
+  await send(root, 'GET', `/ks/header/${header}`);
+  await send(root, 'GET', `/ks/hash/${hash}`);
+  await send(root, 'DELETE', `/auth/apikey/${key}x`);
+  const user = { username: 'mallory', email: 'mallory@example.org', firstName: 'M', lastName: 'L' };
+  await send(root, 'POST', '/auth/users', user);
+  await send(root, 'GET', '/auth/users/mallory');
+  await send({ app: appliance.app }, 'POST', '/auth/basic/login', { username: 'mallory', password: 'Tr0ub4dor&3' });
+  await send(root, 'GET', '/auth/user/invite-validate?token=tok_secret');
+  const text = await (await send(root, 'GET', '/metrics')).text();
+  for (const hidden of [
+    key,
+    keyid,
+    header,
+    hash,
+    'mallory',
+    'Tr0ub4dor',
+    'tok_secret',
+    '/auth',
+    'default',
+    'tenant_',
+  ]) {
+    assert.ok(!text.includes(hidden), hidden);
+  }
+});
+
+test('a sealed appliance answers 503 in place of metrics', async () => {
+  const data = join(base, 'sealed');
+  const made = await initAppliance({ data });
+  const key = readFileSync(made.keyFile, 'utf8');
+  const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
+  const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  assert.equal((await fetch(`${serving.url}/metrics`, { headers })).status, 200);
+  assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers, body: '{}' })).status, 200);
+  const answer = await fetch(`${serving.url}/metrics`, { headers });
+  assert.deepEqual([answer.status, Object.keys((await answer.json()) as object)], [503, ['message']]);
+  await fetch(`${serving.url}/system/unseal`, { method: 'POST', headers, body: JSON.stringify({ key }) });
+  const again = await fetch(`${serving.url}/metrics`, { headers });
+  assert.equal(numberOf(parsePrometheus(await again.text()), 'kms_sealed'), 0);
+  await serving.close();
+});
+
+test('the reader of these tests refuses what a scraper would', () => {
+  const head = '# HELP a_total x\n# TYPE a_total counter\n';
+  assert.equal(numberOf(parsePrometheus(`${head}a_total{b="c\\"\\\\\\n"} 1\n`), 'a_total', { b: 'c"\\\n' }), 1);
+  const bad = ['a_total 1', 'b_total 1\n', 'a_total{b=c} 1\n', 'a_total 1\na_total 2\n', 'a_total x\n', 'a_total -1\n'];
+  for (const each of bad) assert.throws(() => parsePrometheus(head + each), each);
+});

@@ -1,0 +1,78 @@
+// Sealing and unsealing a server under load: each request is served whole or told that the appliance is sealed, and
+// what was answered with 200 is there afterwards.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { serve } from '../../src/server/serve.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-sealable-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+test('seal and unseal under load', async () => {
+  const data = join(base, 'data');
+  const made = await initAppliance({ data });
+  const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
+  const key = readFileSync(made.keyFile, 'utf8');
+  const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(serving.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  let going = true;
+  let count = 0;
+  const kept: string[] = [];
+  const statuses = new Map<number, number>();
+  const client = async (): Promise<void> => {
+    while (going) {
+      const name = `ring-${++count}`;
+      const answer = await post('/ks/keyrings', { name });
+      const body = (await answer.json()) as { message?: string };
+      statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+      if (answer.status === 200) kept.push(name);
+      else assert.match(body.message ?? '', /sealed|the store is closed|could not/, JSON.stringify(body));
+    }
+  };
+  const clients = Promise.all(Array.from({ length: 6 }, client));
+  for (let round = 0; round < 4; round++) {
+    const before = kept.length;
+    while (kept.length < before + 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    const sealed = await post('/system/seal', {});
+    assert.deepEqual([sealed.status, await sealed.json()], [200, { sealed: true, kinds: ['keyfile'] }]);
+    assert.equal((await post('/system/seal', {})).status, 503);
+    // Two at once: the second finds it open.
+    const opened = await Promise.all([post('/system/unseal', { key }), post('/system/unseal', { key })]);
+    for (const answer of opened) {
+      assert.deepEqual([answer.status, await answer.json()], [200, { sealed: false, kinds: ['keyfile'] }]);
+    }
+  }
+  going = false;
+  await clients;
+  assert.deepEqual(
+    [...statuses.keys()].filter((status) => status !== 200 && status !== 503),
+    [],
+  );
+  const listed = (await (await fetch(`${serving.url}/ks/keyrings?limit=10000`, { headers })).json()) as {
+    data: { name: string }[];
+  };
+  const names = new Set(listed.data.map(({ name }) => name));
+  assert.deepEqual(
+    kept.filter((name) => !names.has(name)),
+    [],
+  );
+  await serving.close();
+  await serving.close();
+});
+
+test('a server ends while it is sealed, and while it is being sealed', async () => {
+  for (const wait of [0, 200]) {
+    const data = join(base, `ending-${wait}`);
+    const { apiKey } = await initAppliance({ data });
+    const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
+    const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
+    assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers })).status, 200);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    assert.throws(() => serving.appliance, { code: 'sealed' });
+    await serving.close();
+  }
+});

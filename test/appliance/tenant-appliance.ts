@@ -1,0 +1,108 @@
+// A whole appliance on disk for tests of tenants: its own clock, requests by host, and the operator's requests.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
+import type { Notice } from '../../src/appliance/notices.ts';
+import type { OpenAppliance } from '../../src/appliance/open-appliance.ts';
+import { systemWorld } from '../../src/appliance/process.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type AnyJson = any;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: AnyJson;
+}
+
+export interface Place {
+  readonly data: string;
+  readonly made: Initialised;
+  readonly notices: Notice[];
+  readonly clock: { ahead: number };
+  readonly appliance: OpenAppliance;
+  /** A request of the operator; `tenant` names the tenant where that matters. */
+  local(method: string, path: string, body?: object, tenant?: string): Promise<Answer>;
+  /** A request from the network. */
+  at(host: string, method: string, path: string, key: string | undefined, body?: object): Promise<Answer>;
+  /** Closes and opens it again. */
+  reopen(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export const baseUrl = 'https://kms.example.org:8443';
+
+export async function place(hosts?: readonly string[]): Promise<Place> {
+  const dir = await mkdtemp(join(tmpdir(), 'kms-tenants-'));
+  const data = join(dir, 'data');
+  const made = await initAppliance({ data, hosts });
+  const clock = { ahead: 0 };
+  const notices: Notice[] = [];
+  const open = () => openAt(data, clock, notices);
+  let appliance = await open();
+  return {
+    data,
+    made,
+    notices,
+    clock,
+    get appliance() {
+      return appliance;
+    },
+    local: (method, path, body, tenant) =>
+      answer(
+        appliance.fetchLocal(request('http://kms.local', method, path, body, tenant ? { 'kms-tenant': tenant } : {})),
+      ),
+    at: (host, method, path, key, body) =>
+      answer(
+        appliance.app.fetch(
+          request('http://kms.local', method, path, body, { host, ...(key && { authorization: `Bearer ${key}` }) }),
+          {},
+        ),
+      ),
+    async reopen() {
+      await appliance.close();
+      appliance = await open();
+    },
+    async [Symbol.asyncDispose]() {
+      await appliance.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+export function openAt(
+  data: string,
+  clock: { ahead: number } = { ahead: 0 },
+  notices: Notice[] = [],
+  keyFile?: string,
+): Promise<OpenAppliance> {
+  const world = systemWorld();
+  return openAppliance({
+    data,
+    keyFile,
+    baseUrl: () => baseUrl,
+    world: { ...world, now: () => world.now() + clock.ahead },
+    onNotice: (notice) => notices.push(notice),
+  });
+}
+
+function request(
+  base: string,
+  method: string,
+  path: string,
+  body: object | undefined,
+  headers: Record<string, string>,
+) {
+  return new Request(base + path, {
+    method,
+    headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+}
+
+async function answer(pending: Response | Promise<Response>): Promise<Answer> {
+  const response = await pending;
+  const text = await response.text();
+  return { status: response.status, body: text.startsWith('{"hash"') ? text : JSON.parse(text) };
+}

@@ -1,0 +1,27 @@
+// Free-form objects as they are typed: what is one, and what is told of the rest.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { jsonText, parseObject } from '../../src/console/text.ts';
+
+test('what is shown can be typed', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue({ noUnicodeString: false })), (value) => {
+      assert.deepEqual(parseObject(jsonText(value)), { value: JSON.parse(JSON.stringify(value)) });
+    }),
+  );
+  assert.deepEqual(parseObject('  \n'), { value: {} });
+});
+
+test('what is no object, or would change, is told', () => {
+  const table: readonly [text: string, problem: RegExp][] = [
+    ['{', /^This is not JSON: /],
+    ["{'a': 1}", /^This is not JSON: /],
+    ['[1]', /^This has to be an object/],
+    ['null', /^This has to be an object/],
+    ['"a"', /^This has to be an object/],
+    ['{"a": 12345678901234567890}', /cannot be kept exactly/],
+    ['{"a": [{"b": 1e400}]}', /out of range/],
+  ];
+  for (const [text, problem] of table) assert.match(parseObject(text).problem ?? '', problem, text);
+});

@@ -1,0 +1,37 @@
+// The hot forms give what their plain forms give, whatever they are given and in whatever order.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import * as plain from '../../src/crypto/hash.ts';
+import * as hot from '../../src/crypto/hot.ts';
+import * as secrets from '../../src/crypto/secrets.ts';
+
+const bytes = fc.uint8Array({ maxLength: 300 });
+
+test('SHA-256 and HMAC-SHA256', () => {
+  fc.assert(
+    fc.property(bytes, fc.array(bytes, { maxLength: 4 }), (key, messages) => {
+      const [fast, slow] = [hot.hmacSha256(key), plain.hmacSha256(key)];
+      for (const message of messages) {
+        assert.deepEqual(hot.sha256(message), plain.sha256(message));
+        assert.deepEqual(fast(message), slow(message));
+      }
+    }),
+  );
+});
+
+test('secrets: their hashes and whether they are well formed', () => {
+  const made = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => secrets.newApiKeySecret(() => seed));
+  const mistyped = fc
+    .tuple(made, fc.nat({ max: 52 }), fc.string({ unit: 'binary', minLength: 1, maxLength: 2 }))
+    .map(([text, at, put]) => text.slice(0, at) + put + text.slice(at + put.length));
+  const any = fc.string({ unit: 'binary', maxLength: 1200 });
+  fc.assert(
+    fc.property(fc.oneof(made, mistyped, any), (text) => {
+      assert.equal(hot.hashSecret(text), secrets.hashSecret(text));
+      assert.equal(hot.isWellFormedApiKey(text), secrets.isWellFormedApiKey(text));
+    }),
+    { numRuns: 2000 },
+  );
+  fc.assert(fc.property(made, (text) => hot.isWellFormedApiKey(text)));
+});

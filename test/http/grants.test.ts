@@ -1,0 +1,416 @@
+// Nobody touches what is stronger, for what an operation touches along the way too: one table of every operation that
+// touches an API key or a user, from which the cases are made. And the last who holds `*` stays.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Appliance, testAppliance } from '../support/appliance.ts';
+
+type Kind = 'weaker' | 'equal' | 'stronger' | 'self';
+
+/** What is touched: an API key or a user with these flags, beside others of no flags. */
+const theirs = { 'asset.delete': true, 'own.thing': true, 'user.read': false };
+const theirNames = ['asset.delete', 'own.thing'];
+
+interface Touched {
+  /** The key or user of the flags above. */
+  readonly keyid?: string;
+  readonly secret?: string;
+  readonly username?: string;
+  /** What the request is about. */
+  readonly path?: string;
+}
+
+interface Operation {
+  /** Beside what the target has. */
+  readonly needs: readonly string[];
+  /** What there is before. `flags` are those of the target. */
+  make(a: Appliance, flags: object): Promise<Touched>;
+  request(touched: Touched): readonly [method: string, path: string, body?: unknown];
+  /** Who the target itself is when it calls; absent where it cannot call. */
+  readonly self?: 'apikey' | 'user';
+}
+
+let made = 0;
+const person = (flags: object) => {
+  const username = `u${++made}`;
+  return { username, email: `${username}@x.example`, firstName: 'A', lastName: 'B', flags };
+};
+
+async function accountOf(a: Appliance): Promise<string> {
+  return (await a.call('POST', '/auth/accounts', { uid: `acct${++made}` })).body.id;
+}
+
+async function keyOf(a: Appliance, accountId: string, flags: object, key?: string): Promise<Touched> {
+  const { body } = await a.call('POST', '/auth/apikey', { accountId, flags }, key === undefined ? {} : { key });
+  return { keyid: body.keyid, secret: body.key, path: accountId };
+}
+
+async function tokenOf(a: Appliance, username: string, password: string): Promise<string> {
+  return (await a.call('POST', '/auth/basic/login', { username, password }, { key: null })).body.accessToken;
+}
+
+const aKey = async (a: Appliance, flags: object): Promise<Touched> => keyOf(a, await accountOf(a), flags);
+const aUser = async (a: Appliance, flags: object): Promise<Touched> => {
+  const fields = person(flags);
+  const { password } = (await a.call('POST', '/auth/users', fields)).body;
+  return { username: fields.username, secret: await tokenOf(a, fields.username, password) };
+};
+
+/** An account in the midst of whose keys is the one of those flags. */
+async function anAccount(a: Appliance, flags: object): Promise<Touched> {
+  const path = await accountOf(a);
+  await keyOf(a, path, {});
+  const touched = await keyOf(a, path, flags);
+  await keyOf(a, path, {});
+  return touched;
+}
+
+/** A user of no flags, one of whose keys was given those flags by somebody else. */
+async function anOwner(a: Appliance, flags: object): Promise<Touched> {
+  const fields = person({ 'apikey.create': true });
+  const { password } = (await a.call('POST', '/auth/users', fields)).body;
+  const token = await tokenOf(a, fields.username, password);
+  const accountId = await accountOf(a);
+  await keyOf(a, accountId, {}, token);
+  const touched = await keyOf(a, accountId, {}, token);
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: touched.keyid, op: 'replace', flags });
+  await a.call('PATCH', `/auth/users/${fields.username}`, { flags: {} });
+  return { ...touched, username: fields.username };
+}
+
+const update = (change: object): Operation => ({
+  needs: ['apikey.update'],
+  make: aKey,
+  request: ({ keyid }) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', ...change }],
+  self: 'apikey',
+});
+const updateBySecret = (change: object): Operation => ({
+  ...update({}),
+  request: ({ secret }) => ['PUT', '/auth/apikey', { key: secret, op: 'merge', ...change }],
+});
+const patch = (change: object): Operation => ({
+  needs: ['user.update'],
+  make: aUser,
+  request: ({ username }) => ['PATCH', `/auth/users/${username}`, change],
+  self: 'user',
+});
+
+const operations: Readonly<Record<string, Operation>> = {
+  'a key, nothing changed': update({}),
+  'a key disabled': update({ active: false }),
+  'a key given props': update({ props: { a: 1 } }),
+  'a key given fewer flags': update({ op: 'replace', flags: {} }),
+  'a key taken a flag': update({ op: 'delete', flags: { 'OWN.thing': true } }),
+  'a key told a flag is off': update({ flags: { 'asset.delete': false } }),
+  'a key moved': {
+    ...update({}),
+    async make(a, flags) {
+      return { ...(await aKey(a, flags)), path: await accountOf(a) };
+    },
+    request: ({ keyid, path }) => [
+      'PUT',
+      '/auth/apikeyid',
+      { apikeyid: keyid, op: 'merge', references: { accountId: path } },
+    ],
+  },
+  'a key disabled by its secret': updateBySecret({ active: false }),
+  'a key given fewer flags by its secret': updateBySecret({ op: 'replace', flags: {} }),
+  'a key deleted': {
+    needs: ['apikey.delete'],
+    make: aKey,
+    request: ({ secret }) => ['DELETE', `/auth/apikey/${secret}`],
+    self: 'apikey',
+  },
+  'an account deleted, a key along': {
+    needs: ['account.delete'],
+    make: anAccount,
+    request: ({ path }) => ['DELETE', `/auth/accounts/${path}`],
+    self: 'apikey',
+  },
+  'an account deleted, a disabled key along': {
+    needs: ['account.delete'],
+    async make(a, flags) {
+      const touched = await anAccount(a, flags);
+      await a.call('PUT', '/auth/apikeyid', { apikeyid: touched.keyid, op: 'merge', active: false });
+      return touched;
+    },
+    request: ({ path }) => ['DELETE', `/auth/accounts/${path}`],
+  },
+  'a user deleted': {
+    needs: ['user.delete'],
+    make: aUser,
+    request: ({ username }) => ['DELETE', `/auth/users/${username}`],
+    self: 'user',
+  },
+  'a user deleted, a key along': {
+    needs: ['user.delete'],
+    make: anOwner,
+    request: ({ username }) => ['DELETE', `/auth/users/${username}`],
+    self: 'apikey',
+  },
+  'a user of another name': patch({ firstName: 'New' }),
+  'a user of another address': patch({ email: 'new@x.example' }),
+  'a user given props': patch({ props: { a: 1 } }),
+  'a user given fewer flags': patch({ flags: {} }),
+  'a user invited again': {
+    needs: ['user.invite'],
+    async make(a, flags) {
+      const fields = person(flags);
+      await a.call('POST', '/auth/user/invite', fields);
+      return { username: fields.username };
+    },
+    request: ({ username }) => [
+      'POST',
+      '/auth/user/invite',
+      { username, email: 'again@x.example', firstName: 'C', lastName: 'D' },
+    ],
+  },
+};
+
+/** Everything that an operation could change, secrets of invites apart. */
+async function stateOf(a: Appliance): Promise<string> {
+  const paths = ['/auth/users', '/auth/accounts', '/auth/apikey', '/ks/keyrings'];
+  const answers = await Promise.all(paths.map((path) => a.call('GET', `${path}?limit=10000`)));
+  return JSON.stringify(answers.map(({ body }) => body.data));
+}
+
+async function callerOf(a: Appliance, kind: Kind, { needs }: Operation, touched: Touched): Promise<string> {
+  if (kind === 'self') return touched.secret ?? '';
+  if (kind === 'stronger') return (await a.keyWith('*')).key;
+  return (await a.keyWith(...needs, ...(kind === 'equal' ? theirNames : theirNames.slice(1)))).key;
+}
+
+for (const [name, operation] of Object.entries(operations)) {
+  for (const kind of ['weaker', 'equal', 'stronger', 'self'] as const) {
+    if (kind === 'self' && !operation.self) continue;
+    const expected = kind === 'weaker' ? 403 : 200;
+    test(`${name}, by who is ${kind === 'self' ? 'it' : kind}: ${expected}`, async () => {
+      const a = await testAppliance();
+      const needed = kind === 'self' ? Object.fromEntries(operation.needs.map((flag) => [flag, true])) : {};
+      const touched = await operation.make(a, { ...theirs, ...needed });
+      const key = await callerOf(a, kind, operation, touched);
+      const before = await stateOf(a);
+      const [method, path, body] = operation.request(touched);
+      const answer = await a.call(method, path, body, { key });
+      assert.equal(answer.status, expected, answer.text);
+      if (expected === 200) return;
+      assert.equal(answer.body.message, 'the permission flag asset.delete is missing, which the target has');
+      assert.equal(await stateOf(a), before);
+      if (touched.secret && operation.self && !name.includes('disabled key along')) {
+        const still = await a.call('POST', '/ks/keyrings', { name: 'x' }, { key: touched.secret });
+        assert.equal(still.status, 403, 'its credential is still one');
+      }
+    });
+  }
+}
+
+/** Operations that touch no key and no user, whatever these may do on what is touched. */
+const untouching: Readonly<Record<string, { needs: string; request: (account: string, ring: string) => Request }>> = {
+  'an account of other names': {
+    needs: 'account.update',
+    request: (account) => ['PATCH', `/auth/accounts/${account}`, { uid: 'other', notes: 'n', props: { a: 1 } }],
+  },
+  'a ring given props': {
+    needs: 'keyring.payroll.config',
+    request: () => ['PUT', '/ks/config', { ringname: 'payroll', config: { props: { a: 1 } } }],
+  },
+  'a ring rotated': {
+    needs: 'keyring.payroll.rotate',
+    request: () => ['POST', '/ks/rotate', { ringname: 'payroll' }],
+  },
+  'a ring deleted that a disabled key names': {
+    needs: 'keyring.payroll.delete',
+    request: () => ['DELETE', '/ks/keyrings/payroll'],
+  },
+  'a ring restored that a disabled key names': {
+    needs: 'keyring.gone.delete',
+    request: (_, ring) => ['POST', `/ks/keyrings/${ring}/restore`, {}],
+  },
+  'a ring made that a disabled key names': {
+    needs: 'keyring.create',
+    request: () => ['POST', '/ks/keyrings', { name: 'gone' }],
+  },
+};
+
+type Request = readonly [method: string, path: string, body?: unknown];
+
+for (const [name, { needs, request }] of Object.entries(untouching)) {
+  test(`${name}: keys and users stay as they are, so the weaker may`, async () => {
+    const a = await testAppliance();
+    const flags = { ...theirs, 'keyring.payroll.read': true, 'keyring.gone.read': true };
+    const account = await accountOf(a);
+    const { keyid } = await keyOf(a, account, flags);
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active: false });
+    await aUser(a, flags);
+    const { ring } = (await a.call('POST', '/ks/keyrings', { name: 'gone' })).body;
+    await a.call('DELETE', '/ks/keyrings/gone');
+    await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+    const { key } = await a.keyWith(needs);
+    const state = async () => {
+      const answers = await Promise.all(['/auth/users', '/auth/apikey'].map((path) => a.call('GET', path)));
+      return answers.map(({ body }) => body.data);
+    };
+    const before = await state();
+    const [method, path, body] = request(account, ring.id);
+    const answer = await a.call(method, path, body, { key });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(await state(), before);
+  });
+}
+
+test('a user is deleted by whoever could not touch a key of theirs that is disabled already: nothing is done to it', async () => {
+  const a = await testAppliance();
+  const touched = await anOwner(a, theirs);
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: touched.keyid, op: 'merge', active: false });
+  const { key } = await a.keyWith('user.delete');
+  const before = (await a.call('GET', `/auth/apikey/${touched.keyid}`)).body;
+  assert.equal((await a.call('DELETE', `/auth/users/${touched.username}`, undefined, { key })).status, 200);
+  assert.deepEqual((await a.call('GET', `/auth/apikey/${touched.keyid}`)).body, before);
+});
+
+/**
+ * A tenant whose only holder of `*` is the one that is made; the root key is put away by the machine's administrator.
+ */
+interface Holder {
+  /** By whom, and what would take the last holder away. */
+  make(a: Appliance): Promise<{ key: string; requests: readonly (readonly [string, string, unknown?])[] }>;
+}
+
+const holders: Readonly<Record<string, Holder>> = {
+  'the only API key': {
+    async make(a) {
+      const { keyid, secret = '', path } = await keyOf(a, await accountOf(a), { '*': true, other: true });
+      const change = (more: object) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, ...more }] as const;
+      return {
+        key: secret,
+        requests: [
+          ['DELETE', `/auth/apikey/${secret}`],
+          ['DELETE', `/auth/accounts/${path}`],
+          change({ op: 'merge', active: false }),
+          change({ op: 'delete', active: false }),
+          change({ op: 'merge', flags: { '*': false } }),
+          change({ op: 'delete', flags: { '*': true } }),
+          change({ op: 'delete', flags: { '*': false } }),
+          change({ op: 'replace', flags: { 'keyring.*': true } }),
+          change({ op: 'replace', flags: {}, active: false }),
+          ['PUT', '/auth/apikey', { key: secret, op: 'merge', flags: { '*': false } }],
+          ['PUT', '/auth/apikey', { key: secret, op: 'merge', active: false }],
+          ['PUT', '/auth/apikey', { key: secret, op: 'replace', flags: {} }],
+        ],
+      };
+    },
+  },
+  'the only user': {
+    async make(a) {
+      const { username, secret = '' } = await aUser(a, { '*': true });
+      return {
+        key: secret,
+        requests: [
+          ['DELETE', `/auth/users/${username}`],
+          ['PATCH', `/auth/users/${username}`, { flags: {} }],
+          ['PATCH', `/auth/users/${username}`, { flags: { '*': false } }],
+          ['PATCH', `/auth/users/${username}`, { flags: { 'user.*': true }, firstName: 'New' }],
+        ],
+      };
+    },
+  },
+  'a user and the keys that they own': {
+    async make(a) {
+      const { username, secret = '' } = await aUser(a, { '*': true });
+      const accountId = await accountOf(a);
+      await keyOf(a, accountId, { '*': true }, secret);
+      await keyOf(a, accountId, { '*': true }, secret);
+      return { key: secret, requests: [['DELETE', `/auth/users/${username}`]] };
+    },
+  },
+  'all keys of one account': {
+    async make(a) {
+      const accountId = await accountOf(a);
+      const { secret = '' } = await keyOf(a, accountId, { '*': true });
+      await keyOf(a, accountId, { '*': true });
+      return { key: secret, requests: [['DELETE', `/auth/accounts/${accountId}`]] };
+    },
+  },
+};
+
+/** Who has the flag and still is no holder. */
+async function seemingHolders(a: Appliance): Promise<void> {
+  await a.call('POST', '/auth/user/invite', person({ '*': true }));
+  const { keyid } = await a.keyWith('*');
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active: false });
+  await a.keyWith('keyring.*', 'user.*', 'system.*');
+  await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': false } });
+  await a.call('POST', '/auth/users', person({ '*': false }));
+}
+
+const local = { env: { local: true }, key: null } as const;
+
+for (const [name, { make }] of Object.entries(holders)) {
+  test(`${name} that holds * stays, itself not excepted; another holder sets it free, and the machine's administrator may`, async () => {
+    const a = await testAppliance();
+    await seemingHolders(a);
+    const { key, requests } = await make(a);
+    const gone = await a.call('DELETE', `/auth/apikey/${a.root.key}`, undefined, { key });
+    assert.equal(gone.status, 200, gone.text);
+    const state = async () => {
+      const paths = ['/auth/users', '/auth/accounts', '/auth/apikey'];
+      const answers = await Promise.all(paths.map((path) => a.call('GET', path, undefined, { key })));
+      return answers.map(({ body }) => body.data);
+    };
+    const before = await state();
+    for (const [method, path, body] of requests) {
+      const answer = await a.call(method, path, body, { key });
+      assert.equal(answer.status, 400, `${method} ${path} ${JSON.stringify(body)}: ${answer.text}`);
+      assert.match(answer.body.message, /would hold \* any more: give it to another first/);
+      assert.deepEqual(await state(), before);
+    }
+    // A rename of the holder, or a key without it, is nobody's loss.
+    const other = (await a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key })).body;
+    assert.equal((await a.call('DELETE', `/auth/apikey/${other.key}`, undefined, { key })).status, 200);
+
+    const [[method, path, body] = ['', '']] = requests;
+    assert.equal((await a.call(method, path, body, local)).status, 200, 'by the administrator at the machine');
+    const orphan = (await a.call('POST', '/auth/accounts', { uid: 'orphan' }, local)).body;
+    const weak = await a.call('POST', '/auth/apikey', { accountId: orphan.id }, local);
+    // Nobody holds it now, so nobody's deletion takes it away.
+    const { key: deleter } = (
+      await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { 'apikey.delete': true } }, local)
+    ).body;
+    assert.equal((await a.call('DELETE', `/auth/apikey/${weak.body.key}`, undefined, { key: deleter })).status, 200);
+  });
+}
+
+test('with another holder each of them can go', async () => {
+  for (const { make } of Object.values(holders)) {
+    const count = (await make(await testAppliance())).requests.length;
+    for (let i = 0; i < count; i++) {
+      const a = await testAppliance();
+      const { key, requests } = await make(a);
+      const [method, path, body] = requests[i] ?? ['', ''];
+      const answer = await a.call(method, path, body, { key });
+      assert.equal(answer.status, 200, answer.text);
+    }
+  }
+});
+
+test('of two holders that take each other away at once, one is left', async () => {
+  const a = await testAppliance();
+  const other = await a.keyWith('*');
+  const answers = await Promise.all([
+    a.call('DELETE', `/auth/apikey/${other.key}`),
+    a.call('DELETE', `/auth/apikey/${a.root.key}`, undefined, { key: other.key }),
+    a.call('PUT', '/auth/apikeyid', { apikeyid: other.keyid, op: 'merge', active: false }, { key: other.key }),
+    a.call('PUT', '/auth/apikeyid', { apikeyid: a.root.keyid, op: 'merge', flags: { '*': false } }),
+  ]);
+  assert.ok(answers.filter(({ status }) => status === 200).length >= 1);
+  const { items } = (await a.tenants[0]?.handle.store.peek(({ apiKeys }) => apiKeys.list({ limit: 10 }))) ?? {
+    items: [],
+  };
+  assert.ok(items.some(({ active, flagsText }) => active && flagsText === '{"*":true}'));
+});
+
+test('a user who can log in is a holder, so that the root key can be put away', async () => {
+  const a = await testAppliance();
+  assert.equal((await a.call('DELETE', `/auth/apikey/${a.root.key}`)).status, 400);
+  await aUser(a, { '*': true });
+  assert.equal((await a.call('DELETE', `/auth/apikey/${a.root.key}`)).status, 200);
+});

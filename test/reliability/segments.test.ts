@@ -1,0 +1,403 @@
+// The files that are read only when somebody needs them, the closed segments of an activity log: each way in which one
+// can be gone or changed, by what each reader then answers. Never a 500, never a gap in silence; what needs no faulty
+// file is served, and a file that is put back is found without a restart.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { openBackupFile, verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { tenantDir } from '../../src/appliance/data-dir.ts';
+import { examine } from '../../src/appliance/doctor/doctor.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import type { Notice } from '../../src/appliance/notices.ts';
+import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
+import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
+import { openEmbedded } from '../../src/store/embedded.ts';
+import { tenantMigrations } from '../../src/store/migrations.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { activityInput } from '../store/contract.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Answer = { readonly status: number; readonly body: any };
+
+const base = mkdtempSync(join(tmpdir(), 'kms-segments-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+const sound = join(base, 'sound');
+const keyFile = `${sound}.master.key`;
+const env = (): undefined => undefined;
+let dir = '';
+let apiKey = '';
+/** Three segments of four records each, and a tail. */
+let first = '';
+let second = '';
+const quick = { againEvery: 20, lookEvery: 20, firstAfter: 1e9, passEvery: 1e9, bytesPerSecond: 1e9 };
+
+before(async () => {
+  const made = await initAppliance({ data: sound, env });
+  apiKey = made.apiKey.key;
+  const { seal } = await openSealFile(sound, { keyFile, env });
+  const name = seal.stores.find((each) => each !== 'system') ?? '';
+  dir = tenantDir(name);
+  const tenant = await openEmbedded({
+    files: nodeFiles(sound),
+    dir,
+    keys: seal.keysFor(name),
+    wasm: sqlWasm,
+    migrations: tenantMigrations,
+    tables: tenantTables,
+    limits: { segmentRecords: 4 },
+  });
+  for (let n = 0; n < 12; n++) {
+    await tenant.transaction(async (tx) => tx.record({ ...activityInput(`act_${n}`), createdAt: 1000 + n }));
+  }
+  await tenant.checkpoint();
+  await tenant.close();
+  seal.wipe();
+  [first = '', second = ''] = readdirSync(join(sound, dir)).filter((each) => each.startsWith('activity-'));
+  assert.ok(first && second);
+});
+
+let count = 0;
+interface Place {
+  readonly data: string;
+  readonly file: string;
+  readonly notices: Notice[];
+  open(more?: Partial<ApplianceOptions>): Promise<Opened>;
+}
+interface Opened extends AsyncDisposable {
+  readonly appliance: OpenAppliance;
+  ask(method: string, path: string, body?: object): Promise<Answer>;
+  local(method: string, path: string, body?: object): Promise<Answer>;
+  /** Resolves once nothing is known to be at fault. */
+  well(): Promise<void>;
+}
+
+/** A copy of the sound appliance. */
+function place(): Place {
+  const data = join(base, `p${++count}`);
+  cpSync(sound, data, { recursive: true });
+  const notices: Notice[] = [];
+  const open = async (more: Partial<ApplianceOptions> = {}): Promise<Opened> => {
+    const onNotice = (notice: Notice) => void notices.push(notice);
+    const appliance = await openAppliance({ data, keyFile, sources: { env }, onNotice, segments: quick, ...more });
+    const send = async (local: boolean, method: string, path: string, body?: object): Promise<Answer> => {
+      const headers = {
+        'content-type': 'application/json',
+        host: 'kms.local',
+        ...(local ? {} : { authorization: `Bearer ${apiKey}` }),
+      };
+      const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+      const request = new Request(`http://kms.local${path}`, init);
+      const response = await (local ? appliance.fetchLocal(request) : appliance.app.fetch(request, { headers }));
+      const text = await response.text();
+      return {
+        status: response.status,
+        body: text.startsWith('{"message') || !path.includes('export') ? json(text) : text,
+      };
+    };
+    return {
+      appliance,
+      ask: (...args) => send(false, ...args),
+      local: (...args) => send(true, ...args),
+      async well() {
+        for (let tries = 0; tries < 1000; tries++) {
+          if ((await faults(appliance)).length === 0) return;
+          await setTimeout(10);
+        }
+        assert.fail('the file was put back, and that was not noticed');
+      },
+      [Symbol.asyncDispose]: () => appliance.close(),
+    };
+  };
+  return { data, file: join(data, dir, first), notices, open };
+}
+
+function json(text: string): Answer['body'] {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+async function faults(appliance: OpenAppliance) {
+  return (await appliance.status()).tenants.flatMap(({ store }) => store.activityFaults);
+}
+
+/** Changes a bit of a segment. */
+const flipped = (at: (header: { rootLength: number; bytes: number }) => number) => (file: string) => {
+  const bytes = readFileSync(file);
+  const header = decodeHeader(bytes);
+  assert.ok(typeof header !== 'string');
+  const where = at({ rootLength: header.rootLength, bytes: bytes.length });
+  bytes[where] = (bytes[where] ?? 0) ^ 4;
+  writeFileSync(file, bytes);
+};
+
+interface Kind {
+  readonly damage: (file: string) => void;
+  /** Whether a search by time, one by a term, and a look at the file's outside meet it. */
+  readonly byTime: boolean;
+  readonly byTerm: boolean;
+  readonly byLook: boolean;
+  /** Whether a backup has to leave the file out. */
+  readonly leftOut: boolean;
+}
+const all = { byTime: true, byTerm: true, byLook: true, leftOut: true };
+
+/** What is changed inside is found by whoever reads that part, or all of it. */
+const kinds: Readonly<Record<string, Kind>> = {
+  missing: { ...all, damage: (file) => rmSync(file) },
+  'cut to half': { ...all, damage: (file) => writeFileSync(file, readFileSync(file).subarray(0, 300)) },
+  empty: { ...all, damage: (file) => writeFileSync(file, '') },
+  grown: {
+    ...all,
+    damage: (file) => writeFileSync(file, 'x', { flag: 'a' }),
+    byTime: false,
+    byTerm: false,
+  },
+  'a directory': {
+    ...all,
+    damage(file) {
+      rmSync(file);
+      mkdirSync(file);
+    },
+  },
+  'another segment': {
+    ...all,
+    damage: (file) => cpSync(file.replace(first, second), file),
+    leftOut: readSize(first) !== readSize(second),
+  },
+  'a bit of the header': { ...all, damage: flipped(() => 30), leftOut: false },
+  'a bit of the version': { ...all, damage: flipped(() => 9), leftOut: false },
+  'a bit of the epoch': { ...all, damage: flipped(() => 11), leftOut: false },
+  'a bit of the index': { ...all, damage: flipped(() => headerLength + 30), byLook: false, leftOut: false },
+  'a bit of a block': {
+    ...all,
+    damage: flipped(({ rootLength }) => headerLength + rootLength + 30),
+    byLook: false,
+    leftOut: false,
+  },
+  'a bit of a page': {
+    ...all,
+    damage: flipped(({ bytes }) => bytes - 1),
+    byTime: false,
+    byLook: false,
+    leftOut: false,
+  },
+};
+
+/** Known once the sound appliance is made; which of both it is makes no difference to the readers. */
+function readSize(name: string): number {
+  return name === '' ? -1 : readFileSync(join(sound, dir, name)).length;
+}
+
+describe('a segment of the activity log', () => {
+  for (const [name, kind] of Object.entries(kinds)) {
+    test(name, async () => {
+      const p = place();
+      const whole = readFileSync(p.file);
+      kind.damage(p.file);
+      const at = `${dir}/${first}`;
+      const names = (answer: Answer, what: string): void => {
+        assert.equal(answer.status, 503, `${what}: ${JSON.stringify(answer.body)}`);
+        assert.ok(answer.body.message.includes(at), `${what}: ${answer.body.message}`);
+      };
+      {
+        await using a = await p.open();
+        const known = await faults(a.appliance);
+        assert.equal(known.length, kind.byLook ? 1 : 0, 'known before it serves');
+        const ready = await a.ask('GET', '/readyz');
+        assert.equal(ready.status, 200);
+        assert.equal(ready.body.activity?.faulty, kind.byLook ? 1 : undefined);
+
+        // What needs no faulty file.
+        assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'ring' })).status, 200);
+        assert.equal((await a.ask('POST', '/auth/search/activity', { start: 1004 })).status, 200);
+        assert.equal((await a.ask('GET', '/auth/activity/act_9')).status, 200);
+        assert.equal((await a.local('GET', '/local/activity/head')).status, 200);
+
+        // What needs it.
+        const byTime = await a.ask('POST', '/auth/search/activity', { start: 1000, end: 1003 });
+        if (kind.byTime) names(byTime, 'by time');
+        else assert.deepEqual([byTime.status, byTime.body.data?.length], [200, 4]);
+        const { keyid } = activityInput('act_1');
+        const byTerm = await a.ask('POST', '/auth/search/activity', { keyid, start: 1000, end: 1003 });
+        if (kind.byTerm) names(byTerm, 'by term');
+        else assert.deepEqual([byTerm.status, byTerm.body.data?.length], [200, 4]);
+        const one = await a.ask('GET', '/auth/activity/act_1');
+        if (kind.byTime) names(one, 'by id');
+        else assert.equal(one.status, 200);
+        const verdict = await a.local('POST', '/local/activity/verify', {});
+        assert.deepEqual([verdict.status, verdict.body.valid], [200, false]);
+        assert.ok(verdict.body.broken.problem.includes(at));
+        // By now it is known, whatever it is.
+        names(await a.local('POST', '/local/activity/export', {}), 'export');
+        names(await a.local('POST', '/local/drill', {}), 'drill');
+        names(await a.local('POST', '/local/tenants/default/rekey', {}), 'rekey');
+
+        assert.deepEqual((await a.ask('GET', '/readyz')).body.activity.faulty, 1);
+        assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_faulty_segments 1$/m);
+        while (!p.notices.some(({ level }) => level === 'error')) await setTimeout(5);
+        const said = p.notices.filter(({ level, message }) => level === 'error' && message.includes(at));
+        assert.equal(said.length, 1, 'said once');
+        assert.match(said[0]?.message ?? '', /put \S+ back from a backup/);
+
+        // Put back, it is found to be well without a restart.
+        rmSync(p.file, { recursive: true, force: true });
+        writeFileSync(p.file, whole, { mode: 0o600 });
+        await a.well();
+        assert.equal((await a.ask('POST', '/auth/search/activity', { keyid, start: 1000, end: 1003 })).status, 200);
+        assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
+        assert.equal((await a.ask('GET', '/readyz')).body.activity, undefined);
+        assert.equal((await a.local('POST', '/local/tenants/default/rekey', {})).body.complete, true);
+      }
+      assert.equal(p.notices.filter(({ message }) => message.includes('is well again')).length, 1);
+      for (const { level, message } of p.notices) {
+        assert.ok(level !== 'error' || message.includes(at), message);
+      }
+    });
+
+    test(`${name}: doctor, backups and what is shipped`, async () => {
+      const p = place();
+      const whole = readFileSync(p.file);
+      const shipped = join(p.data, '..', `shipped-${count}`);
+      const copies = { shipping: { to: shipped, every: 20, window: 1e9 } };
+      await (await p.open({ copies })).appliance.close();
+      kind.damage(p.file);
+      const { findings } = await examine({ data: p.data, keyFile, sources: { env } });
+      const found = findings.filter(({ name }) => name.startsWith('segment-') || name === 'damaged');
+      assert.deepEqual(
+        found.map((each) => [each.severity, each.subject]),
+        [['error', `${dir}/${first}`]],
+      );
+
+      const scheduled = { to: join(p.data, '..', `backups-${count}`), schedule: '0 3 * * *', keep: 1 };
+      {
+        await using a = await p.open({ copies: { ...copies, scheduled } });
+        assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'after' })).status, 200);
+        const made = await a.appliance.copies.backUpNow();
+        assert.match(made?.file ?? '', /\.incomplete\.kms-backup$/);
+        assert.equal(a.appliance.copies.status().lastVerified, undefined);
+        assert.ok(made?.lacks[0]?.includes(`${dir}/${first}`));
+      }
+      const [backup = ''] = readdirSync(scheduled.to);
+      const file = join(scheduled.to, backup);
+      const { manifest, parts } = await openBackupFile(file);
+      const leftOut = name === 'another segment' ? !parts.has(`${dir}/${first}`) : kind.leftOut;
+      assert.equal(parts.has(`${dir}/${first}`), !leftOut);
+      if (leftOut || kind.byLook) assert.deepEqual(manifest.faulty, [`${dir}/${first}`]);
+      await assert.rejects(verifyBackup(file, { data: p.data, keys: { keyFile, env } }), {
+        code: 'corrupt',
+        message: new RegExp(first),
+      });
+
+      // It restores all the same, and says what it lacks; what was shipped before the damage has everything.
+      const into = join(base, `restored-${count}`);
+      const restored = await restoreAppliance({ from: file, data: into, keys: { keyFile, env } });
+      assert.deepEqual(
+        restored.proof.lacks.map((each) => each.split(' ')[0]),
+        [`${dir}/${first}`],
+      );
+      const second = await restoreAppliance({ from: shipped, data: `${into}-2`, keys: { keyFile, env } });
+      assert.deepEqual(second.proof.lacks, []);
+      assert.ok(second.proof.transactions >= restored.proof.transactions, 'shipping went on');
+      assert.deepEqual(readFileSync(join(`${into}-2`, dir, first)), whole, 'the file to put back');
+    });
+  }
+});
+
+test('what changes while nobody reads it is found by the pass over the contents, said once, and well again when put back', async () => {
+  const p = place();
+  const whole = readFileSync(p.file);
+  await using a = await p.open({ segments: { ...quick, firstAfter: 0, passEvery: 30 } });
+  const status = () => a.appliance.status().then(({ tenants }) => tenants[0]?.store);
+  while ((await status())?.activityVerifiedAt === undefined) await setTimeout(5);
+  assert.deepEqual(await faults(a.appliance), []);
+  flipped(({ rootLength }) => headerLength + rootLength + 30)(p.file);
+  const at = `${dir}/${first}`;
+  while ((await faults(a.appliance)).length === 0) await setTimeout(5);
+  const [fault] = await faults(a.appliance);
+  assert.deepEqual([fault?.path, fault?.problem], [at, 'does not verify: block 0 was changed or cut']);
+  await setTimeout(100);
+  assert.equal(
+    p.notices.filter(({ message }) => message.includes(at)).length,
+    1,
+    'said once, however often it is read',
+  );
+  writeFileSync(p.file, whole);
+  await a.well();
+  assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_verification_last_timestamp_seconds [1-9]/m);
+});
+
+test('a file that is taken away while it is served is missed by the next look', async () => {
+  const p = place();
+  const whole = readFileSync(p.file);
+  await using a = await p.open();
+  assert.deepEqual(await faults(a.appliance), []);
+  rmSync(p.file);
+  while ((await faults(a.appliance))[0]?.problem !== 'is missing') await setTimeout(5);
+  assert.match((await a.ask('GET', '/readyz')).body.activity.segments[0], /is missing$/);
+  writeFileSync(p.file, whole);
+  await a.well();
+});
+
+test('new keys for the tenant while its segments are verified over and over: no fault is seen', async () => {
+  const p = place();
+  await using a = await p.open({ segments: { ...quick, firstAfter: 0, passEvery: 0, againEvery: 1, lookEvery: 1 } });
+  for (let n = 0; n < 5; n++) {
+    assert.equal((await a.local('POST', '/local/tenants/default/rekey', {})).body.complete, true);
+    assert.equal((await a.ask('POST', '/auth/search/activity', { start: 1000, end: 1003 })).body.data.length, 4);
+  }
+  assert.deepEqual(
+    p.notices.filter(({ level }) => level !== 'info'),
+    [],
+  );
+});
+
+describe('what is read again while it is served, by checkpoints, backups and doctor', () => {
+  const changes: Readonly<Record<string, (file: string) => void>> = {
+    missing: (file) => rmSync(file),
+    'cut to half': (file) => writeFileSync(file, readFileSync(file).subarray(0, readFileSync(file).length / 2)),
+    'a bit of the header': flip(20),
+    'a bit of the end': flip(-5),
+  };
+  for (const kind of ['snapshot', 'log']) {
+    for (const [name, change] of Object.entries(changes)) {
+      // A log that is gone fails the next write, and with it everything: see failing-disk.test.ts.
+      if (kind === 'log' && name === 'missing') continue;
+      test(`a ${kind}: ${name}`, async () => {
+        const p = place();
+        await using a = await p.open();
+        assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'before' })).status, 200);
+        const named = readdirSync(join(p.data, dir)).filter((each) => each.startsWith(kind));
+        const file = named.at(-1) ?? '';
+        change(join(p.data, dir, file));
+        const drill = await a.local('POST', '/local/drill', {});
+        assert.equal(drill.status, 503, JSON.stringify(drill.body));
+        assert.ok(drill.body.message.includes(file), drill.body.message);
+        const doctor = await a.local('GET', '/local/doctor');
+        if (doctor.status === 200) {
+          const text = JSON.stringify(doctor.body.findings);
+          assert.ok(text.includes(file), text);
+        } else assert.deepEqual([doctor.status, doctor.body.message.includes(file)], [503, true]);
+      });
+    }
+  }
+});
+
+function flip(at: number): (file: string) => void {
+  return (file) => {
+    const bytes = readFileSync(file);
+    const where = at < 0 ? bytes.length + at : at;
+    bytes[where] = (bytes[where] ?? 0) ^ 4;
+    writeFileSync(file, bytes);
+  };
+}

@@ -1,0 +1,101 @@
+// A fault at every step of noting how far the stores are, between writes and checkpoints of both: whatever is lost with
+// the power, a start never takes it for an older copy, and what was noted tells one still.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemDir } from '../../src/appliance/data-dir.ts';
+import { readStores } from '../../src/appliance/read-stores.ts';
+import { Witness } from '../../src/appliance/witness.ts';
+import { reached } from '../support/crash-points.ts';
+import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';
+import type { Prng } from '../support/prng.ts';
+import {
+  createSealedAppliance,
+  numbersIn,
+  openSealedAppliance,
+  openSealKeeper,
+  type SealedAppliance,
+} from '../support/sim-appliance.ts';
+import { SimFiles } from '../support/sim-files.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const secret = new Uint8Array(32).fill(1);
+
+/** What a start reads and compares; throws where it refuses. */
+async function start(files: SimFiles, generator: Prng) {
+  const seal = await openSealKeeper(files, secret, generator);
+  const read = await readStores({ root: '/nowhere', files, wasm: sqlWasm }, seal);
+  await read.discard();
+  return read;
+}
+
+type Known = Pick<Awaited<ReturnType<typeof start>>, 'marks' | 'witness'>;
+
+function witnessOf({ files, seal, system, tenants }: SealedAppliance, known: Known, generator: Prng): Witness {
+  const random = (length: number): Uint8Array => generator.bytes(length);
+  return new Witness({ files, keys: seal.keysFor(systemDir), system, tenants, now: () => 2000, random }, known);
+}
+
+/** Nothing is noted yet, or something: the first note has more steps. */
+async function prepare(generator: Prng, noted: boolean): Promise<SimFiles> {
+  const files = new SimFiles({ prng: generator });
+  await createSealedAppliance(files, secret, generator);
+  if (!noted) return files;
+  const appliance = await openSealedAppliance(files, secret, generator);
+  await appliance.write();
+  await witnessOf(appliance, await start(files, generator), generator).note();
+  await appliance.close();
+  return files;
+}
+
+async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {
+  const known = await start(copyOf(base, generator), generator);
+  const files = breaking(base, fault, generator);
+  let written = 0;
+  const work = async (): Promise<void> => {
+    const appliance = await openSealedAppliance(files, secret, generator);
+    written = (await numbersIn(appliance.tenant)).length;
+    const witness = witnessOf(appliance, known, generator);
+    const write = async (): Promise<void> => {
+      if (await done(files, fault, appliance.write())) written++;
+    };
+    const step = (run: Promise<unknown>): Promise<boolean> => done(files, fault, run);
+    await Promise.all([write(), step(witness.note())]);
+    await Promise.all([step(witness.note()), write(), step(appliance.tenant.checkpoint())]);
+    await write();
+    await Promise.all([step(appliance.system.checkpoint()), step(witness.note())]);
+    if (!files.crashed) {
+      mend(files, fault);
+      await appliance.settle();
+      await Promise.all([write(), step(witness.note())]);
+    }
+    await appliance.tenant.close();
+    await step(witness.note());
+    await appliance.close();
+  };
+  await done(files, fault, work());
+  const came = mend(files, fault);
+
+  // Twice: what the first one notes is no trap for the second.
+  let after = files.restart({ prng: generator });
+  for (const more of [0, 1]) {
+    const found = await start(after, generator);
+    const appliance = await openSealedAppliance(after, secret, generator);
+    const numbers = await numbersIn(appliance.tenant);
+    assert.ok(numbers.length >= written + more, 'what was answered is there');
+    await appliance.write();
+    await witnessOf(appliance, found, generator).note();
+    await appliance.close();
+    after = after.restart({ prng: generator });
+  }
+  return came;
+}
+
+test('a fault at every step of what is noted of the stores', async (context) => {
+  let points = 0;
+  for (const noted of [false, true]) {
+    const kinds = noted ? (['crash'] as const) : faultKinds;
+    const sweep = { file: import.meta.filename, seeds: 1, kinds, attempt };
+    points += await crashSweep({ ...sweep, prepare: (generator) => prepare(generator, noted) });
+  }
+  reached(context, 'witness', points);
+});

@@ -1,0 +1,137 @@
+// Bodies on their way in: how many bytes of them wait, who is refused when that is too much, and what becomes of odd
+// ones.
+import assert from 'node:assert/strict';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { refused, respond } from '../../src/http/respond.ts';
+import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { BodyBudget, type BodyLimits, usualBodyLimits } from '../../src/server/request-body.ts';
+
+const bodyLimit = 100_000;
+
+/** A server that answers how long a body is; the path says who holds it, `/` that it is nobody. */
+async function server(limits: Partial<BodyLimits> = {}) {
+  const bodies = new BodyBudget({ ...usualBodyLimits, ...limits });
+  const made = httpServer(
+    async (request, { body }) => {
+      const holder = new URL(request.url).pathname.slice(1) || undefined;
+      try {
+        return Response.json({ length: (await body?.read(bodyLimit, holder))?.length ?? 'too long' });
+      } catch (error) {
+        return respond(refused(error));
+      }
+    },
+    { env: () => ({}), bodies },
+  );
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  const { port } = made.address() as AddressInfo;
+  const sockets: Socket[] = [];
+
+  function send(holder: string, ...parts: readonly string[]): Sent {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    const sent = { socket, answer: '', closed: new Promise((resolve) => socket.on('close', resolve)) };
+    socket.on('error', () => {});
+    socket.on('data', (text) => {
+      sent.answer += text;
+    });
+    socket.write(`POST /${holder} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n`);
+    for (const part of parts) socket.write(part);
+    return sent;
+  }
+
+  return {
+    bodies,
+    send,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await endServer(made);
+    },
+  };
+}
+
+interface Sent {
+  readonly socket: Socket;
+  readonly answer: string;
+  readonly closed: Promise<unknown>;
+}
+
+const begun = (length: number, sent: number) => `Content-Length: ${length}\r\n\r\n${'x'.repeat(sent)}`;
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (let n = 0; n < 1000; n++) {
+    if (holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.fail(`never: ${what}`);
+}
+
+test('unfinished bodies are counted, and no longer once they end or break off', async () => {
+  await using s = await server();
+  const unfinished = Array.from({ length: 40 }, () => s.send('', begun(10_000, 9_000)));
+  await until('all of them wait', () => s.bodies.waiting >= 40 * 9_000);
+  assert.ok(s.bodies.waiting <= 40 * 10_000, String(s.bodies.waiting));
+  for (const { socket } of unfinished.slice(0, 20)) socket.destroy();
+  for (const { socket } of unfinished.slice(20)) socket.write('x'.repeat(1_000));
+  for (const { closed } of unfinished) await closed;
+  for (const { answer } of unfinished.slice(20)) assert.match(answer, /\{"length":10000\}$/);
+  await until('nothing waits', () => s.bodies.waiting === 0);
+});
+
+test('when too many bytes wait, who needs no credential gets 503, and who has one is served', async () => {
+  await using s = await server({ waiting: 100_000 });
+  const strangers = Array.from({ length: 30 }, () => s.send('', begun(10_000, 9_000)));
+  await until('some are refused', () => strangers.filter(({ answer }) => answer !== '').length >= 18);
+  assert.ok(s.bodies.waiting <= 100_000);
+  for (const { answer } of strangers) {
+    if (answer !== '')
+      assert.match(answer, /^HTTP\/1\.1 503 [\s\S]*Retry-After: [1-9]\d*\r\n[\s\S]*"message":"too many/i);
+  }
+  const known = s.send('apik_1', begun(10_000, 9_000));
+  await until('the known one waits too', () => s.bodies.waiting > 100_000);
+  const small = s.send('', begun(10, 10));
+  await small.closed;
+  assert.match(small.answer, /\{"length":10\}$/, 'one that comes whole waits for nothing');
+  known.socket.write('x'.repeat(1_000));
+  await known.closed;
+  assert.match(known.answer, /\{"length":10000\}$/);
+});
+
+test('nobody holds more than their share, whatever credential they have', async () => {
+  await using s = await server({ waiting: 10_000, waitingAtMost: 200_000, ofOneHolder: 50_000 });
+  const greedy = Array.from({ length: 20 }, () => s.send('apik_1', begun(10_000, 9_000)));
+  await until('most are refused', () => greedy.filter(({ answer }) => answer.includes(' 503 ')).length >= 15);
+  const others = Array.from({ length: 30 }, (_, n) => s.send(`apik_2${n}`, begun(10_000, 9_000)));
+  await until('all together hold no more', () => others.filter(({ answer }) => answer.includes(' 503 ')).length >= 13);
+  assert.ok(s.bodies.waiting <= 200_000);
+  const neighbour = others.find(({ answer }) => answer === '') ?? assert.fail();
+  neighbour.socket.write('x'.repeat(1_000));
+  await neighbour.closed;
+  assert.match(neighbour.answer, /\{"length":10000\}$/);
+});
+
+test('a body of many small chunks takes no more room than its bytes; one of too many is refused', async () => {
+  await using s = await server();
+  const chunks = (count: number) => `Transfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(count)}`;
+  const small = s.send('', chunks(4_000));
+  await until('it is there', () => s.bodies.waiting > 0);
+  assert.ok(s.bodies.waiting <= 8_192, String(s.bodies.waiting));
+  small.socket.write('0\r\n\r\n');
+  await small.closed;
+  assert.match(small.answer, /"length":4000\}/);
+  const many = s.send('', chunks(20_000), '0\r\n\r\n');
+  await many.closed;
+  assert.match(many.answer, /^HTTP\/1\.1 400 [\s\S]*too many pieces/);
+  assert.equal(s.bodies.waiting, 0);
+});
+
+test('what is too long is known before it ends, declared or not', async () => {
+  await using s = await server();
+  const long = s.send('', `Transfer-Encoding: chunked\r\n\r\n30d40\r\n${'x'.repeat(150_000)}`);
+  await until('it is refused', () => long.answer.includes('too long'));
+  await until('nothing waits', () => s.bodies.waiting === 0);
+  const none = s.send('', 'Content-Length: 0\r\n\r\n');
+  await none.closed;
+  assert.match(none.answer, /\{"length":0\}$/);
+});

@@ -1,0 +1,125 @@
+// How many assets and stored versions there are is counted as they come and go. The counts are what counting anew would
+// give, after groups of transactions some of which fail, crashes in the midst of them, and the migration of a store
+// that never counted.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
+import { tenantMigrations } from '../../src/store/migrations.ts';
+import type { Store, Transaction } from '../../src/store/port.ts';
+import { assetSearch } from '../../src/store/tables/assets.ts';
+import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { type Prng, prng } from '../support/prng.ts';
+import { SimFiles } from '../support/sim-files.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const dir = 'tenants/a';
+const keys = testStoreKeys();
+
+function open(files: SimFiles, generator: Prng, migrations = tenantMigrations): Promise<Store> {
+  return openEmbedded({
+    files,
+    dir,
+    keys,
+    wasm: sqlWasm,
+    migrations,
+    tables: tenantTables,
+    random: (length) => generator.bytes(length),
+    now: () => 1000,
+    later: () => {},
+    limits: { checkpointBytes: 8_000, recoveryRetry: 1, checkpointRetry: 0 },
+  });
+}
+
+async function newFiles(generator: Prng): Promise<SimFiles> {
+  const files = new SimFiles({ prng: generator });
+  await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: 1000 });
+  return files;
+}
+
+/** Makes, updates and deletes a few; throws at its end now and then. */
+async function work(tx: Transaction, generator: Prng, number: number): Promise<void> {
+  for (let i = generator.int(4); i >= 0; i--) {
+    const { found } = await tx.assets.look(assetSearch({}), undefined, 1 + generator.int(8));
+    const last = found.at(-1)?.asset;
+    const dice = generator.next();
+    if (!last || dice < 0.3) {
+      const id = `asset_${number}_${i}`;
+      await tx.assets.insert({
+        id,
+        ringId: 'ring_1',
+        data: {},
+        parents: [],
+        apikeyId: 'a',
+        accountId: undefined,
+        createdAt: 1,
+      });
+    } else if (dice < 0.85) {
+      const taken = tx.savepoint(async () => {
+        await tx.assets.addVersion(last, { data: { number }, parents: last.parents });
+        if (generator.chance(0.2)) throw new Error('taken back');
+      });
+      await taken.catch(() => undefined);
+    } else await tx.assets.erase(last.id);
+  }
+  if (generator.chance(0.2)) throw new Error('taken back');
+}
+
+async function check(store: Store): Promise<number> {
+  return store.transaction(async ({ assets }) => {
+    const { found } = await assets.look(assetSearch({}), undefined, 1_000_000);
+    const versions = found.reduce((sum, { asset }) => sum + asset.version, 0);
+    assert.deepEqual([await assets.count(), await assets.countVersions()], [found.length, versions]);
+    return versions;
+  });
+}
+
+test('the counts hold through crashes', async () => {
+  let counted = 0;
+  for (let seed = 1; seed <= 60; seed++) {
+    const generator = prng(seed);
+    let files = await newFiles(generator);
+    let number = 0;
+    for (let round = 0; round < 4; round++) {
+      files = files.restart({ prng: generator, crashAt: 20 + generator.int(60) });
+      let store: Store | undefined;
+      try {
+        store = await open(files, generator);
+        for (let group = 0; group < 12 && !files.crashed; group++) {
+          const running = Array.from({ length: 1 + generator.int(6) }, () =>
+            store?.transaction((tx) => work(tx, generator, ++number)),
+          );
+          await Promise.allSettled(running);
+          if (generator.chance(0.1)) await store.checkpoint();
+        }
+      } catch (error) {
+        if (!files.crashed) throw error;
+      }
+      await store?.close();
+    }
+    files = files.restart({ prng: generator });
+    const store = await open(files, generator);
+    counted += await check(store);
+    await store.close();
+  }
+  assert.ok(counted > 500, `only ${counted} versions were left to count`);
+});
+
+test('a store that did not count versions counts those that it has', async () => {
+  const generator = prng(1);
+  const files = await newFiles(generator);
+  const older = tenantMigrations.slice(0, 2);
+  let store = await open(files, generator, older);
+  for (let number = 1; number <= 40; number++) {
+    await store.transaction((tx) => work(tx, generator, number)).catch(() => undefined);
+  }
+  assert.equal(await store.peek(({ assets }) => assets.countVersions()), 0);
+  await store.close();
+  for (let start = 0; start < 2; start++) {
+    store = await open(files, generator);
+    assert.ok((await check(store)) > 20);
+    await store.transaction((tx) => work(tx, generator, 100 + start)).catch(() => undefined);
+    await check(store);
+    await store.close();
+  }
+});

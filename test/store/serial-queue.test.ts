@@ -1,0 +1,80 @@
+// Many jobs that each hold the event loop for a while, put in at once or one after the other: between two of them
+// others get their turns. Counted in turns, not in time.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SerialQueue } from '../../src/store/serial-queue.ts';
+
+/** Longer than the queues run without a rest. */
+function holdLoop(): void {
+  const before = process.threadCpuUsage();
+  for (let used = 0; used < 30_000; ) {
+    const { user, system } = process.threadCpuUsage(before);
+    used = user + system;
+  }
+}
+
+/** Turns of the event loop that others have between the beginnings of two jobs, of `count` that `put` puts in. */
+async function turnsBetween(count: number, put: (job: () => Promise<void>) => Promise<void>): Promise<number[]> {
+  let turns = 0;
+  const began: number[] = [];
+  const job = async (): Promise<void> => {
+    began.push(turns);
+    holdLoop();
+  };
+  for (let n = 0; n < count; n++) await put(job);
+  while (began.length < count) {
+    await nextTurn();
+    turns++;
+  }
+  return began.slice(1).map((at, n) => at - (began[n] ?? 0));
+}
+
+/** As many connections are taken, one a turn, before a request that came last. */
+const enough = 16;
+
+test('jobs that are put in together let others have their turns in between', async () => {
+  const queue = new SerialQueue();
+  for (const turns of await turnsBetween(6, async (job) => queue.add(job))) assert.ok(turns >= enough, `${turns}`);
+});
+
+test('so do those of several queues together', async () => {
+  const queues = [new SerialQueue(), new SerialQueue(), new SerialQueue()];
+  let next = 0;
+  const between = await turnsBetween(6, async (job) => queues[next++ % queues.length]?.add(job));
+  for (const turns of between) assert.ok(turns >= enough, `${turns}`);
+});
+
+test('and those that each come to an idle queue', async () => {
+  const queue = new SerialQueue();
+  let ended = 0;
+  let turnsSince = enough;
+  for (let n = 0; n < 6; n++) {
+    queue.add(async () => {
+      assert.ok(turnsSince >= enough, `job ${n} began ${turnsSince} turns after the one before`);
+      holdLoop();
+      turnsSince = 0;
+      ended++;
+    });
+    while (ended <= n) {
+      await nextTurn();
+      turnsSince++;
+    }
+  }
+});
+
+test('short jobs keep their order, and the failure of one is its own', async () => {
+  const queue = new SerialQueue();
+  const order: number[] = [];
+  const all = Array.from({ length: 100 }, (_, n) =>
+    queue.run(async () => {
+      order.push(n);
+      if (n === 50) throw new Error('one fails');
+      return n;
+    }),
+  );
+  const settled = await Promise.allSettled(all);
+  assert.deepEqual(order, [...Array(100).keys()]);
+  assert.deepEqual(settled.filter(({ status }) => status === 'rejected').length, 1);
+  await queue.idle();
+});
