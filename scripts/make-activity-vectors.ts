@@ -1,8 +1,7 @@
 // Makes the vectors of docs/activity-export.md in test/vectors/activity: one export that verifies, and others with one
 // fault each.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { exportLine } from '../src/core/activity-chain.ts';
-import { signHead } from '../src/core/activity-head.ts';
+import { exportLine, signHead } from '../src/core/activity.ts';
 import { toBase64Url } from '../src/crypto/bytes.ts';
 import { tenantKeys } from '../src/seal/tenant-keys.ts';
 import { chainHash, genesisHash } from '../src/store/activity/chain.ts';

@@ -1,5 +1,5 @@
 // Verifies an export of the activity log from its bytes alone, with no appliance. Format: docs/activity-export.md.
-import { type ActivityHead, isSigned, parseHead } from '../core/activity-head.ts';
+import { type ActivityHead, isSigned, parseHead } from '../core/activity.ts';
 import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';

@@ -1,11 +1,18 @@
-// The activity log: making a record, fetching one, and a search whose filters speak of accounts. Reading runs beside a
-// transaction, since records may have to be fetched from closed segments.
+// The activity log: making a record, fetching one, a search whose filters speak of accounts; and the auditor's side: the
+// chain as lines of text, whether it holds, and signed heads (docs/activity-export.md). Reading runs beside a
+// transaction, since records may have to come from closed segments, and goes record by record: millions take no more
+// memory than a few.
+
 import type { Activity } from '../api/activity.ts';
 import type { Body } from '../api/endpoints.ts';
-import { KmsError } from '../errors.ts';
+import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
+import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { World } from './context.ts';
+import { type Tenant, timestamp, type World } from './context.ts';
 
 /** A record made now, of something that was done: granted, status 200, about no ring, unless it says otherwise. */
 export function activityRecord(
@@ -96,4 +103,154 @@ async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<stri
 function toActivity(record: ActivityRecord): Activity {
   const { seq: _, ...activity } = record;
   return activity;
+}
+
+/** The last record that there is. */
+export async function chainEnd(store: Store): Promise<ChainAnchor> {
+  let end = chainStart;
+  const { activityCount } = store.status();
+  for await (const { record, hash } of store.readActivity(activityCount)) end = { seq: record.seq, hash };
+  return end;
+}
+
+/** Follows the whole chain, which must go through the anchor where there is one. */
+export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promise<ChainVerdict> {
+  let unreadable: KmsError | undefined;
+  async function* links() {
+    try {
+      yield* store.readActivity(1);
+    } catch (error) {
+      // That the disk has something else than was written is a verdict too.
+      if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+      unreadable = error;
+    }
+  }
+  const verdict = await verifyChain(links(), { anchors: anchor ? [anchor] : [] });
+  if (!unreadable) return verdict;
+  const { count, head } = verdict;
+  return { count, head, broken: { position: count + 1, seq: head.seq + 1, problem: unreadable.message } };
+}
+
+/**
+ * The records after the anchor as lines of an export. Throws `conflict` where the chain does not go through the anchor,
+ * `corrupt` where a segment that it needs is known to be missing or changed.
+ */
+export async function exportChain(store: Store, anchor: ChainAnchor = chainStart): Promise<AsyncIterable<string>> {
+  if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
+    throw new KmsError('conflict', `record ${anchor.seq}, which was anchored, is another one now or was dropped`, {
+      hint: 'see what `kms activity verify` says',
+    });
+  }
+  // Once lines are on their way, what is wrong can only break them off.
+  await store.segments?.need(anchor.seq + 1);
+  return linesAfter(store, anchor.seq);
+}
+
+async function hashAt(store: Store, seq: number): Promise<string | undefined> {
+  if (seq === chainStart.seq) return chainStart.hash;
+  for await (const { hash } of store.readActivity(seq)) return hash;
+  return undefined;
+}
+
+async function* linesAfter(store: Store, seq: number): AsyncGenerator<string> {
+  for await (const { line, hash } of store.readActivity(seq + 1)) yield exportLine(line, hash);
+}
+
+/** The record with its hash before its other fields; what follows the hash is byte for byte what the chain hashes. */
+export function exportLine(line: string, hash: string): string {
+  return `{"hash":"${hash}",${line.slice(1)}\n`;
+}
+
+const headFormat = 'kms-activity-head-1';
+
+/** The place of the last record, signed by the tenant, to be kept where the appliance cannot reach it. */
+export interface ActivityHead {
+  readonly format: typeof headFormat;
+  /** The tenant's id. */
+  readonly tenant: string;
+  /** The last record; 0 when there is none. */
+  readonly seq: number;
+  /** The chain's hash at that record, base64url. */
+  readonly hash: string;
+  readonly signedAt: string;
+  /** Of the Ed25519 key that signed, base64 SPKI DER. */
+  readonly publicKey: string;
+  /** Base64. */
+  readonly signature: string;
+}
+
+type UnsignedHead = Omit<ActivityHead, 'publicKey' | 'signature'>;
+
+export function signHead({ id, keys }: Tenant, place: { readonly seq: number; readonly hash: string }, now: number) {
+  const head: UnsignedHead = {
+    format: headFormat,
+    tenant: id,
+    seq: place.seq,
+    hash: place.hash,
+    signedAt: timestamp(now),
+  };
+  const seed = keys.key('activity-head');
+  const signature = toBase64(ed25519Sign(seed, headMessage(head)));
+  return { ...head, publicKey: headKey(seed), signature } satisfies ActivityHead;
+}
+
+/** Whether the head is signed by the key that it names, whosever that is. */
+export function isSigned(head: ActivityHead): boolean {
+  const key = ed25519FromSpki(fromBase64(head.publicKey) ?? new Uint8Array());
+  const signature = fromBase64(head.signature);
+  return key !== undefined && signature !== undefined && ed25519Verify(key, headMessage(head), signature);
+}
+
+/** Throws `conflict` unless this tenant signed the head. */
+export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
+  if (head.tenant !== id) throw new KmsError('conflict', `the head is that of another tenant, ${head.tenant}`);
+  if (isSigned(head) && headKeys(keys).includes(head.publicKey)) return;
+  throw new KmsError('conflict', 'the head was changed: the signature is none of this tenant', {
+    hint: 'take the head from where it was kept',
+  });
+}
+
+/**
+ * A head as it came from somewhere: one flat object, each of whose fields has the one form that `signHead` gives it. So
+ * strict, since programs of others read heads too, and all must come to one verdict. Throws `invalid` for what is none.
+ */
+export function parseHead(value: unknown, field: string): ActivityHead {
+  const given = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  const { format, tenant, seq, hash, signedAt, publicKey, signature } = given;
+  if (
+    Object.values(given).some((each) => typeof each === 'object' && each !== null) ||
+    format !== headFormat ||
+    !isText(tenant, /^[!-~]{1,100}$/) ||
+    typeof seq !== 'number' ||
+    !Number.isSafeInteger(seq) ||
+    seq < 0 ||
+    !isText(hash, /^[\w-]{43}$/) ||
+    fromBase64Url(hash) === undefined ||
+    (seq === chainStart.seq && hash !== chainStart.hash) ||
+    !isText(signedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) ||
+    !isText(publicKey, /^.{60}$/) ||
+    ed25519FromSpki(fromBase64(publicKey) ?? new Uint8Array()) === undefined ||
+    !isText(signature, /^.{88}$/) ||
+    fromBase64(signature)?.length !== 64
+  ) {
+    throw invalidField(field, `expected a head of the format ${headFormat}, as \`kms activity head --json\` prints it`);
+  }
+  return { format, tenant, seq, hash, signedAt, publicKey, signature };
+}
+
+function isText(value: unknown, form: RegExp): value is string {
+  return typeof value === 'string' && form.test(value);
+}
+
+function headMessage({ tenant, seq, hash, signedAt }: UnsignedHead): Uint8Array {
+  return utf8(`${headFormat}\n${tenant}\n${seq}\n${hash}\n${signedAt}\n`);
+}
+
+function headKey(seed: Uint8Array): string {
+  return toBase64(ed25519ToSpki(ed25519PublicKey(seed)));
+}
+
+/** Those of all tenant keys that are held: an old head was signed with an old one. */
+function headKeys(keys: TenantKeys): string[] {
+  return keys.epochs.map((epoch) => headKey(keys.key('activity-head', epoch)));
 }

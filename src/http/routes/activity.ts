@@ -1,9 +1,18 @@
 // Routes of the activity log, and the local endpoints of its auditor: the log's head, its whole chain verified, its
 // records as an export. Records may lie in closed segments on disk, so they are read before the transaction.
 import type { activityEndpoints } from '../../api/activity.ts';
-import { activityRecord, getActivity, searchActivity } from '../../core/activity.ts';
-import { chainEnd, exportChain, verifyActivity } from '../../core/activity-chain.ts';
-import { type ActivityHead, needOwnHead, parseHead, signHead } from '../../core/activity-head.ts';
+import {
+  type ActivityHead,
+  activityRecord,
+  chainEnd,
+  exportChain,
+  getActivity,
+  needOwnHead,
+  parseHead,
+  searchActivity,
+  signHead,
+  verifyActivity,
+} from '../../core/activity.ts';
 import { localCaller } from '../../core/credential.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LocalHandlers } from '../local.ts';
