@@ -1,5 +1,5 @@
-// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and rings and keys
-// as both services answer them.
+// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and those of the asym
+// service, whose private key is always made here and answered once.
 
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
@@ -50,7 +50,7 @@ export async function rotateKeyring(
 }
 
 /** The key of that ring. Throws `not-found`, for the ring or the key. */
-export async function findKey(
+async function findKey(
   { tx }: Context,
   service: RingService,
   input: { readonly ring: RingRef; readonly keyId: string },
@@ -59,6 +59,30 @@ export async function findKey(
   const key = await tx.ringKeys.byId(ring.id, input.keyId);
   if (!key) throw new KmsError('not-found', 'the keyring has no such key');
   return key;
+}
+
+export async function createAsymKeyring(
+  ctx: Context,
+  input: Body<'createAsymKeyring'>,
+): Promise<Answer<'createAsymKeyring'>> {
+  const { name, props, keyProps } = input;
+  const made = await makeRing(ctx, 'asym', { name, props: props ?? {}, keyProps: keyProps ?? {} });
+  return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
+}
+
+export async function getAsymKey(
+  ctx: Context,
+  input: { readonly ring: RingRef; readonly keyId: string },
+): Promise<AsymKey> {
+  return asymKey(await findKey(ctx, 'asym', input));
+}
+
+export async function rotateAsymKeyring(
+  ctx: Context,
+  input: { readonly ringname: string; readonly algo?: 'aes256' },
+): Promise<{ key: AsymKey }> {
+  const ring = await findRing(ctx.tx, 'asym', { name: input.ringname });
+  return { key: asymKey(await rotateRing(ctx, ring)) };
 }
 
 export async function getConfig(
@@ -167,7 +191,7 @@ function keyRing(ring: Ring): KeyRing {
   return { ...asymKeyRing(ring), props: ring.props };
 }
 
-export function asymKeyRing(ring: Ring): AsymKeyRing {
+function asymKeyRing(ring: Ring): AsymKeyRing {
   return {
     id: ring.id,
     name: ring.name,
@@ -195,6 +219,6 @@ export function ksKey(key: WrappedKey): Key {
   };
 }
 
-export function asymKey(key: WrappedKey): AsymKey {
+function asymKey(key: WrappedKey): AsymKey {
   return { id: key.id, type: 'AES256', props: key.props, keyData: { key: key.wrapped } };
 }

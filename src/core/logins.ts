@@ -10,8 +10,15 @@ import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
-import type { PasswordHasher } from './passwords.ts';
 import { userAnswer } from './users.ts';
+
+/** Hashing takes long, and is done elsewhere. */
+export interface PasswordHasher {
+  /** The text to store for a new password. */
+  hash(password: string): Promise<string>;
+  /** Whether the password made that stored text. Takes the same time either way. */
+  verify(stored: string, password: string): Promise<boolean>;
+}
 
 interface LoginName {
   /** A user name; where no user has it and it has an @, an e-mail address. */

@@ -1,6 +1,7 @@
 // Users: create with a generated password, list, get, change, delete.
 import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
+import { judgePassword } from '../crypto/password-rules.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
@@ -192,4 +193,16 @@ function failWith(code: 'invalid' | 'conflict', problems: readonly [string, stri
   if (problems.length === 0) return;
   const message = problems.map(([field, problem]) => `${field}: ${problem}`).join('; ');
   throw new KmsError(code, message, { fields: Object.fromEntries(problems) });
+}
+
+/** 64 characters, none that is mistaken for another (0 O, 1 l I): 6 bits each. */
+const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz-_.+!%=';
+const generatedLength = 20;
+
+/** A random password that meets the rules, about 119 bits. */
+export function generatePassword(random: (length: number) => Uint8Array): string {
+  for (;;) {
+    const password = Array.from(random(generatedLength), (byte) => alphabet.charAt(byte & 63)).join('');
+    if (judgePassword(password).isValid) return password;
+  }
 }

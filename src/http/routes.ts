@@ -21,11 +21,12 @@ import {
 } from '../core/api-keys.ts';
 import { signingKeys } from '../core/asset-signing.ts';
 import { deleteAsset, getAsset, searchAssets } from '../core/assets.ts';
-import { createAsymKeyring, getAsymKey, rotateAsymKeyring } from '../core/asym.ts';
 import { decrypt, encrypt, hashInfo, headerInfo } from '../core/encryption.ts';
 import {
+  createAsymKeyring,
   createKeyring,
   deleteKeyring,
+  getAsymKey,
   getConfig,
   getKey,
   getKeyring,
@@ -33,6 +34,7 @@ import {
   listKeys,
   putConfig,
   restoreKeyring,
+  rotateAsymKeyring,
   rotateKeyring,
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';

@@ -1,10 +1,9 @@
 // The decision point: who is let in, and what a refusal tells and does not tell.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createAsymKeyring } from '../../src/core/asym.ts';
 import { authorize, type RingSubject } from '../../src/core/authorization.ts';
 import { encrypt } from '../../src/core/encryption.ts';
-import { createKeyring, deleteKeyring } from '../../src/core/keyrings.ts';
+import { createAsymKeyring, createKeyring, deleteKeyring } from '../../src/core/keyrings.ts';
 import { type RingSource, ringSubject } from '../../src/core/ring-subject.ts';
 import { KmsError } from '../../src/errors.ts';
 import { callerWith, testTenant } from '../support/context.ts';

@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteAsset, getAsset } from '../../src/core/assets.ts';
-import { createAsymKeyring } from '../../src/core/asym.ts';
 import { decrypt, encrypt, hashInfo, headerInfo } from '../../src/core/encryption.ts';
-import { createKeyring, deleteKeyring, listKeys, putConfig, restoreKeyring } from '../../src/core/keyrings.ts';
+import {
+  createAsymKeyring,
+  createKeyring,
+  deleteKeyring,
+  listKeys,
+  putConfig,
+  restoreKeyring,
+} from '../../src/core/keyrings.ts';
 import { fromBase64Url, toBase64Url } from '../../src/crypto/bytes.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 

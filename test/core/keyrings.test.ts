@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccount } from '../../src/core/accounts.ts';
 import { createApiKey, deleteApiKey, updateApiKeyById } from '../../src/core/api-keys.ts';
-import { createAsymKeyring, getAsymKey, rotateAsymKeyring } from '../../src/core/asym.ts';
 import { authenticate } from '../../src/core/credential.ts';
 import {
+  createAsymKeyring,
   createKeyring,
   deleteKeyring,
+  getAsymKey,
   getConfig,
   getKey,
   getKeyring,
@@ -16,6 +17,7 @@ import {
   purgeExpired,
   putConfig,
   restoreKeyring,
+  rotateAsymKeyring,
   rotateKeyring,
 } from '../../src/core/keyrings.ts';
 import { restorableFor } from '../../src/core/rings.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';
+import type { PasswordHasher } from '../../src/core/logins.ts';
 import {
   authenticateToken,
   checkCandidate,
@@ -11,7 +12,6 @@ import {
   mostRemembered,
   refreshSession,
 } from '../../src/core/logins.ts';
-import type { PasswordHasher } from '../../src/core/passwords.ts';
 import { createUser } from '../../src/core/users.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, callerOf, fieldsOf, inviteToken, lifetimes, tokenFor } from '../support/people.ts';

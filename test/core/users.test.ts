@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authenticateToken } from '../../src/core/logins.ts';
-import { createUser, deleteUser, getUser, listUsers, type UserRef, updateUser } from '../../src/core/users.ts';
-import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
+import {
+  createUser,
+  deleteUser,
+  generatePassword,
+  getUser,
+  listUsers,
+  type UserRef,
+  updateUser,
+} from '../../src/core/users.ts';
+import { judgePassword } from '../../src/crypto/password-rules.ts';
+import { callerWith, refusal, seededRandom, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, fieldsOf, selfOf, tokenFor } from '../support/people.ts';
 
 const named = (text: string): UserRef => ({ text, is: 'username' });
@@ -263,4 +272,11 @@ test('of many making one name exactly one wins', async () => {
   const tenant = await testTenant();
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => addedUser(tenant, 'ada')));
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
+test('generated passwords meet the rules and differ', () => {
+  const random = seededRandom(7);
+  const made = Array.from({ length: 500 }, () => generatePassword(random));
+  for (const password of made) assert.ok(judgePassword(password).isValid && password.length === 20, password);
+  assert.equal(new Set(made).size, made.length);
 });

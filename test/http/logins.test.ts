@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Mail } from '../../src/core/links.ts';
-import { inPlaceHasher } from '../../src/core/passwords.ts';
+import type { PasswordHasher } from '../../src/core/logins.ts';
+import { hashPassword, passwordSaltLength, verifyPassword } from '../../src/crypto/argon2id.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { type Answer, type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';
 import { pretendHasher } from '../support/pretend-hasher.ts';
@@ -328,7 +329,11 @@ test('no password and no token is in the log or the activity', async () => {
 });
 
 test('with real hashes, from the generated password to the reset one', async () => {
-  const a = await testAppliance({ people: { hasher: inPlaceHasher(systemRandom) } });
+  const hasher: PasswordHasher = {
+    hash: async (password) => hashPassword(password, systemRandom(passwordSaltLength)),
+    verify: async (stored, password) => verifyPassword(stored, password),
+  };
+  const a = await testAppliance({ people: { hasher } });
   const { user, password } = await makeUser(a);
   assert.equal((await loginOf(a, user.username, password)).status, 200);
   assert.equal((await loginOf(a, user.username, `${password}x`)).status, 400);

@@ -1,6 +1,6 @@
 // Stands for argon2 where a test is about something else: as strong as no password, and as fast.
 import { createHash } from 'node:crypto';
-import type { PasswordHasher } from '../../src/core/passwords.ts';
+import type { PasswordHasher } from '../../src/core/logins.ts';
 
 const hashOf = (password: string): string => `pretended ${createHash('sha256').update(password).digest('hex')}`;
 

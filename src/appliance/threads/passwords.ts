@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
-import type { PasswordHasher } from '../../core/passwords.ts';
+import type { PasswordHasher } from '../../core/logins.ts';
 import {
   hashPassword,
   type PassphraseCost,

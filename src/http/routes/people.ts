@@ -23,12 +23,12 @@ import {
   resetStarted,
   startReset,
 } from '../../core/password-reset.ts';
-import { generatePassword } from '../../core/passwords.ts';
 import { checkSetUp, completeSetUp, setUpLink } from '../../core/set-up.ts';
 import {
   checkUserNames,
   createUser,
   deleteUser,
+  generatePassword,
   getUser,
   listUsers,
   type UserRef,
