@@ -3,6 +3,7 @@
 // all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
+import { addressBytes, groupsOf } from '../model/addresses.ts';
 import { withoutCase } from '../store/tables/users.ts';
 import { Brake, type BrakeKeys, type BrakeOptions, type BrakeTurn } from './brake.ts';
 
@@ -57,41 +58,9 @@ export function loginBackoff(options: Omit<BrakeOptions<Scope>, 'thresholds' | '
 /** What counts as one address, and for IPv6 the larger network that it is in. Other texts stand for themselves. */
 export function networksOf(address: string): { readonly host: string; readonly site?: string } {
   const bare = address.toLowerCase().replace(/%.*$/, '');
-  const groups = bare.includes(':') ? ipv6Groups(bare) : undefined;
-  if (!groups) return { host: bare };
-  const [high = 0, low = 0] = groups.slice(6);
-  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
-    return { host: [high >> 8, high & 255, low >> 8, low & 255].join('.') };
-  }
-  const prefix = (length: number): string => groups.slice(0, length).map(hex).join(':');
-  return { host: `${prefix(4)}::/64`, site: `${prefix(3)}::/48` };
-}
-
-function hex(group: number): string {
-  return group.toString(16);
-}
-
-/** The eight numbers of an IPv6 address (RFC 4291 §2.2); undefined for what is none. */
-function ipv6Groups(text: string): readonly number[] | undefined {
-  const [head = '', tail, ...more] = text.split('::');
-  const before = numbersOf(head);
-  const after = numbersOf(tail ?? '');
-  if (!before || !after || more.length > 0) return undefined;
-  const missing = 8 - before.length - after.length;
-  if (tail === undefined ? missing !== 0 : missing < 1) return undefined;
-  return [...before, ...Array<number>(missing).fill(0), ...after];
-}
-
-/** Numbers between colons, the last 32 bits perhaps as IPv4 has them. */
-function numbersOf(text: string): readonly number[] | undefined {
-  if (text === '') return [];
-  const numbers: number[] = [];
-  for (const part of text.split(':')) {
-    if (/^[0-9a-f]{1,4}$/.test(part)) numbers.push(Number.parseInt(part, 16));
-    else if (/^(\d{1,3}\.){3}\d{1,3}$/.test(part)) {
-      const [a = 0, b = 0, c = 0, d = 0] = part.split('.').map(Number);
-      numbers.push((a << 8) | b, (c << 8) | d);
-    } else return undefined;
-  }
-  return numbers;
+  const bytes = addressBytes(bare);
+  if (!bytes) return { host: bare };
+  if (bytes.length === 4) return { host: bytes.join('.') };
+  const groups = groupsOf(bytes).map((group) => group.toString(16));
+  return { host: `${groups.slice(0, 4).join(':')}::/64`, site: `${groups.slice(0, 3).join(':')}::/48` };
 }

@@ -1,0 +1,146 @@
+// Addresses of the internet and CIDR blocks of them: IPv4 as four decimal numbers, IPv6 as RFC 4291 has it. They are
+// read strictly, written in one form (RFC 5952), and an IPv4-mapped IPv6 address is the IPv4 address that it carries.
+
+/** Addresses whose first `prefix` bits are those of `bytes`, which has 4 or 16 bytes and zeros behind them. */
+interface Block {
+  readonly bytes: Uint8Array;
+  readonly prefix: number;
+}
+
+/** The 4 or 16 bytes of an address; undefined for what is none. A zone (`%eth0`) is no part of one. */
+export function addressBytes(text: string): Uint8Array | undefined {
+  return text.includes(':') ? ipv6Bytes(text) : ipv4Bytes(text);
+}
+
+/** The one form of an address or block: host bits are zero, and a block of one address is the address. */
+export function canonicalBlock(text: string): string | undefined {
+  const block = parseBlock(text);
+  return block && formatBlock(block);
+}
+
+/** The addresses of several blocks. */
+export interface AddressSet {
+  /** A text that is no address is in none. */
+  has(address: string): boolean;
+}
+
+/** Verdicts that a set remembers, so that an address is read once and not with every request. */
+const mostRemembered = 256;
+
+/** `blocks` as `canonicalBlock` writes them; what it would not is left out. */
+export function addressSet(blocks: readonly string[]): AddressSet {
+  const parsed = blocks.flatMap((text) => parseBlock(text) ?? []);
+  const verdicts = new Map<string, boolean>();
+
+  function look(address: string): boolean {
+    const bytes = addressBytes(address.replace(/%.*$/, ''));
+    return bytes !== undefined && parsed.some((block) => isIn(block, bytes));
+  }
+
+  return {
+    has(address) {
+      const known = verdicts.get(address);
+      if (known !== undefined) return known;
+      const verdict = look(address);
+      if (verdicts.size >= mostRemembered) verdicts.clear();
+      verdicts.set(address, verdict);
+      return verdict;
+    },
+  };
+}
+
+function isIn({ bytes, prefix }: Block, address: Uint8Array): boolean {
+  if (address.length !== bytes.length) return false;
+  const whole = prefix >> 3;
+  for (let i = 0; i < whole; i++) if (address[i] !== bytes[i]) return false;
+  return ((address[whole] ?? 0) & maskOf(prefix & 7)) === (bytes[whole] ?? 0);
+}
+
+/** A byte whose first bits are set. */
+function maskOf(bits: number): number {
+  return (0xff00 >> bits) & 0xff;
+}
+
+function parseBlock(text: string): Block | undefined {
+  const slash = text.indexOf('/');
+  const address = slash < 0 ? text : text.slice(0, slash);
+  const bytes = addressBytes(address);
+  if (!bytes) return undefined;
+  const bits = bytes.length * 8;
+  if (slash < 0) return { bytes, prefix: bits };
+  const given = text.slice(slash + 1);
+  if (!/^(0|[1-9]\d{0,2})$/.test(given)) return undefined;
+  // Of a mapped address, the first 96 bits say that it is one.
+  const prefix = Number(given) - (bits === 32 && address.includes(':') ? 96 : 0);
+  if (prefix < 0 || prefix > bits) return undefined;
+  const whole = prefix >> 3;
+  return {
+    bytes: bytes.map((byte, i) => (i < whole ? byte : i > whole ? 0 : byte & maskOf(prefix & 7))),
+    prefix,
+  };
+}
+
+function formatBlock({ bytes, prefix }: Block): string {
+  const address = bytes.length === 4 ? bytes.join('.') : formatIpv6(groupsOf(bytes));
+  return prefix === bytes.length * 8 ? address : `${address}/${prefix}`;
+}
+
+/** RFC 5952 §4: lower case, no leading zeros, `::` in place of the first of the longest runs of two or more zeros. */
+function formatIpv6(groups: readonly number[]): string {
+  let start = 0;
+  let length = 1;
+  for (let i = 0; i < groups.length; i++) {
+    let end = i;
+    while (groups[end] === 0) end++;
+    if (end - i > length) {
+      start = i;
+      length = end - i;
+    }
+  }
+  const hex = groups.map((group) => group.toString(16));
+  if (length < 2) return hex.join(':');
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
+}
+
+/** The eight numbers of an IPv6 address. */
+export function groupsOf(bytes: Uint8Array): readonly number[] {
+  return Array.from({ length: 8 }, (_, i) => ((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0));
+}
+
+function ipv4Bytes(text: string): Uint8Array | undefined {
+  if (!/^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}$/.test(text)) return undefined;
+  const numbers = text.split('.').map(Number);
+  return numbers.every((number) => number < 256) ? Uint8Array.from(numbers) : undefined;
+}
+
+/** RFC 4291 §2.2. */
+function ipv6Bytes(text: string): Uint8Array | undefined {
+  const [head = '', tail, ...more] = text.split('::');
+  const before = partBytes(head, tail === undefined);
+  const after = partBytes(tail ?? '', true);
+  if (!before || !after || more.length > 0) return undefined;
+  const missing = 16 - before.length - after.length;
+  if (tail === undefined ? missing !== 0 : missing < 2) return undefined;
+  const bytes = Uint8Array.from([...before, ...Array<number>(missing).fill(0), ...after]);
+  const [first, second] = bytes.subarray(10, 12);
+  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && first === 0xff && second === 0xff;
+  return isMapped ? bytes.subarray(12) : bytes;
+}
+
+/** The bytes of groups between colons, the last 32 bits of the address perhaps as IPv4 has them. */
+function partBytes(text: string, isLast: boolean): readonly number[] | undefined {
+  if (text === '') return [];
+  const parts = text.split(':');
+  const bytes: number[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (/^[0-9a-f]{1,4}$/i.test(part)) {
+      const group = Number.parseInt(part, 16);
+      bytes.push(group >> 8, group & 255);
+      continue;
+    }
+    const ipv4 = isLast && index === parts.length - 1 ? ipv4Bytes(part) : undefined;
+    if (!ipv4) return undefined;
+    bytes.push(...ipv4);
+  }
+  return bytes;
+}
