@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { account } from '../src/api/accounts.ts';
 import { activity } from '../src/api/activity.ts';
 import { fullApiKey, safeApiKey } from '../src/api/apikeys.ts';
-import { asset } from '../src/api/asset.ts';
+import { asset } from '../src/api/assets.ts';
 import { asymKey, asymKeyring } from '../src/api/asym.ts';
 import type { Access, Endpoint } from '../src/api/endpoint.ts';
 import { endpoints } from '../src/api/endpoints.ts';

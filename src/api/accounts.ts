@@ -1,8 +1,7 @@
 // Accounts on the wire: what they are, and the endpoints that make, read, change and delete them.
 import { z } from 'zod';
 import { safeApiKey } from './apikeys.ts';
-import { endpoint } from './endpoint.ts';
-import { errorBody } from './error.ts';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';

@@ -1,7 +1,6 @@
 // Activity on the wire: the record of a request, and the endpoints that search and read it.
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
-import { errorBody } from './error.ts';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { epochTime, freeForm, id, pathText, requiredText } from './values.ts';

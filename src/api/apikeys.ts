@@ -2,12 +2,21 @@
 // validate them.
 import { z } from 'zod';
 import { maxActionLength, unnamedAction } from '../model/actions.ts';
-import { endpoint } from './endpoint.ts';
-import { emptyBody, errorBody } from './error.ts';
+import { emptyBody, endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { flags, shownFlags } from './flags.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { epochTime, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+import {
+  epochTime,
+  flags,
+  freeForm,
+  id,
+  pathText,
+  requiredText,
+  shownFlags,
+  text,
+  timestamp,
+  trueParam,
+} from './values.ts';
 
 const tag = 'API keys';
 const unknown = { 404: { description: 'no such API key', schema: errorBody } };

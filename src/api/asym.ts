@@ -1,7 +1,6 @@
 // The asym service on the wire: its keyrings and keys, and the endpoints that make, fetch and rotate them.
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
-import { errorBody } from './error.ts';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { rotateBody } from './keyrings.ts';
 import { algorithm, freeForm, id, pathText, requiredText, timestamp, trueParam } from './values.ts';

@@ -1,8 +1,7 @@
 // Encryption on the wire: what encrypt and decrypt take and answer, and what a hash or header stands for.
 import { z } from 'zod';
-import { asset, signedAsset } from './asset.ts';
-import { endpoint } from './endpoint.ts';
-import { errorBody } from './error.ts';
+import { asset, signedAsset } from './assets.ts';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { key } from './keyrings.ts';
 import { freeForm, id, pathText, requiredText, textList } from './values.ts';

@@ -1,6 +1,7 @@
 // How an endpoint is declared: once, as data, for the server's validation, the types, the permission matrix and the
-// API description alike.
-import type { z } from 'zod';
+// API description alike; and the bodies of errors, which all of them share.
+
+import { z } from 'zod';
 import { type DeclaredId, type Path, paths } from './paths.ts';
 
 /** Where a request says which ring it is about; the permission flag is made from that ring's name. */
@@ -99,3 +100,22 @@ export function endpoint<const Id extends DeclaredId, const D extends Declaratio
   const [method, path] = paths[id];
   return { id, method, path, ...declaration };
 }
+
+export const errorBody = z
+  .object({
+    message: z.string().meta({
+      description: 'what is wrong, in one sentence for people; never a secret',
+      examples: ['name: is required'],
+    }),
+    errors: z
+      .record(z.string(), z.string())
+      .exactOptional()
+      .meta({ description: 'what is wrong, by field', examples: [{ name: 'is required' }] }),
+  })
+  .meta({ id: 'Error', description: 'why a request was refused' });
+export type ErrorBody = z.output<typeof errorBody>;
+
+export const emptyBody = z.object({}).meta({ id: 'Empty', description: 'an empty object' });
+export const messageBody = z
+  .object({ message: z.string().meta({ description: 'what was done', examples: ['done'] }) })
+  .meta({ id: 'Message', description: 'what was done, in one sentence' });

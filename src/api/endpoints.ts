@@ -4,12 +4,12 @@ import type { z } from 'zod';
 import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { apikeyEndpoints } from './apikeys.ts';
+import { assetEndpoints } from './assets.ts';
 import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
-import { assetEndpoints } from './endpoints/assets.ts';
-import { systemEndpoints } from './endpoints/system.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
+import { systemEndpoints } from './system.ts';
 import { userEndpoints } from './users.ts';
 
 export const endpoints = [

@@ -1,7 +1,6 @@
 // Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
-import { errorBody } from './error.ts';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { algorithm, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';

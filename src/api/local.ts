@@ -5,7 +5,7 @@ import { fullApiKey } from './apikeys.ts';
 import { endpoint } from './endpoint.ts';
 import type { Sent } from './endpoints.ts';
 import { pageOf } from './page.ts';
-import { sealStatus } from './seal.ts';
+import { sealStatus } from './system.ts';
 import { pathText, requiredText, trueParam } from './values.ts';
 
 const tag = 'Local';

@@ -1,7 +1,6 @@
 // Logins on the wire: invites, sessions, password resets and setting up, most of it without a credential.
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
-import { emptyBody, errorBody, messageBody } from './error.ts';
+import { emptyBody, endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { createUserBody, user } from './users.ts';
 import { requiredText, secretText, trueParam } from './values.ts';

@@ -1,11 +1,9 @@
 // Users on the wire: what they are, and the endpoints that make, invite, read, change and delete them.
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
-import { errorBody, messageBody } from './error.ts';
+import { endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { flags, shownFlags } from './flags.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { freeForm, id, pathText, requiredText, text, trueParam } from './values.ts';
+import { flags, freeForm, id, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
 
 const tag = 'Users';
 const unknown = { 404: { description: 'no such User', schema: errorBody } };

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { localPaths } from '../api/paths.ts';
-import type { SealStatus, UnsealStep } from '../api/seal.ts';
+import type { SealStatus, UnsealStep } from '../api/system.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';

@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path';
 import type { OpenStatus } from '../api/local.ts';
-import type { SealStatus } from '../api/seal.ts';
+import type { SealStatus } from '../api/system.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';

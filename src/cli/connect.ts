@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
-import type { SealStatus } from '../api/seal.ts';
+import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
 import type { RollbackWatch } from '../client/rollback.ts';

@@ -33,7 +33,7 @@ export type Client = { readonly [Id in ClientEndpointId]: Method<Inputs[Id], Ans
 export type { Account } from '../api/accounts.ts';
 export type { Activity } from '../api/activity.ts';
 export type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
-export type { Asset } from '../api/asset.ts';
+export type { Asset } from '../api/assets.ts';
 export type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 export type { Key, KeyListItem, KeyRing, KeyRingConfig } from '../api/keyrings.ts';
 export type { PasswordValidation } from '../api/logins.ts';

@@ -1,7 +1,7 @@
 // Signing a version of an asset together with the hash of one encrypt: Ed25519 over the canonical JSON (RFC 8785) of
 // id, version, parents, data and hash, under the tenant's signing seed of the epoch that the hash names.
 
-import type { SigningKey } from '../api/asset.ts';
+import type { SigningKey } from '../api/assets.ts';
 import { toBase64, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';

@@ -1,6 +1,6 @@
 // Assets: get, delete, search, and the new one or new version that an encrypt makes, which nothing else does. A search
 // runs beside a transaction, in many short looks: what it goes by may be much.
-import type { Asset } from '../api/asset.ts';
+import type { Asset } from '../api/assets.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';

@@ -1,8 +1,7 @@
 // Everything that the description describes: each declared endpoint with what there is to say of it.
 import type { Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
-import { publicEndpoints } from '../api/health.ts';
-import { sealEndpoints, unsealBody } from '../api/seal.ts';
+import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
 import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';

@@ -1,7 +1,6 @@
 // The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
 // gives.
-import type { Access } from '../api/endpoint.ts';
-import { emptyBody, errorBody } from '../api/error.ts';
+import { type Access, emptyBody, errorBody } from '../api/endpoint.ts';
 import type { Declared } from './declared.ts';
 import { exampleOf } from './examples.ts';
 import { requiredFlag, shownFlag } from './flag.ts';

@@ -1,6 +1,6 @@
 // AppDeps is what the app is given by whoever composes it: tenants, the world, a logger, limits, and the ways to act on
 // the whole appliance.
-import type { SealStatus, UnsealStep } from '../api/seal.ts';
+import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';

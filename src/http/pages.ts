@@ -2,7 +2,7 @@
 // under names that change with their content, and the API description, as a document for programs and as a page. They
 // were made beforehand; nothing in their HTML is inline but text, and what is behind the console is the API.
 import { consolePages } from '../api/console-pages.ts';
-import { publicEndpoints } from '../api/health.ts';
+import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import { sealedError } from './admission.ts';
 import type { AppContext } from './request.ts';

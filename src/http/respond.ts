@@ -1,5 +1,5 @@
 // The single map from what went wrong to status and body, and the making of responses.
-import type { ErrorBody } from '../api/error.ts';
+import type { ErrorBody } from '../api/endpoint.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { stateHeader } from '../model/names.ts';
 

@@ -2,9 +2,9 @@
 // is too many. Those that have work around their operation stand in files of their own.
 import type { accountEndpoints } from '../api/accounts.ts';
 import type { apikeyEndpoints } from '../api/apikeys.ts';
+import type { assetEndpoints } from '../api/assets.ts';
 import type { asymEndpoints } from '../api/asym.ts';
 import type { encryptionEndpoints } from '../api/encryption.ts';
-import type { assetEndpoints } from '../api/endpoints/assets.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';

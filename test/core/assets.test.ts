@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Asset } from '../../src/api/asset.ts';
+import type { Asset } from '../../src/api/assets.ts';
 import type { Body } from '../../src/api/endpoints.ts';
 import { deleteAsset, getAsset, searchAssets } from '../../src/core/assets.ts';
 import { encrypt } from '../../src/core/encryption.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { loginEndpoints } from '../../src/api/logins.ts';
-import { sealEndpoints } from '../../src/api/seal.ts';
+import { sealEndpoints } from '../../src/api/system.ts';
 import { userEndpoints } from '../../src/api/users.ts';
 import { routes } from '../../src/http/routes.ts';
 import { flagName, isKnownFlag, knownFlags } from '../../src/model/flags.ts';

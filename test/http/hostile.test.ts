@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { sealEndpoints, unsealBody } from '../../src/api/seal.ts';
+import { sealEndpoints, unsealBody } from '../../src/api/system.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { newApiKeySecret } from '../../src/crypto/secrets.ts';
 import type { Answer, Appliance, CallOptions } from '../support/appliance.ts';

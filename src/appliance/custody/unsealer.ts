@@ -2,7 +2,7 @@
 // given is kept in memory alone, until it opens the seal, turns out not to fit, or is forgotten on request. A seal in a
 // backup or a shipped copy is opened the same way, except that commands which it names are not run: it comes from
 // elsewhere.
-import type { UnsealStep } from '../../api/seal.ts';
+import type { UnsealStep } from '../../api/system.ts';
 import { Brake, type BrakeKeys } from '../../core/brake.ts';
 import type { World } from '../../core/context.ts';
 import { networksOf } from '../../core/login-backoff.ts';

@@ -1,6 +1,6 @@
 // Assets: signed records that the headers of encrypted files carry.
 
-import type { Asset } from '../../api/asset.ts';
+import type { Asset } from '../../api/assets.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';

@@ -2,9 +2,8 @@
 // what Prometheus reads.
 
 import { join } from 'node:path';
-import type { Readiness } from '../../api/health.ts';
 import type { OpenStatus, SealedStatus } from '../../api/local.ts';
-import type { SealStatus } from '../../api/seal.ts';
+import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { KmsError } from '../../errors.ts';

@@ -1,7 +1,7 @@
 // Sealing a server, and unsealing it with what opens it or one share towards that. What is typed is not echoed.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SealStatus, UnsealStep } from '../../api/seal.ts';
+import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { ask, localOf, sealStatus, withServer } from '../connect.ts';

@@ -1,7 +1,7 @@
 // Notes on encrypt and decrypt, hashes and headers, and Assets.
 
+import type { assetEndpoints } from '../../api/assets.ts';
 import type { encryptionEndpoints } from '../../api/encryption.ts';
-import type { assetEndpoints } from '../../api/endpoints/assets.ts';
 import { sample } from '../../api/example-values.ts';
 import type { Note } from '../prose.ts';
 

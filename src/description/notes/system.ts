@@ -1,7 +1,5 @@
 // Notes on the appliance itself: health, this description, metrics, backup and the seal.
-import type { systemEndpoints } from '../../api/endpoints/system.ts';
-import type { publicEndpoints } from '../../api/health.ts';
-import type { sealEndpoints } from '../../api/seal.ts';
+import type { publicEndpoints, sealEndpoints, systemEndpoints } from '../../api/system.ts';
 import type { Note } from '../prose.ts';
 
 type SystemId =

@@ -1,9 +1,7 @@
 // Routes of the appliance as a whole: health, backup, metrics, and its seal. Health, the seal's state and the steps to
 // open it are there for everybody, since while it is sealed there are no credentials; sealing goes the way of every
 // other request, flag and activity record included.
-import type { systemEndpoints } from '../../api/endpoints/system.ts';
-import { publicEndpoints } from '../../api/health.ts';
-import { type SealStatus, sealEndpoints, unsealBody } from '../../api/seal.ts';
+import { publicEndpoints, type SealStatus, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
 import type { AppDeps, Sealing } from '../deps.ts';
 import { invalidInput } from '../input.ts';

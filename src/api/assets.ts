@@ -1,7 +1,10 @@
 // Assets: stored records with free-form data and parents, which headers carry signed.
+
 import { z } from 'zod';
+import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { epochTime, freeForm, id, requiredText, textList, timestamp } from './values.ts';
+import { pageOf, pageQuery } from './page.ts';
+import { epochTime, freeForm, id, pathText, requiredText, textList, timestamp } from './values.ts';
 
 const assetId = id.meta({ description: 'id of the Asset', examples: [sample.assetId] });
 const data = freeForm.meta({ examples: [{ file: 'salaries.xlsx' }] });
@@ -35,7 +38,7 @@ export const signedAsset = z
   .meta({ id: 'SignedAsset', description: 'the Asset that a header carries, and whether it verifies' });
 
 /** A public key that verifies what headers signed. */
-export const signingKey = z
+const signingKey = z
   .object({
     epoch: z.int().meta({ description: "which of the tenant's keys; a hash names it", examples: [1] }),
     publicKey: z.string().meta({
@@ -50,12 +53,12 @@ export const signingKey = z
   .meta({ id: 'SigningKey', description: 'a public key that verifies the signatures of Assets' });
 export type SigningKey = z.output<typeof signingKey>;
 
-export const signingKeysAnswer = z.object({
+const signingKeysAnswer = z.object({
   keys: z.array(signingKey).meta({ description: 'those of all epochs, the oldest first' }),
 });
 
 /** All given filters must hold. */
-export const searchAssetsBody = z.object({
+const searchAssetsBody = z.object({
   apikeyId: requiredText.exactOptional().meta({
     description: 'made by this API key or User',
     examples: [sample.apikeyId],
@@ -87,3 +90,42 @@ export const searchAssetsBody = z.object({
     examples: [{ file: 'salaries.xlsx' }],
   }),
 });
+
+const tag = 'Assets';
+const unknown = { 404: { description: 'no such Asset', schema: errorBody } };
+
+export const assetEndpoints = [
+  // Before the path with an id in this place, which would take it too.
+  endpoint('listSigningKeys', {
+    tag,
+    summary: 'List the public keys that verify the signatures of Assets',
+    access: { kind: 'flag', action: 'asset.read', recorded: 'asset.signing-keys' },
+    answer: signingKeysAnswer,
+  }),
+  endpoint('getAsset', {
+    tag,
+    summary: 'Read an Asset',
+    access: { kind: 'flag', action: 'asset.read' },
+    params: z.object({ id: pathText }),
+    answer: asset,
+    errors: unknown,
+  }),
+  endpoint('deleteAsset', {
+    tag,
+    summary: 'Delete an Asset; answers what it was',
+    access: { kind: 'flag', action: 'asset.delete' },
+    params: z.object({ id: pathText }),
+    answer: asset,
+    errors: unknown,
+  }),
+  endpoint('searchAssets', {
+    changes: false,
+    tag,
+    summary: 'Search Assets, newest first',
+    access: { kind: 'flag', action: 'asset.search' },
+    query: z.object(pageQuery),
+    body: searchAssetsBody,
+    answer: pageOf(asset),
+    paginated: true,
+  }),
+] as const;

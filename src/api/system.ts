@@ -1,0 +1,193 @@
+// The appliance as a whole: whether it lives and can serve, the description of its interface, its seal, its metrics and
+// backups. All but the last three endpoints are for everybody, without a credential.
+
+import { z } from 'zod';
+import { endpoint, errorBody } from './endpoint.ts';
+import { secretText } from './values.ts';
+
+const tag = 'System';
+
+const healthAnswer = z.object({ status: z.enum(['ok']).meta({ description: 'the process lives' }) });
+
+const details = {
+  appliance: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'id of the appliance', examples: ['b0cb9df0c232d99d18e7a861bcc6403f'] }),
+  epoch: z
+    .int()
+    .exactOptional()
+    .meta({
+      description: 'grows with each restore from a backup, so that a copy that was set back is told apart',
+      examples: [1],
+    }),
+  lastVerifiedBackup: z
+    .object({
+      at: z.string().meta({ description: 'when it was made', examples: ['2026-01-02T03:00:00.000Z'] }),
+      ageSeconds: z.number().meta({ description: 'how long ago that is', examples: [245] }),
+    })
+    .nullable()
+    .exactOptional()
+    .meta({ description: 'the newest backup that was restored on trial; null where there is none', examples: [null] }),
+  shipping: z
+    .object({
+      ageSeconds: z
+        .number()
+        .nullable()
+        .meta({ description: 'how far the copy is behind', examples: [2] }),
+      ok: z.boolean().meta({ description: 'shipping works', examples: [true] }),
+    })
+    .exactOptional()
+    .meta({ description: 'the copy that `kms serve --ship-to` keeps, where there is one' }),
+  disk: z
+    .object({
+      freePercent: z.number().meta({ description: 'how much of the disk is free', examples: [62] }),
+      writable: z.boolean().meta({ description: 'there is room to write', examples: [true] }),
+    })
+    .exactOptional()
+    .meta({ description: 'the disk that the data are on' }),
+  activity: z
+    .object({
+      faulty: z.int().meta({ description: 'how many segments are missing or changed', examples: [1] }),
+      segments: z.array(z.string()).meta({
+        description: 'the first of them, each with what is wrong',
+        examples: [['tenants/2f6c1b0a9d8e7f34/activity-000000000001.kms is missing']],
+      }),
+    })
+    .exactOptional()
+    .meta({
+      description:
+        'only while closed segments of an activity log are known to be missing or changed: what needs them answers 503, all else is served',
+    }),
+};
+
+const readyAnswer = z.object({
+  status: z.enum(['ready']).meta({ description: 'unsealed, and able to write' }),
+  ...details,
+});
+
+export type Readiness = z.infer<typeof readyAnswer>;
+
+const notReady = z.object({
+  message: z.string().meta({ description: 'why not', examples: ['the appliance is sealed'] }),
+  ...details,
+  sealed: z.literal(true).exactOptional().meta({ description: 'only while the appliance is sealed' }),
+});
+
+export const publicEndpoints = {
+  health: endpoint('getHealth', {
+    tag,
+    summary: 'Tell that the process lives',
+    access: { kind: 'public' },
+    answer: healthAnswer,
+  }),
+  readiness: endpoint('getReadiness', {
+    tag,
+    summary: 'Tell whether the appliance can serve',
+    access: { kind: 'public' },
+    answer: readyAnswer,
+    errors: { 503: { description: 'it cannot serve, and why', schema: notReady } },
+  }),
+  description: endpoint('getOpenApi', {
+    tag,
+    summary: 'This description, as OpenAPI 3.1',
+    access: { kind: 'public' },
+    answer: z.record(z.string(), z.unknown()).meta({ description: 'an OpenAPI 3.1 document' }),
+    errors: { 503: { description: 'the appliance is sealed', schema: errorBody } },
+  }),
+  docs: endpoint('getDocs', {
+    tag,
+    summary: 'This description, as a page to read',
+    access: { kind: 'public' },
+    answer: z.string(),
+    text: 'text/html; charset=utf-8',
+  }),
+} as const;
+
+/** All that an appliance tells of its seal without a credential; nothing of the shares that were given. */
+export const sealStatus = z
+  .object({
+    sealed: z.boolean().meta({ description: 'the master key is out of reach', examples: [true] }),
+    kinds: z
+      .array(z.string())
+      .meta({ description: 'what kinds of custodians hold the master key', examples: [['shares']] }),
+    threshold: z
+      .int()
+      .exactOptional()
+      .meta({ description: 'how many shares it takes, where there are shares', examples: [3] }),
+    progress: z
+      .int()
+      .exactOptional()
+      .meta({ description: 'how many of them were given', examples: [1] }),
+  })
+  .meta({ id: 'SealStatus', description: 'whether the appliance is sealed' });
+export type SealStatus = Readonly<Omit<z.output<typeof sealStatus>, 'kinds'>> & { readonly kinds: readonly string[] };
+
+/** One of these. */
+export const unsealBody = z
+  .object({
+    share: secretText.exactOptional().meta({ description: 'one of several shares' }),
+    passphrase: secretText
+      .exactOptional()
+      .meta({ description: 'a passphrase', examples: ['five words that nobody guesses'] }),
+    key: secretText.exactOptional().meta({ description: 'the content of a key file, or a recovery kit' }),
+    retry: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: 'look again where the key comes from by itself; on the local socket alone' }),
+    reset: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: 'forget the shares that were given; on the local socket alone' }),
+  })
+  .refine((body) => Object.keys(body).length === 1, 'expected one of share, passphrase, key, retry and reset');
+export type UnsealStep = Readonly<z.output<typeof unsealBody>>;
+
+const refusals = {
+  403: { description: 'it is for the local socket', schema: errorBody },
+  429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody },
+};
+
+/** They work while the appliance is sealed, all but the one that seals it. They belong to no tenant. */
+export const sealEndpoints = {
+  status: endpoint('sealStatus', {
+    tag,
+    summary: 'Tell whether the appliance is sealed, and how far unsealing is',
+    access: { kind: 'public' },
+    answer: sealStatus,
+  }),
+  unseal: endpoint('unseal', {
+    tag,
+    summary: 'Unseal the appliance, or enter one share towards it',
+    access: { kind: 'public' },
+    answer: sealStatus,
+    errors: refusals,
+  }),
+  seal: endpoint('seal', {
+    changes: false,
+    tag,
+    summary: 'Seal the appliance: its keys are forgotten, and it answers nothing until it is unsealed',
+    access: { kind: 'flag', action: 'system.seal', operator: 'act' },
+    answer: sealStatus,
+  }),
+} as const;
+
+export const systemEndpoints = [
+  endpoint('createBackup', {
+    changes: false,
+    tag,
+    summary: 'Make a backup of the whole appliance, sealed, while it serves',
+    access: { kind: 'flag', action: 'system.backup', operator: 'act' },
+    answer: z.unknown(),
+    binary: true,
+    errors: { 503: { description: 'this appliance cannot be backed up right now', schema: errorBody } },
+  }),
+  endpoint('getMetrics', {
+    tag,
+    summary: "The tenant's and the process's numbers, in Prometheus' text format",
+    access: { kind: 'flag', action: 'system.metrics', operator: 'look' },
+    answer: z.string(),
+    text: 'text/plain; version=0.0.4; charset=utf-8',
+    errors: { 503: { description: 'this appliance keeps no metrics', schema: errorBody } },
+  }),
+] as const;
