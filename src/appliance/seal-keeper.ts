@@ -4,9 +4,8 @@
 import { readFile } from 'node:fs/promises';
 import { utf8 } from '../crypto/bytes.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { type LiveKeys, liveKeys } from '../seal/live-keys.ts';
 import type { KeyEpoch, Seal } from '../seal/seal.ts';
-import type { TenantKeys } from '../seal/tenant-keys.ts';
+import { type LiveKeys, liveKeys, type TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { KeySources } from './custody/key-sources.ts';

@@ -1,5 +1,6 @@
 // The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes. Of an
 // epoch that was retired, only the keys that read what left the appliance are left.
+
 import { concatBytes } from '../crypto/bytes.ts';
 import { hkdfSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
@@ -76,4 +77,34 @@ function readingKey(held: Uint8Array, label: KeyLabel): Uint8Array | undefined {
   const labels: readonly KeyLabel[] = readingLabels;
   const place = labels.indexOf(label);
   return place < 0 ? undefined : held.slice(place * tenantKeyLength, (place + 1) * tenantKeyLength);
+}
+
+export interface LiveKeys extends TenantKeys {
+  /**
+   * From here on `next` is what is used. What was handed out before stays good until the wipe, since files are being
+   * written with it.
+   */
+  replace(next: TenantKeys): void;
+}
+
+export function liveKeys(first: TenantKeys): LiveKeys {
+  let current = first;
+  const before: TenantKeys[] = [];
+  return {
+    get epoch() {
+      return current.epoch;
+    },
+    get epochs() {
+      return current.epochs;
+    },
+    key: (label, epoch) => current.key(label, epoch),
+    replace(next) {
+      before.push(current);
+      current = next;
+    },
+    wipe() {
+      current.wipe();
+      for (const keys of before) keys.wipe();
+    },
+  };
 }

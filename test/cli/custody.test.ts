@@ -104,7 +104,7 @@ test('shares of another appliance, and shares made up, are told apart', async ()
     /not of this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/,
   );
   // A forger knows the set, and can make a checksum that fits.
-  const { formatShare, parseShare } = await import('../../src/seal/share.ts');
+  const { formatShare, parseShare } = await import('../../src/seal/custodian-secret.ts');
   const forged = formatShare({ ...parseShare(shares[1] ?? ''), bytes: new Uint8Array(32).fill(7) });
   assert.equal((await d.kms('unseal', { stdin: shares[0] ?? '' })).code, 0);
   is(await d.kms('unseal', { stdin: forged }), 1, /the shares do not fit together/);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { KmsError } from '../../src/errors.ts';
-import { formatKeyFile, parseKeyFile } from '../../src/seal/key-file.ts';
+import { formatKeyFile, parseKeyFile } from '../../src/seal/custodian-secret.ts';
 
 const secret = Uint8Array.from({ length: 32 }, (_, i) => i);
 const text = 'kms-master-key-1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8.';

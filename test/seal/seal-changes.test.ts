@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
-import { liveKeys } from '../../src/seal/live-keys.ts';
 import { createSeal, openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
-import type { KeyLabel } from '../../src/seal/tenant-keys.ts';
+import { type KeyLabel, liveKeys } from '../../src/seal/tenant-keys.ts';
 
 const secret = systemRandom(32);
 const other = systemRandom(32);

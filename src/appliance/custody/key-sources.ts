@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
-import { parseSecret } from '../../seal/key-text.ts';
+import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { CustodianKind, Slot } from '../../seal/slot.ts';
 import { keyPlaces, readKeyFile } from '../key-place.ts';
 import { environment } from '../process.ts';

@@ -4,10 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toBase64, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
-import { formatKeyFile } from '../../src/seal/key-file.ts';
-import { parseSecret } from '../../src/seal/key-text.ts';
-import { formatRecoveryCode, parseRecoveryCode } from '../../src/seal/recovery-code.ts';
-import { formatShare, parseShare } from '../../src/seal/share.ts';
+import {
+  formatKeyFile,
+  formatRecoveryCode,
+  formatShare,
+  parseRecoveryCode,
+  parseSecret,
+  parseShare,
+} from '../../src/seal/custodian-secret.ts';
 
 const secret = Uint8Array.from({ length: 32 }, (_, i) => i * 7);
 const share = { set: '9f3a1c20', threshold: 3, index: 2, bytes: secret };
