@@ -13,18 +13,12 @@ import { assetAnswer, writeAsset } from './assets.ts';
 import type { Context, SealedInput } from './context.ts';
 import { ksKey } from './keyrings.ts';
 import { readSealed } from './ring-subject.ts';
-import { findRing, rotateRing, unknownRing } from './rings.ts';
+import { findRing, keyToServe } from './rings.ts';
 
 export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Answer<'encrypt'>> {
   const { tx, tenant, world } = ctx;
-  const active = await tx.rings.activeKeyOf('ks', input.ringname.toLowerCase());
-  if (!active) throw unknownRing();
-  const { ringId } = active;
-  const stored = await tx.ringKeys.byId(ringId, active.keyId);
-  if (!stored) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
-  // A key that has served all the encrypts that it may gives way to a new one.
-  const isSpent = tx.ringKeys.encryptCount(stored) >= active.maxEncryptCount;
-  const key = isSpent ? await rotateRing(ctx, await findRing(tx, 'ks', { id: ringId })) : stored;
+  const key = await keyToServe(ctx, input.ringname);
+  const { ringId } = key;
   await tx.ringKeys.countEncrypt(key.id);
   const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
   const { hash } = sealed;

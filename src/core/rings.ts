@@ -60,6 +60,20 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
   return privateKey === undefined ? { ring, key } : { ring, key, privateKey };
 }
 
+/**
+ * The key that the next encrypt of the ring gets: its active one, or a new one where that has served all the encrypts
+ * that it may. Throws `not-found`, and what `rotateRing` throws.
+ */
+export async function keyToServe(ctx: Context, ringname: string): Promise<RingKey> {
+  const { tx } = ctx;
+  const active = await tx.rings.activeKeyOf('ks', ringname.toLowerCase());
+  if (!active) throw unknownRing();
+  const key = await tx.ringKeys.byId(active.ringId, active.keyId);
+  if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
+  const isSpent = tx.ringKeys.encryptCount(key) >= active.maxEncryptCount;
+  return isSpent ? rotateRing(ctx, await findRing(tx, 'ks', { id: active.ringId })) : key;
+}
+
 /** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
 export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
   const key = await makeKey(ctx, ring, ctx.world.newId('key'));
