@@ -1,5 +1,6 @@
 // Everything that the description describes: each declared endpoint with what there is to say of it.
-import type { Endpoint } from '../api/endpoint.ts';
+
+import type { Access, Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
 import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
@@ -45,4 +46,26 @@ export const declared: readonly Declared[] = all.map((endpoint) => ({
 function describedPath(path: string): string {
   const shape = (each: string): string => each.replace(/\{\w+\}/g, '{}');
   return all.find((each) => shape(each.path) === shape(path))?.path ?? path;
+}
+
+/** With `<ringname>` where the flag names a ring; undefined where none is needed. */
+export function requiredFlag(access: Access): string | undefined {
+  if (access.kind !== 'flag') return undefined;
+  const flag = access.action;
+  return access.ring ? flag.replace('.', '.<ringname>.') : flag;
+}
+
+/** As it stands in a refusal: a ring that is named in the request is named there too. */
+export function shownFlag(access: Access, flag: string): string {
+  const named = access.kind === 'flag' && ['path', 'query', 'body'].includes(access.ring?.from ?? '');
+  return named ? flag.replace('<ringname>', flag.startsWith('asym.') ? 'devices' : 'payroll') : flag;
+}
+
+/** One sentence on who may call. */
+export function whoMay(access: Access): string {
+  const flag = requiredFlag(access);
+  if (access.kind === 'public') return 'No credential is needed.';
+  if (flag === undefined) return 'Takes an access token, and no flag.';
+  const self = access.kind === 'flag' && access.orSelf !== undefined ? ' A User needs no flag to do it to itself.' : '';
+  return `Takes the flag \`${flag}\`.${self}`;
 }

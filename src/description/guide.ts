@@ -1,15 +1,296 @@
-// All that the interface decides beyond its endpoints, in the order in which a developer needs it.
-import { accessSections } from './guide/access.ts';
-import { encryptionSections } from './guide/encryption.ts';
-import { recordSections } from './guide/records.ts';
-import { requestSections } from './guide/requests.ts';
+// All that the interface decides beyond its endpoints, in the order in which a developer needs it: what holds for every
+// request; who may do what; keys, encryption and Assets; people, records and the appliance itself.
+
+import { defaultLimit, maxLimit } from '../api/page.ts';
+import { maxDepth, maxEntries, maxValues } from '../api/values.ts';
+import { flagTable, maxFlagLength, maxFlags } from '../model/flags.ts';
 import type { Section } from './prose.ts';
 
 export const guide: readonly Section[] = [
-  ...requestSections,
-  ...accessSections,
-  ...encryptionSections,
-  ...recordSections,
+  {
+    id: 'overview',
+    title: 'What the service does',
+    blocks: [
+      'The service issues the keys that files and records are encrypted with on the client. It keeps none that would open them, and it records who asked for what.',
+      [
+        'A KeyRing has a key pair and a list of keys, the newest of which encrypts. Each key is wrapped to the public key of its ring; only the holder of the private key can use it.',
+        '`POST /ks/encrypt` gives a wrapped key, a hash and a header. The header goes in front of the ciphertext. `POST /ks/decrypt` takes it back and gives the wrapped key again.',
+        'A header can carry a signed Asset: a stored record about what was encrypted. Decrypt says whether its signature holds.',
+        'Users log in with a password and get an access token. Accounts own API keys. Both act by their permission flags.',
+        'Every request is recorded in an activity log that proves its own completeness.',
+        'The asym service has KeyRings of its own, with a smaller interface.',
+      ],
+    ],
+  },
+  {
+    id: 'tenants',
+    title: 'Tenants and addresses',
+    blocks: [
+      'One appliance serves one or several tenants. Each has an id, a name, host names, limits, and a database, keys, signing keys and an activity log of its own. They share the process and nothing else.',
+      [
+        'A request belongs to the tenant that lists the host in its `Host` header; the port and upper or lower case do not count.',
+        'One tenant at most lists `*`: it answers every host that no other tenant lists. The first tenant, `default`, starts with `*` unless `kms init --host` names hosts.',
+        'A host that no tenant answers gets 404 with a `message`.',
+        "Another tenant's API key or access token is a wrong credential: 401.",
+        "Another tenant's hash, header, cursor or id means nothing here: it is refused as one that cannot be decoded, or is not found.",
+      ],
+    ],
+  },
+  {
+    id: 'ids',
+    title: 'Ids, times and order',
+    blocks: [
+      [
+        'An id is a prefix and a ULID in lower case: `ring_`, `key_`, `asset_`, `user_`, `acct_`, `apik_`, `act_`.',
+        'A time that is a string is RFC 3339 in UTC with milliseconds, such as `2026-01-02T03:04:05.678Z`. A time that is an integer, in a request or an answer, counts milliseconds since 1970-01-01T00:00:00Z.',
+        'Where a search takes `start` and `end`, both count as within.',
+        'Lists are oldest first. Searches of Assets and of activity are newest first.',
+      ],
+    ],
+  },
+  {
+    id: 'pages',
+    title: 'Pages',
+    blocks: [
+      'Lists and searches answer pages: `data` with the items and `pagination`. `cursor` and `limit` are always query parameters, for POST too; the filters of a POST search go into the body.',
+      [
+        `\`limit\` is ${defaultLimit} where it is absent. More than ${maxLimit.toLocaleString('en')} counts as ${maxLimit.toLocaleString('en')}. What is not an integer, or below 1, gets 400.`,
+        '`nextCursor` is there only while `hasMore` is true. Send it as `cursor`, with the same filters, for the next page.',
+        'A page of long items ends at about 4 MiB: it may hold fewer items than `limit` while `hasMore` is true. Only `hasMore` says that a list is at its end.',
+        'A cursor is opaque and URL-safe. It belongs to the tenant, the endpoint and the filters that it came from: one that was altered, or that comes with other filters, to another endpoint or another tenant, gets 400.',
+        'Every encoding is canonical. A changed spare bit is a change, in cursors as in hashes and headers.',
+        'Records that are added or removed between two pages make no other record appear twice or get lost.',
+      ],
+    ],
+  },
+  {
+    id: 'bodies',
+    title: 'Bodies',
+    blocks: [
+      [
+        'A POST, PUT or PATCH that takes a body needs `Content-Type: application/json`; `charset=utf-8` is fine. Without it: 400. Another `charset`, or a `Content-Encoding` such as `gzip`: 415.',
+        'A request is looked at in this order: tenant, credential (401), permission flag (403), body. Without a known credential, or without a flag that does not depend on the body, it is answered before a byte of its body is read, and before `100 Continue`.',
+        'Invalid JSON, a body that is no object, a required field that is missing or empty, or a wrong type gets 400. `message` names the first field, `errors` has them, 20 at most.',
+        'Fields that the endpoint does not know are ignored.',
+        'A body over 1 MiB gets 413; the operator can set another limit. What needs no credential takes bodies of at most 16 KiB.',
+        `Lists such as \`parents\` have at most ${maxEntries.toLocaleString('en')} entries, \`flags\` at most ${maxFlags.toLocaleString('en')} names; more gets 400. No answer from 400 to 499 is longer than 64 KiB.`,
+        'A boolean in a query is `true` or `false`; anything else gets 400.',
+        `Free-form objects (\`props\`, \`data\` and the like) take any properties and nest at most ${maxDepth} levels and hold at most ${maxValues.toLocaleString('en')} values in all; the object itself is the first, and arrays count. Deeper gets 400. Numbers are kept as IEEE 754 doubles; an integer that one cannot keep exactly is refused.`,
+        '`__proto__`, `constructor` and the like are keys like any other.',
+        'An unknown path gets 404. A known path with another method gets 405, and `Allow` says which there are.',
+      ],
+    ],
+  },
+  {
+    id: 'errors',
+    title: 'Errors',
+    blocks: [
+      'An error is a JSON object with a `message` for people. Where fields of the request are wrong, `errors` says what is wrong with each. The exceptions are shown with their endpoints: invites answer a `state`, a password reset answers `{}`, and decrypt answers its result with 422.',
+      {
+        head: ['status', 'when'],
+        rows: [
+          [
+            '400',
+            'the request breaks a rule: a field is missing or wrong, a name is taken, a cursor is not one of this list, a login is wrong',
+          ],
+          [
+            '401',
+            'no usable credential: missing, wrong, disabled, expired, of another tenant, or without `Bearer`. `WWW-Authenticate: Bearer` comes with it',
+          ],
+          ['403', 'a permission flag is missing, which the message names; or a limit of the tenant is reached'],
+          ['404', 'no such thing, no such path, or a host that no tenant answers'],
+          ['405', 'the path takes other methods; `Allow` lists them'],
+          ['413', 'the body is over the limit'],
+          ['415', 'the body is compressed, or not in UTF-8'],
+          ['422', 'the Asset in a header does not verify'],
+          ['429', 'too many failed tries; `Retry-After` says how many seconds to wait'],
+          ['500', 'a failure of the server, without effect; `X-Request-Id` finds it in the log'],
+          [
+            '503',
+            'the appliance is sealed, or cannot write right now; or a file that is needed is missing or changed, which the message names',
+          ],
+        ],
+      },
+      'What never gets so far, because it is not well-formed HTTP, is answered in the same shape: 400 for a malformed request or one without exactly one `Host`, 405 for a method that no path takes, 408 for a request that took too long to arrive, 417 for an unknown `Expect`, 431 for headers that are too large, 501 for a `Transfer-Encoding` other than `chunked`.',
+      'A 5xx may be sent again. A 4xx will fail again until the request is another one; only after a 429, or a 401 for a credential that was renewed, does waiting or renewing help.',
+    ],
+  },
+  {
+    id: 'authentication',
+    title: 'Credentials',
+    blocks: [
+      'Every endpoint needs `Authorization: Bearer` with an API key or an access token, but for these: login, both steps of a password reset, both steps of completing an invite, setting up the first User, `/healthz`, `/readyz`, `/openapi.json`, `/docs`, the state of the seal, unsealing, and the files of the console.',
+      [
+        "An API key's secret is `kms_`, then 43 base62 characters made of 256 random bits, then 6 characters of checksum: CRC-32 of all that stands before them, in base62 with the digits `0-9A-Za-z`, padded with zeros. So a mistyped key is refused without a look-up, and secret scanners find leaked ones.",
+        'Only a hash of the secret is stored. It is in no log, no activity, no error and no metric, not even where it is a path parameter.',
+        'An access token is opaque, stored as a hash, and lives for 1 hour. It acts with the flags that its User has at that moment. `GET /auth/basic/refresh` exchanges it for a new one and ends the old one at once; no chain of refreshes outlives 12 hours after the login. `POST /auth/basic/logout` ends it. Both answer 400 to an API key, which has no session.',
+        "Changing or resetting a User's password ends all of its sessions. So does deleting the User.",
+        'An invite works for 7 days, a reset link for 1 hour, and each of them once. A token that was used, replaced or never given out is `invalid`; one past its time is `expired`.',
+        'The operator can set other lifetimes: `kms serve --access-ttl --session-max --invite-ttl --reset-ttl`, each such as `30s`, `15m` or `7d`.',
+      ],
+    ],
+  },
+  {
+    id: 'logins',
+    title: 'Logins and passwords',
+    blocks: [
+      [
+        'A wrong user name and a wrong password get one answer, after the same time: 400.',
+        'After 5 failures in a row for one name from one address, 50 for one name from anywhere, or 50 from one address with any name (an IPv4 address, the /64 of an IPv6 address, and the /48 around it), each further try has to wait: 1 second, then twice as long each time, up to 15 minutes. Until then it is refused with 429 and `Retry-After`. A refused try does not make the wait longer, and a success ends it.',
+        'Passwords are hashed with argon2id (m = 19 MiB, t = 2, p = 1, 16 bytes of salt).',
+        'A password has at least 8 characters, with at least one upper-case letter, one lower-case letter, one digit and one special character. Characters are Unicode code points; letters and digits go by their Unicode category; special is what is neither. More than 1,024 bytes of UTF-8 are malformed.',
+        'Completing an invite with a password that breaks a rule gets 400 with `state` `malformed-password` and each count; a missing or mistyped field is an ordinary 400. Completing a reset goes by the same rules, and every 400 of it is `{}`.',
+        'Asking for a reset link always gets the same 200 after the same time, whether or not there is such a User. The link goes out by mail where SMTP is set up; otherwise the operator makes one with `kms user reset-link`.',
+      ],
+    ],
+  },
+  {
+    id: 'flags',
+    title: 'Permission flags',
+    blocks: [
+      `\`flags\` of an API key or a User is a flat object of flag name to boolean. A name has 1 to ${maxFlagLength} characters; anything else is 400. Only \`true\` grants. Names compare in lower case. Names that are not in the table are allowed, for programs that keep flags of their own; they grant nothing here, and the command line and the console warn of them.`,
+      { head: ['flag', 'grants'], rows: flagTable.map(({ flag, grants }) => [`\`${flag}\``, grants]) },
+      'Wildcards:',
+      [
+        '`*` in place of the name of the ring: `keyring.*.rotate` is rotating every ring.',
+        '`*` in place of the operation: `keyring.payroll.*` is every operation on one ring.',
+        'Both: `keyring.*.*` is every operation on every ring, but not creating and listing them.',
+        '`*` in place of all of a resource: `user.*` is everything with Users. `keyring.*` is everything with KeyRings, creating and listing too; `asym.*` likewise.',
+      ],
+      'Rules:',
+      [
+        'Without the flag: 403, and the message names the flag. Nothing is changed.',
+        'Whether a ring exists is not told to who may not know it: without the flag, an unknown ring gets 403 too. Who holds a wildcard that would let in gets 404.',
+        'Nobody grants what they do not have. Creating or updating an API key or User with a flag that the caller lacks gets 403.',
+        'Nobody touches what is stronger. Updating, disabling, moving, deleting, inviting again or resetting an API key or User that has a flag which the caller lacks gets 403. Oneself is excepted. The same holds for what goes along: the API keys that deleting a User disables, and those that deleting an Account deletes.',
+        'The last active API key or User who can log in that holds `*` cannot be deleted, disabled or given fewer flags, itself included: 400. `kms` on the appliance itself can.',
+        'A User may always read and change itself. Naming its own `flags`, to have more or fewer, takes `user.update`.',
+        'An API key that is created with an access token belongs to that User, and is in its `keys`. Deleting the User disables it.',
+        'A ring is used by an API key when a true flag of the key names it: `keyring.<ringname>.…` or `keyring.<ringname>.*`. A wildcard in place of the name does not count. A ring that an active API key other than the caller uses cannot be deleted: 400.',
+        '`GET /auth/search/keyring/{keyringname}/apikey` lists the API keys that use a ring, and with `wildcard=true` also those that a wildcard lets in.',
+        'The tenant `default` is the operator tenant: the flags `system.*` count there alone. Elsewhere what they are for gets 403, whatever flags the caller has, `*` too.',
+      ],
+    ],
+  },
+  {
+    id: 'rings',
+    title: 'KeyRings and keys',
+    blocks: [
+      [
+        'The name of a ring is a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens (ASCII); any other is 400. `name` is its lower-case form, by which it is looked up and unique; `displayName` is the name as it was given.',
+        'A ring of the key service and one of the asym service may have the same name: they have nothing to do with each other.',
+        'A `publicKey` in a request is an X25519 key: base64 of SPKI DER, PEM, or base64 of the 32 raw bytes. Anything else, and a point of low order, is 400. In an answer it is base64 of SPKI DER.',
+        'Where none is given, the appliance makes a pair and answers the `privateKey`, base64 of PKCS#8 DER, once. It is never stored. Nobody, the operator included, can read the keys of the ring from the appliance afterwards, and nobody can bring a lost private key back.',
+        'A key is 32 random bytes, made inside the appliance, wrapped to the public key of its ring, and forgotten.',
+        'A ring keeps every key that it had. `activeKey` is the newest, and encrypts; the others still decrypt.',
+        "`props` are kept with the ring, `keyProps` with its keys; both are `{}` where absent. `config.props` are the ring's `props`. `config.key.props` start as `keyProps` and are what later keys get.",
+        '`maxEncryptCount` says how many encrypts a key serves. The next one rotates the ring first, in the same transaction. It is an integer of at least 1, else 400; 4,294,967,296 where nothing was set.',
+        '`PUT /ks/config` replaces what it names and keeps the rest, and answers the whole configuration.',
+        'A deleted ring is gone at once and its name is free. For 30 days `POST /ks/keyrings/{id}/restore` or `kms keyring restore` brings it back under its id; then its keys are erased. Restoring answers 404 when there is nothing to restore, and 400 when another ring has the name by now.',
+        'An unknown ring is 404 everywhere, at the asym service too.',
+      ],
+      'How a key is wrapped: HPKE (RFC 9180), base mode, single shot, with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. `aad` is the id of the key in UTF-8. `enc ‖ ct` is the encapsulated key, then the ciphertext.',
+      {
+        head: ['service', '`info`', '`keyData`'],
+        rows: [
+          [
+            'key service',
+            '`kms/ks/key/v1`',
+            '`{"encrypted": {"key": {"value": base64(enc ‖ ct), "encoding": "base64"}}, "iv": base64(HPKE base nonce)}`',
+          ],
+          ['asym service', '`kms/asym/key/v1`', '`{"key": base64(enc ‖ ct)}`; `type` is `AES256`'],
+        ],
+      },
+    ],
+  },
+  {
+    id: 'hash-and-header',
+    title: 'Encrypt, hash, header, decrypt',
+    blocks: [
+      [
+        'A `hash` is URL-safe, at most 128 characters long, and another one for each encrypt. To this tenant alone it says which ring and key it stands for. Nothing is stored for it, and nothing is read to resolve it but the ring and the key.',
+        'A hash that cannot be decoded, or was altered, is 400. One whose ring or key is gone is 404.',
+        'A `header` is URL-safe, at most 1,024 characters long, and meant to stand in front of a ciphertext. It holds the version of its format (1), the hash, and, with an Asset, the id, version and Ed25519 signature of that.',
+        '`GET /ks/header/{header}`: one that cannot be decoded, or whose ring is gone, is 404. One that can be decoded but was altered has `valid` false.',
+        '`POST /ks/decrypt`: a header that cannot be decoded is 400, one whose ring is gone is 404. One that was altered is 400, or 422 where only the part of the Asset does not verify.',
+        '`POST /ks/decrypt` takes a hash, a header, or both. Neither, or two that differ, is 400. With a hash alone, or a header without an Asset, there is no `asset` in the answer.',
+      ],
+    ],
+  },
+  {
+    id: 'assets',
+    title: 'Assets',
+    blocks: [
+      [
+        "The signature covers the canonical JSON (RFC 8785) of the Asset's id, version, parents and data, and the hash. `GET /assets/signing-keys` publishes the keys that verify it.",
+        '`asset: {}` in an encrypt makes an Asset with empty data. It belongs to the ring that it was made with. Encrypt answers it whole: `{id, createdAt, data, parents}`.',
+        'With `assetId` an encrypt gives that Asset a new version. What the request does not name is kept; `data` and `parents` are each replaced whole; `createdAt` stays that of the first version.',
+        'An older header verifies against the version that it signed, and `asset.data` is the data of that version.',
+        'An Asset that was deleted does not verify: 422, with `valid` false. `asset.message` gives the verdict in words.',
+        'An `assetId` that is unknown, deleted, or of another ring is 404. A parent that is unknown or deleted, or an Asset as its own ancestor, is 400.',
+        'A search looks at current versions. All filters that are given must hold. `parents` asks for Assets that have all of these; `data` for Assets whose data contain this object, at any depth, where arrays and single values compare as a whole.',
+      ],
+    ],
+  },
+  {
+    id: 'people',
+    title: 'Users, Accounts and API keys',
+    blocks: [
+      [
+        'User names and e-mail addresses are unique, and looked up, without regard to case. A taken one is 400 with `errors.username` or `errors.email`. The `uid` of an Account is unique too, and case counts.',
+        'A User has `flags`, which are optional when it is made or invited; who may update Users can change them.',
+        'An invite makes the User at once, but it cannot log in before the invite is completed. Inviting a User again who has not completed replaces the token. `loginUrl` is `{base_url}/console/invite?token=…`.',
+        'PATCH replaces each field that it names, `props` and `flags` as a whole, and keeps the others.',
+        'An unknown User, Account, API key or activity is 404. Deleting an Account deletes its API keys.',
+        'Updating an API key: with `op` `merge`, what is given is set, deep in `props`; with `replace`, what is given takes the place of the whole field; with `delete`, the named entries of `flags` and `props` go. `active` and `references` are set where they are given, whatever `op` says.',
+        '`PUT /auth/apikeyid` answers `keyid`, `op`, `active`, `references`, `flags` and `props`.',
+        '`POST /auth/validate`: `valid` means that the key exists in this tenant and is active. With `activity`, that record is stored for the validated key; `validAction` is what `valid` says, and `createdAt` is now, where they are absent. Its `action` is a word of yours of at most 256 characters, none of the names that the service records itself; its `ringname` has the form of one; its `props` are at most 64 KiB of JSON. `reporter` in the record is the id of who sent it.',
+      ],
+    ],
+  },
+  {
+    id: 'activity',
+    title: 'Activity',
+    blocks: [
+      [
+        'Every request to a known path with a known credential, a disabled or expired one too, is recorded before it is answered, granted or denied. If the record cannot be made durable, the request fails with 500 and has no effect. A denied request changes nothing else.',
+        "Backups, sealing, unsealing and changes of the master key concern the whole appliance: each tenant has a record of them, with `props.by` = `operator`. The `keyid` of other tenants' records is `operator`, `local` or `network`.",
+        '`action` is the flag without the name of the ring (`keyring.encrypt`, `user.invite`), or `session.refresh`, `session.end`, `system.seal`; `none` where the path does not take the method. `ringname` says which ring. With an access token, `keyid` is the id of the User.',
+        '`validAction` is the verdict of authorization, whatever came of the request afterwards; `status` is what came of it.',
+        '`props` is free-form, for records that programs store with `POST /auth/validate`; those have `reporter`, too: who stored them. Records of the service itself have none. A search for `props` matches as the one for the `data` of Assets does.',
+        'The records of a tenant form a hash chain. `kms activity verify` proves that none was changed, dropped or moved.',
+      ],
+    ],
+  },
+  {
+    id: 'limits',
+    title: 'Limits',
+    blocks: [
+      'A tenant can have limits on KeyRings, keys of each ring, Users, Accounts, API keys, Assets, and versions of Assets: each stored version of each Asset counts. There are none until the operator sets them with `kms tenant limits`. A request that would go beyond one gets 403 with a `message` that says which.',
+      'Where KeyRings are limited, so are the deleted ones that can still be restored: to ten times as many, and at least 100. Beyond that nobody makes another KeyRing until the 30 days of some are over.',
+      'A User has at most 1,000 sessions at once: one more ends the oldest.',
+    ],
+  },
+  {
+    id: 'appliance',
+    title: "The appliance's own endpoints",
+    blocks: [
+      [
+        '`GET /healthz` answers 200 while the process lives. `GET /readyz` answers 200 while the appliance is unsealed and can write, else 503 with the reason.',
+        "`GET /metrics` gives Prometheus' text format. `POST /system/backup` gives a backup of the whole appliance, sealed, as `application/octet-stream`.",
+        'The appliance is sealed while its master key is out of reach: after a start whose key does not come by itself, or after `POST /system/seal`. Then every endpoint but `/healthz`, `/readyz`, `/system/seal-status` and `/system/unseal` answers 503.',
+        'While the disk is full, requests that would change something get 503; reading and decrypting go on.',
+        '`Kms-State` comes with every answer to a known credential: `<appliance>.<tenant>.<epoch>.<transactions>`, then `.<from>-<tag>` for each of the newest eight runs of the tenant\u2019s log, the newest first. A run is what one start wrote: how many transactions were before it, and a tag that no other history has. A client that remembers the last state that it saw notices an appliance that was set back: its number is smaller, or a run that began before the remembered number is missing or new.',
+      ],
+    ],
+  },
+  {
+    id: 'versions',
+    title: 'Versions',
+    blocks: [
+      'Paths carry no version. Answers may get more fields with time; ignore those that you do not know. The formats of hash and header carry a version of their own, and every version that was ever given out stays readable.',
+    ],
+  },
 ];
 
 export const tags: readonly { readonly name: string; readonly description: string }[] = [

@@ -2,9 +2,9 @@
 // of.
 import { html } from 'hono/html';
 import { guide } from './guide.ts';
+import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
 import { type Block, isList } from './prose.ts';
 import { componentName } from './schemas.ts';
-import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './types.ts';
 
 export async function docsPage(document: OpenApiDocument): Promise<string> {
   const { info, tags, components } = document;

@@ -1,11 +1,9 @@
 // The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
 // gives.
 import { type Access, emptyBody, errorBody } from '../api/endpoint.ts';
-import type { Declared } from './declared.ts';
-import { exampleOf } from './examples.ts';
-import { requiredFlag, shownFlag } from './flag.ts';
-import type { Schemas } from './schemas.ts';
-import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './types.ts';
+import { type Declared, requiredFlag, shownFlag } from './declared.ts';
+import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './openapi.ts';
+import { exampleOf, type Schemas } from './schemas.ts';
 
 type Responses = Record<string, OpenApiResponse | Reference>;
 

@@ -1,7 +1,9 @@
 // JSON Schemas of the wire, made from the zod schemas that the server validates with. A schema with an id becomes a
-// component, once, and is referred to from then on. Nothing goes without a description.
+// component, once, and is referred to from then on. Nothing goes without a description. And examples, put together from
+// those of the fields.
+
 import { z } from 'zod';
-import type { JsonSchema } from './types.ts';
+import type { JsonSchema } from './openapi.ts';
 
 const prefix = '#/components/schemas/';
 
@@ -47,7 +49,7 @@ export function componentName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-export function isFreeForm(schema: JsonSchema): boolean {
+function isFreeForm(schema: JsonSchema): boolean {
   return schema.additionalProperties === true;
 }
 
@@ -86,4 +88,22 @@ function needDescriptions(schema: JsonSchema, place: string): void {
     needDescriptions(property, where);
   }
   if (schema.items) needDescriptions(schema.items, `${place}[]`);
+}
+
+/** Every field, the optional ones too. `place` is for the message where something has no example. */
+export function exampleOf(schema: JsonSchema, schemas: Schemas, place: string): unknown {
+  const [first] = schema.examples ?? schema.enum ?? [];
+  if (first !== undefined) return first;
+  if (schema.$ref !== undefined) return exampleOf(schemas.resolve(schema), schemas, place);
+  const [choice] = schema.anyOf ?? schema.oneOf ?? [];
+  if (choice) return exampleOf(choice, schemas, place);
+  if (schema.type === 'array' && schema.items) return [exampleOf(schema.items, schemas, `${place}[]`)];
+  if (schema.type === 'object') {
+    const { properties = {} } = schema;
+    if (isFreeForm(schema)) return {};
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name, exampleOf(property, schemas, `${place}.${name}`)]),
+    );
+  }
+  throw new Error(`${place} has no example`);
 }

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { declared } from '../../src/description/declared.ts';
-import type { OpenApiDocument } from '../../src/description/types.ts';
+import type { OpenApiDocument } from '../../src/description/openapi.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { Sealing } from '../../src/http/deps.ts';
 import type { DescriptionFiles } from '../../src/http/pages.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import type { OpenApiDocument, Operation } from '../../src/description/types.ts';
+import type { OpenApiDocument, Operation } from '../../src/description/openapi.ts';
 
 export interface Described {
   readonly method: string;
