@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemWorld } from '../../src/appliance/process.ts';
+import { systemWorld } from '../../src/appliance/environment.ts';
 import { toBase64, toBase64Url } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import type { Tables, Transaction } from '../../src/store/port.ts';

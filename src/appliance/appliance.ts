@@ -21,11 +21,12 @@ import { version } from '../version.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { UnsealBrake, Unsealer } from './custody/unsealer.ts';
 import { needAppliance, needPrivateDirectory } from './data-dir.ts';
+import { systemWorld } from './environment.ts';
 import { filesInPlace } from './file-ports.ts';
+import { hardenProcess } from './hardening.ts';
 import { servedPeople } from './mail.ts';
 import { silentLogger } from './notices.ts';
 import { type ApplianceOptions, type OpenAppliance, openUnsealed } from './open-appliance.ts';
-import { hardenProcess, systemWorld } from './process.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
 import {
   endSealOnPurpose,

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
 import type { SettingTable } from '../store/tables/system-tables.ts';
-import { groupIds, userId } from './process.ts';
+import { groupIds, userId } from './environment.ts';
 
 /** For commands too, which know no store. */
 export { makeDirs } from '../store/node-files.ts';

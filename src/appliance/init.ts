@@ -25,8 +25,8 @@ import {
   tenantDir,
   unrestored,
 } from './data-dir.ts';
+import { systemWorld } from './environment.ts';
 import { defaultKeyPlace } from './key-place.ts';
-import { systemWorld } from './process.ts';
 import { sqlWasm } from './program-files.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
 import { anyHost, hostList } from './tenants.ts';

@@ -1,5 +1,5 @@
 // Io is what a command is given of the world: arguments, environment, the three streams, and the signal that a person
-// wants it to stop. `env.ts` makes the real one; tests make their own.
+// wants it to stop. `process-io.ts` makes the real one; tests make their own.
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';

@@ -1,6 +1,6 @@
 // The server's own log: JSON lines on stderr. What may hold a secret never gets here; `redact` is the second net.
 import pino, { type Logger } from 'pino';
-import { environment } from '../appliance/process.ts';
+import { environment } from '../appliance/environment.ts';
 import { KmsError } from '../errors.ts';
 
 export type { Logger };

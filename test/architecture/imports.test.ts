@@ -134,8 +134,9 @@ test('the environment is read in one file per edge, and nothing but the edge exi
   for (const source of sources()) {
     const code = codeOf(source);
     if (/process\.env\b/.test(code))
-      assert.match(source, /^src\/(cli\/env|appliance\/process)\.ts$/, `${source} reads the environment`);
-    if (/process\.exit\b/.test(code)) assert.match(source, /^src\/(main|cli\/env)\.ts$/, `${source} ends the process`);
+      assert.match(source, /^src\/(cli\/process-io|appliance\/environment)\.ts$/, `${source} reads the environment`);
+    if (/process\.exit\b/.test(code))
+      assert.match(source, /^src\/(main|cli\/process-io)\.ts$/, `${source} ends the process`);
   }
 });
 

@@ -9,10 +9,10 @@ import { openAppliance } from '../../src/appliance/appliance.ts';
 import { checkSchedule } from '../../src/appliance/backup/keeper.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { systemWorld } from '../../src/appliance/environment.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
 import type { Notice } from '../../src/appliance/notices.ts';
 import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
-import { systemWorld } from '../../src/appliance/process.ts';
 import { KmsError } from '../../src/errors.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-copies-'));

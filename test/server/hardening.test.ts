@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { hardenProcess } from '../../src/appliance/process.ts';
+import { hardenProcess } from '../../src/appliance/hardening.ts';
 import { KmsError } from '../../src/errors.ts';
 
 test('flags that let the memory be looked into are refused', async () => {

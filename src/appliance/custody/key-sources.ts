@@ -9,8 +9,8 @@ import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { CustodianKind, Slot } from '../../seal/slot.ts';
+import { environment } from '../environment.ts';
 import { keyPlaces, readKeyFile } from '../key-place.ts';
-import { environment } from '../process.ts';
 
 export interface KeySources {
   /** The one key file to look at; without it, where `init` put it and the default place. */

@@ -14,7 +14,7 @@ import {
   socketFile,
   witnessFile,
 } from '../data-dir.ts';
-import { userId } from '../process.ts';
+import { userId } from '../environment.ts';
 import { type DiskSpace, freePercent, inUnits, reserveFile } from '../space/disk.ts';
 import type { Find } from './finding.ts';
 

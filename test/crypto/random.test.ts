@@ -1,7 +1,7 @@
 // Random bytes that are drawn for many short asks at once: each byte is given out once, and none outlives its turn.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { drawnTogether } from '../../src/appliance/process.ts';
+import { drawnTogether } from '../../src/crypto/random.ts';
 
 /** A generator that counts, so that every byte tells where it came from. */
 function counting() {

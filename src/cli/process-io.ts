@@ -1,10 +1,11 @@
-// The edge of the command line: the one file of it that reads `process`.
+// The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
+// file of the command line that reads `process`.
 import { homedir } from 'node:os';
 import { KmsError } from '../errors.ts';
 import { interruptedBy } from './exit.ts';
 import type { Io } from './io.ts';
 
-/** The streams, arguments and environment of this process. A second signal ends it at once. */
+/** A first SIGINT or SIGTERM aborts the command's signal; a second ends the process at once. */
 export function processIo(): Io {
   const stop = new AbortController();
   let hangup: (() => void) | undefined;
