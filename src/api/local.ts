@@ -44,7 +44,7 @@ const copiesStatus = z.object({
   lastVerified: verifiedBackup.optional().meta({ description: 'the last backup that was kept and found to restore' }),
   backupAge: z.number().optional().meta({ description: 'seconds' }),
   shipping: z
-    .object({ to: z.string(), arrivedAt: epochMilliseconds.optional(), trouble: z.string().exactOptional() })
+    .object({ to: z.string(), arrivedAt: epochMilliseconds.optional(), error: z.string().exactOptional() })
     .optional(),
   shippingAge: z.number().optional().meta({ description: 'seconds' }),
 });

@@ -12,6 +12,7 @@ import { createApp } from '../http/app.ts';
 import type { Sealing } from '../http/deps.ts';
 import type { LocalHandlers } from '../http/local.ts';
 import type { RequestEnv } from '../http/request.ts';
+import { silentLogger } from '../http/request-log.ts';
 import { refused, respond } from '../http/respond.ts';
 import type { Files } from '../store/files.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
@@ -25,7 +26,6 @@ import { systemWorld } from './environment.ts';
 import { filesInPlace } from './file-ports.ts';
 import { hardenProcess } from './hardening.ts';
 import { servedPeople } from './mail.ts';
-import { silentLogger } from './notices.ts';
 import { type ApplianceOptions, type OpenAppliance, openUnsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
 import {
@@ -288,7 +288,7 @@ export class Appliance implements Sealing {
   }
 
   #say(level: 'info' | 'error', message: string, cause?: unknown): void {
-    this.#options.onNotice?.({ level, message, ...(cause === undefined ? {} : { cause }) });
+    this.#options.onEvent?.({ level, message, ...(cause === undefined ? {} : { cause }) });
   }
 }
 

@@ -11,7 +11,7 @@ import { purgeExpired } from '../core/keyrings.ts';
 import { systemError } from '../errors.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { Sealing } from '../http/deps.ts';
-import type { Logger } from '../http/request-log.ts';
+import { type Logger, silentLogger } from '../http/request-log.ts';
 import { formatMark } from '../model/mark.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
@@ -26,10 +26,10 @@ import { initMark, systemDir } from './data-dir.ts';
 import type { CertificateFiles } from './doctor/keys.ts';
 import { examineServed } from './doctor/served.ts';
 import { systemWorld } from './environment.ts';
+import { type ApplianceEvent, storeEvents } from './events.ts';
 import { filesInPlace } from './file-ports.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
 import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
-import { type Notice, onStoreNotice, silentLogger } from './notices.ts';
 import { consoleFiles, descriptionFiles, sqlWasm } from './program-files.ts';
 import { acceptOlder, type ReadStores, readStores } from './read-stores.ts';
 import { Rekeying } from './rekey.ts';
@@ -52,7 +52,7 @@ export interface ApplianceOptions {
   /** Where clients reach it; asked anew for each use, since a port may be chosen late. */
   readonly baseUrl?: () => string;
   readonly logger?: Logger;
-  readonly onNotice?: (notice: Notice) => void;
+  readonly onEvent?: (event: ApplianceEvent) => void;
   /** Bytes of a request's body. */
   readonly bodyLimit?: number;
   readonly people?: PeopleSettings;
@@ -113,21 +113,21 @@ export async function openUnsealed(
     );
     const seal = new SealKeeper(opened.seal, files);
     open.push(() => seal.wipe());
-    const { world = systemWorld(), onNotice } = options;
+    const { world = systemWorld(), onEvent } = options;
     const metrics = new Metrics(world.now(), options.metrics);
     const stores: StoreWorld = {
       root: data,
       files,
       wasm: await sqlWasm(),
-      needRoom: async (bytes) => space?.needRoom(bytes),
-      onNotice: onStoreNotice(options.onNotice),
+      needFreeSpace: async (bytes) => space?.needFreeSpace(bytes),
+      onEvent: storeEvents(options.onEvent),
       counts: (dir) => metrics.store(dir),
-      beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onNotice),
+      beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onEvent),
     };
     const read = await readStores(stores, seal, options.acceptOlder);
     open.push(() => read.discard());
     // Everything is read and sound: from here on files change.
-    const guard = await SpaceGuard.open(data, options.space ?? {}, onNotice);
+    const guard = await SpaceGuard.open(data, options.space ?? {}, onEvent);
     space = guard;
     open.push(() => guard.close());
     // A crash right after an `init` can leave it behind.
@@ -141,21 +141,21 @@ export async function openUnsealed(
       for (const { handle } of tenants.all) await handle.store.close();
       await closeWitness();
     });
-    const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onNotice });
+    const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
     await admin.openAll(read.tenants);
     await acceptOlder({ system, tenants, read, world });
-    sayAccepted(read, onNotice);
+    sayAccepted(read, onEvent);
     await read.discard();
     const { now, random } = world;
     const mustWait = (): boolean => guard.refusal !== undefined;
     const keys = seal.keysFor(systemDir);
-    const witness = new Witness({ files, keys, system, tenants, now, random, onNotice, mustWait }, read);
+    const witness = new Witness({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
     if (read.accepted.length > 0) await witness.note();
     closeWitness = () => witness.close();
     // A command that is done in a moment notes what it did at its end.
     if (options.sealing) witness.start();
     const deps = { root: data, files, seal, system, tenants, admin, world };
-    const copies = await openCopies(deps, options.copies ?? {}, options.onNotice);
+    const copies = await openCopies(deps, options.copies ?? {}, options.onEvent);
     open.push(() => copies.close());
     const parts = { files, seal, system, tenants, world, admin, baseUrl, copies, space: guard, metrics, lock };
     return assemble(options, parts, open, closeAll);
@@ -165,15 +165,15 @@ export async function openUnsealed(
   }
 }
 
-function sayAccepted({ accepted, needless }: ReadStores, onNotice: ApplianceOptions['onNotice']): void {
+function sayAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
   for (const { name, what, from, to } of accepted) {
     const outcome = `it goes on from transaction ${to}, and what came up to ${from} is lost`;
-    onNotice?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
+    onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
   }
   for (const name of needless) {
     const advice = 'take it away, or an older copy is accepted one day';
     const message = `--accept-older ${name} has no effect, nothing of it is older than it was: ${advice}`;
-    onNotice?.({ level: 'warn', message });
+    onEvent?.({ level: 'warn', message });
   }
 }
 
@@ -210,17 +210,17 @@ function assemble(
   open: (() => Promise<void> | void)[],
   closeAll: () => Promise<void>,
 ): OpenAppliance {
-  const { logger = silentLogger, bodyLimit, onNotice, sealing } = options;
+  const { logger = silentLogger, bodyLimit, onEvent, sealing } = options;
   const status = (): Promise<OpenStatus> =>
     applianceStatus(seal.current, system, tenants, copies.status(), space.status());
-  const rekeying = new Rekeying({ seal, tenants, world, onNotice });
+  const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   // A command that is done in a moment leaves it to a server.
   if (sealing) rekeying.resume();
   const allStores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
   if (sealing || options.segments) {
     const keysFor = (name: string) => seal.keysFor(name);
     const verifier = new SegmentVerifier(
-      { root: resolve(options.data), stores: allStores, keysFor, onNotice },
+      { root: resolve(options.data), stores: allStores, keysFor, onEvent },
       options.segments,
     );
     verifier.start();
@@ -284,7 +284,7 @@ function assemble(
   let purging: Promise<void> = Promise.resolve();
   const purgeQuietly = (): void => {
     purging = purge().catch((cause: unknown) =>
-      onNotice?.({ level: 'warn', message: 'deleted keyrings and tenants could not be erased', cause }),
+      onEvent?.({ level: 'warn', message: 'deleted keyrings and tenants could not be erased', cause }),
     );
   };
   const timer = setInterval(purgeQuietly, day).unref();

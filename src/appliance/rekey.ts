@@ -6,7 +6,7 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
-import type { Notice } from './notices.ts';
+import type { ApplianceEvent } from './events.ts';
 import type { SealKeeper } from './seal-keeper.ts';
 import type { ServedTenant, Tenants } from './tenants.ts';
 
@@ -45,7 +45,7 @@ export interface RekeyDeps {
   readonly seal: SealKeeper;
   readonly tenants: Tenants;
   readonly world: World;
-  readonly onNotice: ((notice: Notice) => void) | undefined;
+  readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
 export class Rekeying {
@@ -76,14 +76,14 @@ export class Rekeying {
 
   /** Goes on, in the background, with what a stop or a crash cut off. */
   resume(): void {
-    const { tenants, seal, onNotice } = this.#deps;
+    const { tenants, seal, onEvent } = this.#deps;
     for (const { record, handle } of tenants.all) {
       const { id, name, dir } = record;
       if (!isUnfinished(seal, dir)) continue;
       this.#once(id, () => finishRekey({ seal, dir, store: handle.store })).then(
-        () => onNotice?.({ level: 'info', message: `the files of the tenant ${name} are under its new key now` }),
+        () => onEvent?.({ level: 'info', message: `the files of the tenant ${name} are under its new key now` }),
         (cause: unknown) =>
-          onNotice?.({ level: 'warn', message: `the tenant ${name} has files under an old key still`, cause }),
+          onEvent?.({ level: 'warn', message: `the tenant ${name} has files under an old key still`, cause }),
       );
     }
   }

@@ -22,8 +22,8 @@ export interface StoreWorld {
   readonly files: Files;
   readonly wasm: Uint8Array;
   /** Throws unless a file of that many bytes can be made without taking the last room on the disk. */
-  needRoom?(bytes: number): Promise<void>;
-  onNotice?(dir: string, event: StoreEvent): void;
+  needFreeSpace?(bytes: number): Promise<void>;
+  onEvent?(dir: string, event: StoreEvent): void;
   /** Counts what the store in a directory does. */
   counts?(dir: string): StoreCounts;
   /** Called before a store that an older program made is changed. */
@@ -52,7 +52,7 @@ export async function openTenantStore(world: StoreWorld, dir: string, keys: Tena
 }
 
 function read<T extends object>(
-  { root, files, wasm, needRoom, onNotice, counts: countsOf, beforeMigration }: StoreWorld,
+  { root, files, wasm, needFreeSpace, onEvent, counts: countsOf, beforeMigration }: StoreWorld,
   dir: string,
   keys: TenantKeys,
   migrations: readonly Migration[],
@@ -68,14 +68,14 @@ function read<T extends object>(
     migrations,
     tables,
     async runCheckpoint(job) {
-      await needRoom?.(await bytesOf(files, dir));
+      await needFreeSpace?.(await bytesOf(files, dir));
       return counts.checkpoint(() => thread.run(job));
     },
     onClosed: () => thread.end(),
     onCommit: (commit) => counts.commit(commit),
     onEvent: (event) => {
       counts.event(event);
-      onNotice?.(dir, event);
+      onEvent?.(dir, event);
     },
     beforeMigration: async () => beforeMigration?.(),
   });

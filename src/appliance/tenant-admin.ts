@@ -16,7 +16,7 @@ import type { Store, Tables } from '../store/port.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import { systemDir, tenantDir } from './data-dir.ts';
-import type { Notice } from './notices.ts';
+import type { ApplianceEvent } from './events.ts';
 import { needNotOlder } from './read-stores.ts';
 import type { SealKeeper } from './seal-keeper.ts';
 import { createStore, openTenantStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
@@ -37,7 +37,7 @@ interface TenantAdminDeps extends TenantFiles {
   readonly tenants: Tenants;
   readonly world: World;
   readonly baseUrl: () => string;
-  readonly onNotice: ((notice: Notice) => void) | undefined;
+  readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
 interface NewTenantMade {
@@ -60,7 +60,7 @@ export class TenantAdmin {
   /** Opens all tenants, those that were read from there, after clearing away what a crash left. */
   async openAll(read: ReadonlyMap<string, ReadStore<Tables>> = new Map()): Promise<void> {
     const records = await this.#records();
-    await clearUnfinished(this.#deps, records, this.#deps.onNotice);
+    await clearUnfinished(this.#deps, records, this.#deps.onEvent);
     for (const record of records) {
       if (record.deletedAt !== undefined) continue;
       this.#serve(record, await (read.get(record.dir)?.open() ?? openFiles(this.#deps, record.dir)));
@@ -176,7 +176,7 @@ export class TenantAdmin {
    */
   purge(): Promise<void> {
     return this.#queue.run(async () => {
-      const { system, world, onNotice } = this.#deps;
+      const { system, world, onEvent } = this.#deps;
       for (const record of await this.#records()) {
         if (!isExpired(record, world.now())) continue;
         await removeFiles(this.#deps, record.dir);
@@ -184,7 +184,7 @@ export class TenantAdmin {
           await tx.tenants.erase(record.id);
           await tx.marks.erase(record.dir);
         });
-        onNotice?.({
+        onEvent?.({
           level: 'info',
           message: `the tenant ${record.name} (${record.id}), deleted 30 days ago, is erased`,
         });
@@ -341,7 +341,7 @@ async function isUnfinished({ stores: { files } }: TenantFiles, dir: string): Pr
 async function clearUnfinished(
   tenantFiles: TenantFiles,
   records: readonly TenantRecord[],
-  onNotice: ((notice: Notice) => void) | undefined,
+  onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): Promise<void> {
   const { stores, seal } = tenantFiles;
   const known = new Set(records.map(({ dir }) => dir));
@@ -351,17 +351,17 @@ async function clearUnfinished(
       await finishFiles(tenantFiles, dir);
     } else if (await isUnfinished(tenantFiles, dir)) {
       await removeFiles(tenantFiles, dir);
-      onNotice?.({
+      onEvent?.({
         level: 'warn',
         message: `${tenantDir(dir)}: removed what was left of a tenant that was never finished`,
       });
     } else {
-      onNotice?.({ level: 'warn', message: `${tenantDir(dir)}: belongs to no tenant; it is left as it is` });
+      onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: belongs to no tenant; it is left as it is` });
     }
   }
   for (const dir of seal.current.stores) {
     if (dir === systemDir || known.has(dir) || present.includes(dir)) continue;
-    onNotice?.({ level: 'warn', message: `${tenantDir(dir)}: the seal has keys for it, and there is no such tenant` });
+    onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: the seal has keys for it, and there is no such tenant` });
   }
 }
 

@@ -13,7 +13,7 @@ import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
 import { systemDir, witnessFile } from './data-dir.ts';
-import type { Notice } from './notices.ts';
+import type { ApplianceEvent } from './events.ts';
 import type { SystemStore } from './stores.ts';
 import type { Tenants } from './tenants.ts';
 
@@ -109,7 +109,7 @@ export interface WitnessDeps {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly now: () => number;
   readonly random: (length: number) => Uint8Array;
-  readonly onNotice?: ((notice: Notice) => void) | undefined;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
   /** Whether nothing that can wait may be written. */
   readonly mustWait?: () => boolean;
 }
@@ -151,7 +151,7 @@ export class Witness {
     } catch (cause) {
       if (!this.#failing) {
         const what = 'how far the stores are could not be noted, so an older copy may go unnoticed';
-        this.#deps.onNotice?.({ level: 'warn', message: `${what}: ${reasonOf(cause)}`, cause });
+        this.#deps.onEvent?.({ level: 'warn', message: `${what}: ${reasonOf(cause)}`, cause });
       }
       this.#failing = true;
     }

@@ -97,7 +97,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
     data,
     keyFile: cli.globals.get('--key-file'),
     sources: keySources(cli),
-    onNotice: ({ level, message }) => {
+    onEvent: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },
   });

@@ -6,7 +6,7 @@ import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
-import { type Context, needRoom, timestamp } from './context.ts';
+import { type Context, needQuota, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };
@@ -20,7 +20,7 @@ export async function findAccount(tables: Pick<Tables, 'accounts'>, ref: Account
 
 export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
   await needFreeUid(ctx.tx, input.uid);
-  await needRoom(ctx, 'accounts', () => ctx.tx.accounts.count());
+  await needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
   return accountAnswer(await makeAccount(ctx, input));
 }
 

@@ -15,7 +15,7 @@ import { type ApiKey, flagsOfRow } from '../store/tables/api-keys.ts';
 import { type AccountRef, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
-import { type Context, needRoom, timestamp } from './context.ts';
+import { type Context, needQuota, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
 import { type RingRef, unknownRing } from './rings.ts';
 
@@ -31,7 +31,7 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
   const flags = checkFlags(input.flags ?? {});
   const account = await findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
-  await needRoom(ctx, 'apikeys', () => tx.apiKeys.count());
+  await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   const userId = caller.kind === 'user' ? caller.userId : undefined;
   return makeApiKey(ctx, { accountId: account.id, userId, flags, props: input.props ?? {} });
 }

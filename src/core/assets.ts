@@ -8,7 +8,7 @@ import type { Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
 import { longestPage } from '../store/tables/page.ts';
-import { type Context, needRoom, timestamp } from './context.ts';
+import { type Context, needQuota, timestamp } from './context.ts';
 
 export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   return assetAnswer(await findAsset(ctx, input.id));
@@ -81,8 +81,8 @@ async function createAsset(
   data: JsonObject,
 ): Promise<WrittenAsset> {
   const { tx, caller, world } = ctx;
-  await needRoom(ctx, 'assets', () => tx.assets.count());
-  await needRoom(ctx, 'assetVersions', () => tx.assets.countVersions());
+  await needQuota(ctx, 'assets', () => tx.assets.count());
+  await needQuota(ctx, 'assetVersions', () => tx.assets.countVersions());
   const known = await knownParents(ctx, parents);
   const asset = {
     id: world.newId('asset'),
@@ -106,7 +106,7 @@ async function updateAsset(
 ): Promise<WrittenAsset> {
   const current = await ctx.tx.assets.byId(id);
   if (current?.ringId !== ringId) throw new KmsError('not-found', 'the keyring has no such asset');
-  await needRoom(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
+  await needQuota(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
   const content: AssetContent = {
     data: data ?? current.data,
     parents: parents ? await knownParents(ctx, parents, current) : current.parents,

@@ -91,8 +91,8 @@ const nouns: Readonly<Record<keyof Limits, string>> = {
   assetVersions: 'versions of assets',
 };
 
-/** Throws `quota` when there is no room for one more. */
-export async function needRoom(
+/** Throws `quota` where the tenant has as many as it may have. */
+export async function needQuota(
   { tenant }: Pick<Context, 'tenant'>,
   kind: keyof Limits,
   count: () => Promise<number>,

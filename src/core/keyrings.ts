@@ -9,7 +9,7 @@ import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { type Context, needRoom, timestamp } from './context.ts';
+import { type Context, needQuota, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
 import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
 
@@ -144,7 +144,7 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }
   if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken('name');
-  await needRoom(ctx, 'keyrings', () => tx.rings.count());
+  await needQuota(ctx, 'keyrings', () => tx.rings.count());
   await tx.rings.unmarkDeleted(ring.id);
   return { ring: keyRing(ring) };
 }

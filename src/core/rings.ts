@@ -9,7 +9,7 @@ import { checkRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { type Context, needRoom } from './context.ts';
+import { type Context, needQuota } from './context.ts';
 
 /** How many encrypts a key serves unless its ring says otherwise. */
 const defaultMaxEncryptCount = 2 ** 32;
@@ -36,7 +36,7 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
   const name = checkRingName(input.name);
   const { publicKey, privateKey } = input.publicKey === undefined ? newPair(ctx) : givenPublicKey(input.publicKey);
   if (await tx.rings.byName(service, name)) throw ringNameTaken('name');
-  await needRoomForRing(ctx);
+  await needRingQuota(ctx);
   const now = world.now();
   const draft = {
     id: world.newId('ring'),
@@ -85,9 +85,9 @@ export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
  * A deleted ring takes no place, but whoever makes and deletes rings in turn must not fill the appliance: where rings
  * are limited, those that wait for their 30 days to end are too.
  */
-async function needRoomForRing(ctx: Context): Promise<void> {
+async function needRingQuota(ctx: Context): Promise<void> {
   const { tx, tenant, world } = ctx;
-  await needRoom(ctx, 'keyrings', () => tx.rings.count());
+  await needQuota(ctx, 'keyrings', () => tx.rings.count());
   const { keyrings } = tenant.limits;
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
@@ -102,7 +102,7 @@ export function ringNameTaken(field: string): KmsError {
 
 async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
   const { tx, world } = ctx;
-  await needRoom(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
+  await needQuota(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
   const bytes = world.random(32);
   const { wrapped, iv } = wrapRingKey(ring.service, rawPublicKey(ring), id, bytes, world.random);
   bytes.fill(0);

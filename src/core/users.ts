@@ -7,7 +7,7 @@ import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
-import { type Caller, type Context, needRoom } from './context.ts';
+import { type Caller, type Context, needQuota } from './context.ts';
 import { mapPage } from './pages.ts';
 
 interface CreateUserInput {
@@ -28,7 +28,7 @@ export async function addUser(ctx: Context, fields: Body<'createUser'>, password
   checkUserNames(fields);
   const flagsText = grantableFlags(ctx.caller, fields.flags ?? {});
   await checkFree(tx.users, fields);
-  await needRoom(ctx, 'users', () => tx.users.count());
+  await needQuota(ctx, 'users', () => tx.users.count());
   const now = world.now();
   const id = world.newId('user');
   await tx.users.insert({

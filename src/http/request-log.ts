@@ -14,6 +14,8 @@ export interface Logger {
   error(fields: object, message: string): void;
 }
 
+export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
 /** An outcome and what the log says of the request. */
 export interface Served {
   readonly outcome: Outcome;

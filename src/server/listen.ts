@@ -107,11 +107,11 @@ export async function takePort(server: Server, { host, port }: Listening): Promi
   try {
     await listen(server, { host, port });
   } catch (error) {
-    throw listenTrouble(error, `${host}:${port}`);
+    throw listenError(error, `${host}:${port}`);
   }
 }
 
-function listenTrouble(error: unknown, address: string): unknown {
+function listenError(error: unknown, address: string): unknown {
   switch (systemCode(error)) {
     case 'EADDRINUSE':
       return new KmsError('in-use', `${address} is in use by another program`, {

@@ -7,11 +7,11 @@ import { Appliance } from '../appliance/appliance.ts';
 import type { CopySettings } from '../appliance/backup/service.ts';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
+import type { ApplianceEvent } from '../appliance/events.ts';
 import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import type { PeopleSettings } from '../appliance/mail.ts';
 import type { MetricsSettings } from '../appliance/metrics/metrics.ts';
-import type { Notice } from '../appliance/notices.ts';
 import type { ApplianceOptions, OpenAppliance } from '../appliance/open-appliance.ts';
 import type { SpaceSettings } from '../appliance/space/space-guard.ts';
 import type { VerifierSettings } from '../appliance/threads/segments.ts';
@@ -121,7 +121,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       sources: options.sources,
       logger,
       baseUrl: () => url,
-      onNotice: (notice) => note(logger, notice),
+      onEvent: (event) => logEvent(logger, event),
       ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
       ...(options.people === undefined ? {} : { people: options.people }),
       copies: options.copies,
@@ -191,7 +191,7 @@ async function reloadTls(server: Server, options: ListenOptions, logger: Logger)
   return true;
 }
 
-function note(logger: Logger, { level, message, cause }: Notice): void {
+function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {
   logger[level](cause === undefined ? {} : { err: cause }, message);
 }
 

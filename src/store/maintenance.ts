@@ -3,7 +3,7 @@
 import { KmsError, reasonOf } from '../errors.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import {
-  readTrouble,
+  readError,
   resealedSegment,
   SegmentFault,
   segmentEpoch,
@@ -238,7 +238,7 @@ export class Maintenance {
     const { files, context } = this.#world;
     const read = (run: Promise<Uint8Array>): Promise<Uint8Array> =>
       run.catch((cause: unknown) => {
-        throw readTrouble(path, cause);
+        throw readError(path, cause);
       });
     const start = await read(files.readAt(path, 0, segmentHeaderLength));
     if (segmentEpoch(start, path) === context.keys.epoch) return;

@@ -20,7 +20,7 @@ import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
-import type { Notice } from '../../src/appliance/notices.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import type { OpenAppliance } from '../../src/appliance/open-appliance.ts';
 import { rollbackWatch, type SeenState } from '../../src/client/rollback.ts';
 import { KmsError } from '../../src/errors.ts';
@@ -46,7 +46,7 @@ interface Shelf extends Place {
   readonly blue: string;
   /** Opens it, makes a ring in the tenant, and closes it. */
   work(name: string, tenant?: string): Promise<void>;
-  open(acceptOlder?: readonly string[], notices?: Notice[]): Promise<OpenAppliance>;
+  open(acceptOlder?: readonly string[], events?: ApplianceEvent[]): Promise<OpenAppliance>;
   /** A copy of the directory as it is. */
   copy(): string;
   /** Puts a file or directory of a copy in the place of the new one. */
@@ -61,11 +61,11 @@ async function shelf(): Promise<Shelf> {
   const [first] = await dirOf(data);
   const blue = readdirSync(join(data, 'tenants')).find((name) => name !== first);
   let copies = 0;
-  const open = (acceptOlder?: readonly string[], notices?: Notice[]): Promise<OpenAppliance> =>
+  const open = (acceptOlder?: readonly string[], events?: ApplianceEvent[]): Promise<OpenAppliance> =>
     openAppliance({
       data,
       acceptOlder,
-      onNotice: (notice) => notices?.push(notice),
+      onEvent: (event) => events?.push(event),
       baseUrl: () => 'https://new.example',
     });
   const self: Shelf = {
@@ -175,10 +175,10 @@ test('one tenant put back from an older copy: refused, and accepted once', async
   await assert.rejects(s.open(['default']), { message });
   await assert.rejects(s.open(['red']), { message: '--accept-older: there is no tenant red' });
 
-  const notices: Notice[] = [];
-  const accepted = await s.open(['Blue'], notices);
+  const events: ApplianceEvent[] = [];
+  const accepted = await s.open(['Blue'], events);
   assert.match(
-    notices.map((notice) => notice.message).join('\n'),
+    events.map((event) => event.message).join('\n'),
     /^--accept-older blue: .* goes on from transaction [0-9]+/m,
   );
   const [record, more] = await records(accepted, 'blue');
@@ -188,9 +188,9 @@ test('one tenant put back from an older copy: refused, and accepted once', async
   await accepted.close();
   // From here on it is as new as it was, and the option says nothing.
   await s.work('after');
-  const needless: Notice[] = [];
+  const needless: ApplianceEvent[] = [];
   await (await s.open(['blue'], needless)).close();
-  assert.match(needless.map((notice) => notice.message).join('\n'), /--accept-older blue has no effect/);
+  assert.match(needless.map((event) => event.message).join('\n'), /--accept-older blue has no effect/);
   s.putBack(older, s.blue);
   await refused(s, message);
 });

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import type { Notice } from '../../src/appliance/notices.ts';
 import type { OpenAppliance } from '../../src/appliance/open-appliance.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -19,7 +19,7 @@ export interface Answer {
 export interface Place {
   readonly data: string;
   readonly made: Initialised;
-  readonly notices: Notice[];
+  readonly events: ApplianceEvent[];
   readonly clock: { ahead: number };
   readonly appliance: OpenAppliance;
   /** A request of the operator; `tenant` names the tenant where that matters. */
@@ -38,13 +38,13 @@ export async function place(hosts?: readonly string[]): Promise<Place> {
   const data = join(dir, 'data');
   const made = await initAppliance({ data, hosts });
   const clock = { ahead: 0 };
-  const notices: Notice[] = [];
-  const open = () => openAt(data, clock, notices);
+  const events: ApplianceEvent[] = [];
+  const open = () => openAt(data, clock, events);
   let appliance = await open();
   return {
     data,
     made,
-    notices,
+    events,
     clock,
     get appliance() {
       return appliance;
@@ -74,7 +74,7 @@ export async function place(hosts?: readonly string[]): Promise<Place> {
 export function openAt(
   data: string,
   clock: { ahead: number } = { ahead: 0 },
-  notices: Notice[] = [],
+  events: ApplianceEvent[] = [],
   keyFile?: string,
 ): Promise<OpenAppliance> {
   const world = systemWorld();
@@ -83,7 +83,7 @@ export function openAt(
     keyFile,
     baseUrl: () => baseUrl,
     world: { ...world, now: () => world.now() + clock.ahead },
-    onNotice: (notice) => notices.push(notice),
+    onEvent: (event) => events.push(event),
   });
 }
 

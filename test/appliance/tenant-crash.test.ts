@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { systemDir } from '../../src/appliance/data-dir.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
-import type { Notice } from '../../src/appliance/notices.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { sqlWasm } from '../../src/appliance/program-files.ts';
 import { openSealFile, SealKeeper } from '../../src/appliance/seal-keeper.ts';
 import { openSystemStore } from '../../src/appliance/stores.ts';
@@ -74,7 +74,7 @@ async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => P
     tenants,
     world: { ...world, now: () => world.now() + ahead },
     baseUrl: () => baseUrl,
-    onNotice: undefined,
+    onEvent: undefined,
   });
   await admin.openAll();
   watching = true;
@@ -88,7 +88,7 @@ async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => P
 
 interface Found {
   readonly tenants: readonly { readonly name: string; readonly deletedAt?: string }[];
-  readonly notices: readonly Notice[];
+  readonly events: readonly ApplianceEvent[];
   /** Whether each tenant that serves can write. */
   readonly works: boolean;
 }
@@ -96,19 +96,19 @@ interface Found {
 /** Opens a copy, twice: the second time there is nothing left to clear away. */
 async function opened(data: string, keyFile: string, ahead = 0): Promise<Found> {
   const world = systemWorld();
-  const notices: Notice[] = [];
+  const events: ApplianceEvent[] = [];
   for (const round of [1, 2]) {
-    const seen: Notice[] = [];
+    const seen: ApplianceEvent[] = [];
     const appliance = await openAppliance({
       data,
       keyFile,
       world: { ...world, now: () => world.now() + ahead },
-      onNotice: (notice) => seen.push(notice),
+      onEvent: (event) => seen.push(event),
     });
     const ask = async (path: string, init?: RequestInit): Promise<Response> =>
       appliance.fetchLocal(new Request(`http://kms.local${path}`, init));
     if (round === 1) {
-      notices.push(...seen);
+      events.push(...seen);
       await appliance.close();
       continue;
     }
@@ -124,7 +124,7 @@ async function opened(data: string, keyFile: string, ahead = 0): Promise<Found> 
       works &&= ((await verdict.json()) as { valid: boolean }).valid;
     }
     await appliance.close();
-    return { tenants, notices, works };
+    return { tenants, events, works };
   }
   return assert.fail('two rounds');
 }
@@ -145,12 +145,12 @@ test('making a tenant', async () => {
   const counts: number[] = [];
   let said = 0;
   for (const copy of copies) {
-    const { tenants, notices, works } = await opened(copy, keyFile);
+    const { tenants, events, works } = await opened(copy, keyFile);
     assert.ok(works, copy);
     counts.push(tenants.length);
     const [dirs, keys, marked] = left(copy);
     assert.deepEqual([dirs, dirs.length, marked], [keys, tenants.length, false], copy);
-    said += notices.filter(({ message }) => /removed what was left of a tenant/.test(message)).length;
+    said += events.filter(({ message }) => /removed what was left of a tenant/.test(message)).length;
   }
   assert.deepEqual(counts, [...counts].sort(), 'once it is there it stays');
   assert.deepEqual([counts[0], counts.at(-1)], [1, 2]);
@@ -215,7 +215,7 @@ test('a step that fails without a crash leaves nothing behind', async () => {
       tenants,
       world: systemWorld(),
       baseUrl: () => baseUrl,
-      onNotice: undefined,
+      onEvent: undefined,
     });
     await admin.openAll();
     broken = true;
@@ -238,5 +238,5 @@ test('a directory that nobody marked as unfinished is never removed', async () =
   cpSync(join(p.data, 'tenants', dir), join(p.data, 'tenants', 'copy'), { recursive: true });
   await p.reopen();
   assert.deepEqual(left(p.data)[0], [dir, 'copy'].sort());
-  assert.ok(p.notices.some(({ message }) => message === 'tenants/copy: belongs to no tenant; it is left as it is'));
+  assert.ok(p.events.some(({ message }) => message === 'tenants/copy: belongs to no tenant; it is left as it is'));
 });

@@ -272,7 +272,7 @@ test('a deleted tenant is gone at once, restorable for 30 days, and erased after
       [2, 3],
     ],
   );
-  assert.ok(p.notices.some(({ message }) => /old-blue .* is erased/.test(message)));
+  assert.ok(p.events.some(({ message }) => /old-blue .* is erased/.test(message)));
 });
 
 /** How many directories there are, and how many stores the seal has keys for. */

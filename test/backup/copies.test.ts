@@ -10,8 +10,8 @@ import { checkSchedule } from '../../src/appliance/backup/keeper.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import type { Notice } from '../../src/appliance/notices.ts';
 import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
 import { KmsError } from '../../src/errors.ts';
 
@@ -24,7 +24,7 @@ interface Place {
   readonly dir: string;
   readonly data: string;
   readonly made: Initialised;
-  readonly notices: Notice[];
+  readonly events: ApplianceEvent[];
   readonly keyFile: string;
   open(more?: Partial<ApplianceOptions>): Promise<OpenAppliance>;
 }
@@ -34,15 +34,15 @@ async function place(): Promise<Place> {
   const dir = join(base, `p${++count}`);
   const data = join(dir, 'data');
   const made = await initAppliance({ data });
-  const notices: Notice[] = [];
+  const events: ApplianceEvent[] = [];
   const open = (more: Partial<ApplianceOptions> = {}) =>
     openAppliance({
       data,
       baseUrl: () => 'https://kms.example.org',
-      onNotice: (notice) => notices.push(notice),
+      onEvent: (event) => events.push(event),
       ...more,
     });
-  return { dir, data, made, notices, keyFile: `${data}.master.key`, open };
+  return { dir, data, made, events, keyFile: `${data}.master.key`, open };
 }
 
 async function call(
@@ -161,7 +161,7 @@ test('an answer to a known caller says how far the appliance is', async () => {
 });
 
 test('a scheduled backup counts once it was restored; the newest few are kept', async () => {
-  const { dir, data, made, notices, open } = await place();
+  const { dir, data, made, events, open } = await place();
   const to = join(dir, 'backups');
   let ahead = 0;
   const world = { ...systemWorld(), now: () => Date.now() + ahead };
@@ -184,7 +184,7 @@ test('a scheduled backup counts once it was restored; the newest few are kept', 
   assert.equal(appliance.copies.status().lastVerified?.file, names.at(-1));
   await appliance.close();
   assert.ok((await verifyBackup(names.at(-1) ?? '', keys(data))).proof);
-  assert.ok(!notices.some(({ level }) => level === 'error'));
+  assert.ok(!events.some(({ level }) => level === 'error'));
 
   const later = await open();
   assert.equal(later.copies.status().lastVerified?.file, names.at(-1), 'it is remembered');
@@ -353,7 +353,7 @@ test('shipping that was cut off around a new seal: the one that the last point n
 });
 
 test('a data directory that was set back does not overwrite what it shipped', async () => {
-  const { dir, data, made, notices, open } = await place();
+  const { dir, data, made, events, open } = await place();
   const shipping = { to: join(dir, 'shipped'), every: 50_000, window: 60_000 };
   const first = await open({ copies: { shipping } });
   await makeRing(first, made, 'one');
@@ -365,11 +365,11 @@ test('a data directory that was set back does not overwrite what it shipped', as
   await rm(data, { recursive: true });
   await cp(join(dir, 'old'), data, { recursive: true });
   const third = await open({ copies: { shipping } });
-  for (let i = 0; i < 200 && !third.copies.status().shipping?.trouble; i++) await setTimeout(10);
-  assert.match(third.copies.status().shipping?.trouble ?? '', /older than what was shipped/);
+  for (let i = 0; i < 200 && !third.copies.status().shipping?.error; i++) await setTimeout(10);
+  assert.match(third.copies.status().shipping?.error ?? '', /older than what was shipped/);
   await makeRing(third, made, 'other');
   await third.close();
-  assert.ok(notices.some(({ level, message }) => level === 'error' && /older than what was shipped/.test(message)));
+  assert.ok(events.some(({ level, message }) => level === 'error' && /older than what was shipped/.test(message)));
   const restored = await restoreAppliance({ from: shipping.to, ...keys(join(dir, 'new'), `${data}.master.key`) });
   const back = await openAppliance({ data: restored.data });
   assert.deepEqual(await rings(back, made), ['one', 'two']);

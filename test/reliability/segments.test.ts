@@ -12,8 +12,8 @@ import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts'
 import { openBackupFile, verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import type { Notice } from '../../src/appliance/notices.ts';
 import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
@@ -68,7 +68,7 @@ let count = 0;
 interface Place {
   readonly data: string;
   readonly file: string;
-  readonly notices: Notice[];
+  readonly events: ApplianceEvent[];
   open(more?: Partial<ApplianceOptions>): Promise<Opened>;
 }
 interface Opened extends AsyncDisposable {
@@ -83,10 +83,10 @@ interface Opened extends AsyncDisposable {
 function place(): Place {
   const data = join(base, `p${++count}`);
   cpSync(sound, data, { recursive: true });
-  const notices: Notice[] = [];
+  const events: ApplianceEvent[] = [];
   const open = async (more: Partial<ApplianceOptions> = {}): Promise<Opened> => {
-    const onNotice = (notice: Notice) => void notices.push(notice);
-    const appliance = await openAppliance({ data, keyFile, sources: { env }, onNotice, segments: quick, ...more });
+    const onEvent = (event: ApplianceEvent) => void events.push(event);
+    const appliance = await openAppliance({ data, keyFile, sources: { env }, onEvent, segments: quick, ...more });
     const send = async (local: boolean, method: string, path: string, body?: object): Promise<Answer> => {
       const headers = {
         'content-type': 'application/json',
@@ -116,7 +116,7 @@ function place(): Place {
       [Symbol.asyncDispose]: () => appliance.close(),
     };
   };
-  return { data, file: join(data, dir, first), notices, open };
+  return { data, file: join(data, dir, first), events, open };
 }
 
 function json(text: string): Answer['body'] {
@@ -245,8 +245,8 @@ describe('a segment of the activity log', () => {
 
         assert.deepEqual((await a.ask('GET', '/readyz')).body.activity.faulty, 1);
         assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_faulty_segments 1$/m);
-        while (!p.notices.some(({ level }) => level === 'error')) await setTimeout(5);
-        const said = p.notices.filter(({ level, message }) => level === 'error' && message.includes(at));
+        while (!p.events.some(({ level }) => level === 'error')) await setTimeout(5);
+        const said = p.events.filter(({ level, message }) => level === 'error' && message.includes(at));
         assert.equal(said.length, 1, 'said once');
         assert.match(said[0]?.message ?? '', /put \S+ back from a backup/);
 
@@ -259,8 +259,8 @@ describe('a segment of the activity log', () => {
         assert.equal((await a.ask('GET', '/readyz')).body.activity, undefined);
         assert.equal((await a.local('POST', '/local/tenants/default/rekey', {})).body.complete, true);
       }
-      assert.equal(p.notices.filter(({ message }) => message.includes('is well again')).length, 1);
-      for (const { level, message } of p.notices) {
+      assert.equal(p.events.filter(({ message }) => message.includes('is well again')).length, 1);
+      for (const { level, message } of p.events) {
         assert.ok(level !== 'error' || message.includes(at), message);
       }
     });
@@ -327,11 +327,7 @@ test('what changes while nobody reads it is found by the pass over the contents,
   const [fault] = await faults(a.appliance);
   assert.deepEqual([fault?.path, fault?.problem], [at, 'does not verify: block 0 was changed or cut']);
   await setTimeout(100);
-  assert.equal(
-    p.notices.filter(({ message }) => message.includes(at)).length,
-    1,
-    'said once, however often it is read',
-  );
+  assert.equal(p.events.filter(({ message }) => message.includes(at)).length, 1, 'said once, however often it is read');
   writeFileSync(p.file, whole);
   await a.well();
   assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_verification_last_timestamp_seconds [1-9]/m);
@@ -357,7 +353,7 @@ test('new keys for the tenant while its segments are verified over and over: no 
     assert.equal((await a.ask('POST', '/auth/search/activity', { start: 1000, end: 1003 })).body.data.length, 4);
   }
   assert.deepEqual(
-    p.notices.filter(({ level }) => level !== 'info'),
+    p.events.filter(({ level }) => level !== 'info'),
     [],
   );
 });

@@ -8,7 +8,7 @@ import { localCaller } from '../../core/credential.ts';
 import { toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants } from '../tenants.ts';
 import { needWhole, type Proof } from './prove.ts';
@@ -169,7 +169,7 @@ export class BackupSchedule {
   readonly #keeper: BackupKeeper;
   readonly #settings: ScheduleSettings;
   readonly #applianceId: string;
-  readonly #onNotice: (notice: Notice) => void;
+  readonly #onEvent: (event: ApplianceEvent) => void;
   #cron: Cron | undefined;
   #running: Promise<unknown> = Promise.resolve();
 
@@ -177,19 +177,19 @@ export class BackupSchedule {
     keeper: BackupKeeper,
     settings: ScheduleSettings,
     applianceId: string,
-    onNotice: (notice: Notice) => void,
+    onEvent: (event: ApplianceEvent) => void,
   ) {
     this.#keeper = keeper;
     this.#settings = settings;
     this.#applianceId = applianceId;
-    this.#onNotice = onNotice;
+    this.#onEvent = onEvent;
   }
 
   start(): void {
     const run = (): void => {
       this.#running = this.run().catch((cause: unknown) => {
         const message = cause instanceof Error ? cause.message : String(cause);
-        this.#onNotice({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
+        this.#onEvent({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
       });
     };
     this.#cron = new Cron(this.#settings.schedule, { timezone: 'UTC', protect: true, unref: true }, async () => {
@@ -228,12 +228,12 @@ export class BackupSchedule {
 
   #say({ file, bytes, lacks: [first, ...others] }: VerifiedBackup): void {
     if (first === undefined) {
-      this.#onNotice({ level: 'info', message: `${file}: ${bytes} bytes, restored on trial` });
+      this.#onEvent({ level: 'info', message: `${file}: ${bytes} bytes, restored on trial` });
       return;
     }
     const more = others.length > 0 ? ` and ${others.length} more are missing or changed` : '';
     const message = `${file}: restored on trial, but activity segment ${first}${more}: put it back from an older backup`;
-    this.#onNotice({ level: 'error', message: `${message}; those that are whole are kept until then` });
+    this.#onEvent({ level: 'error', message: `${message}; those that are whole are kept until then` });
   }
 
   get #prefix(): string {

@@ -3,7 +3,7 @@
 
 import type { LocalHandlers } from '../../http/local.ts';
 import { currentEpoch, type Epoch } from '../data-dir.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings, type VerifiedBackup } from './keeper.ts';
 import { Shipping, type ShippingSettings, type ShippingStatus } from './ship.ts';
 
@@ -39,17 +39,17 @@ export interface Copies {
 export async function openCopies(
   deps: KeeperDeps,
   settings: CopySettings,
-  onNotice: (notice: Notice) => void = () => {},
+  onEvent: (event: ApplianceEvent) => void = () => {},
 ): Promise<Copies> {
   const { system, seal, world } = deps;
   const epoch = await system.peek((tables) => currentEpoch(tables.settings));
   const keeper = new BackupKeeper(deps);
   await keeper.open();
   const schedule =
-    settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onNotice);
+    settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onEvent);
   schedule?.start();
   const shipping =
-    settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onNotice);
+    settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onEvent);
   shipping?.start();
   const age = (at: number | undefined): number | undefined =>
     at === undefined ? undefined : Math.max(0, Math.round((world.now() - at) / 1000));
@@ -82,7 +82,7 @@ function detailsOf({ epoch, lastVerified, backupAge, shipping, shippingAge }: Co
     appliance,
     epoch: epoch.number,
     lastVerifiedBackup: lastVerified ? { at: lastVerified.madeAt, ageSeconds: backupAge } : null,
-    ...(shipping && { shipping: { ageSeconds: shippingAge ?? null, ok: shipping.trouble === undefined } }),
+    ...(shipping && { shipping: { ageSeconds: shippingAge ?? null, ok: shipping.error === undefined } }),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Files } from '../../store/files.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import { logName } from '../../store/store-files.ts';
 import { sealName, systemDir } from '../data-dir.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import { isSegment } from './format.ts';
 import { isLog, type Point, type ShippedPlace, samePlace, sealDigest, shippedDirectory } from './ship-journal.ts';
 import { ShipTarget } from './ship-target.ts';
@@ -200,16 +200,16 @@ export interface ShippingStatus {
   /** Epoch milliseconds: everything that was durable then has arrived. */
   readonly arrivedAt: number | undefined;
   /** Why the last try failed. */
-  readonly trouble?: string;
+  readonly error?: string;
 }
 
 export class Shipping {
   readonly #settings: ShippingSettings;
   readonly #deps: Omit<ShipDeps, 'target' | 'window'>;
-  readonly #onNotice: (notice: Notice) => void;
+  readonly #onEvent: (event: ApplianceEvent) => void;
   readonly #shipper: Shipper;
   #arrivedAt: number | undefined;
-  #trouble: string | undefined;
+  #error: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -217,18 +217,18 @@ export class Shipping {
   constructor(
     deps: Omit<ShipDeps, 'target' | 'window'>,
     settings: ShippingSettings,
-    onNotice: (notice: Notice) => void,
+    onEvent: (event: ApplianceEvent) => void,
   ) {
     this.#settings = { ...settings, to: resolve(settings.to) };
     this.#deps = deps;
-    this.#onNotice = onNotice;
+    this.#onEvent = onEvent;
     const target = (directory: string) => nodeFiles(join(this.#settings.to, directory));
     this.#shipper = new Shipper({ ...deps, target, window: settings.window });
   }
 
   get status(): ShippingStatus {
     const { to } = this.#settings;
-    return { to, arrivedAt: this.#arrivedAt, ...(this.#trouble === undefined ? {} : { trouble: this.#trouble }) };
+    return { to, arrivedAt: this.#arrivedAt, ...(this.#error === undefined ? {} : { error: this.#error }) };
   }
 
   /** The first time at once; nobody waits for it. */
@@ -256,21 +256,17 @@ export class Shipping {
     try {
       await makeDirs(this.#settings.to);
       await this.#shipper.ship();
-      if (this.#trouble !== undefined) this.#onNotice({ level: 'info', message: 'shipping works again' });
+      if (this.#error !== undefined) this.#onEvent({ level: 'info', message: 'shipping works again' });
       this.#arrivedAt = at;
-      this.#trouble = undefined;
-    } catch (error) {
-      const known = systemError(error, this.#settings.to);
-      const trouble = known instanceof Error ? known.message : String(known);
-      // Said once, not at each try.
-      if (trouble !== this.#trouble) {
-        this.#onNotice({
-          level: 'error',
-          message: `shipping to ${this.#settings.to} failed: ${trouble}`,
-          cause: error,
-        });
+      this.#error = undefined;
+    } catch (cause) {
+      const error = systemError(cause, this.#settings.to);
+      const message = error instanceof Error ? error.message : String(error);
+      // Once, not at each try.
+      if (message !== this.#error) {
+        this.#onEvent({ level: 'error', message: `shipping to ${this.#settings.to} failed: ${message}`, cause });
       }
-      this.#trouble = trouble;
+      this.#error = message;
     }
   }
 }

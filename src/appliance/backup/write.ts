@@ -6,14 +6,14 @@ import { runningSha256, sha256 } from '../../crypto/hash.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
-import { readTrouble, SegmentFault } from '../../store/activity/segment.ts';
+import { readError, SegmentFault } from '../../store/activity/segment.ts';
 import type { Files } from '../../store/files.ts';
 import type { HeldFile, Store, StoreHold } from '../../store/port.ts';
 import { listStoreFiles, logName, snapshotName } from '../../store/store-files.ts';
 import type { TenantRecord } from '../../store/tables/tenants.ts';
 import { version } from '../../version.ts';
 import { sealFile, systemDir, tenantDir } from '../data-dir.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import type { SystemStore } from '../stores.ts';
 import type { Tenants } from '../tenants.ts';
@@ -145,7 +145,7 @@ export async function isLost(files: Pick<Files, 'readAt' | 'size'>, file: HeldFi
     await files.readAt(name, 0, 1);
     return false;
   } catch (error) {
-    if (readTrouble(name, error) instanceof SegmentFault) return true;
+    if (readError(name, error) instanceof SegmentFault) return true;
     throw error;
   }
 }
@@ -246,7 +246,7 @@ const kept = 2;
  */
 export function backupBeforeMigration(
   { files, root, seal, now }: { files: Files; root: string; seal: SealKeeper; now(): number },
-  onNotice: ((notice: Notice) => void) | undefined,
+  onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): () => Promise<void> {
   let made: Promise<void> | undefined;
   const make = async (): Promise<void> => {
@@ -268,7 +268,7 @@ export function backupBeforeMigration(
         },
       );
     }
-    onNotice?.({ level: 'info', message: `${root}/${name}: a backup from before this program's first start here` });
+    onEvent?.({ level: 'info', message: `${root}/${name}: a backup from before this program's first start here` });
     const older = (await files.list('.')).filter((each) => each.startsWith(prefix) && each !== name).sort();
     for (const each of older.slice(0, -kept)) await files.remove(each);
   };

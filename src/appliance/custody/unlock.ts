@@ -32,7 +32,7 @@ const byHand: ReadonlySet<Slot['kind']> = new Set(['passphrase', 'shares']);
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
   const { slots } = parseHeader(from.bytes, from.name).header;
   const sources = sourcesFor(data, slots, given);
-  let trouble: unknown;
+  let failure: unknown;
   for (const source of sources) {
     try {
       const secret = await source.find();
@@ -40,19 +40,19 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
     } catch (error) {
       // What was named stands for itself; elsewhere another custodian may still open. A damaged seal nobody opens.
       if (given.keyFile !== undefined || error instanceof SealDamage) throw error;
-      trouble ??= error;
+      failure ??= error;
     }
   }
   const opened = given.keyFile === undefined ? await askPassphrase(from, slots, given) : undefined;
   if (opened) return opened;
-  if (trouble === undefined) throw missingKey(slots, sources, given);
-  if (trouble instanceof KmsError && slots.some(({ kind }) => byHand.has(kind))) {
-    throw new KmsError('sealed', `the appliance is sealed: ${trouble.message}`, {
+  if (failure === undefined) throw missingKey(slots, sources, given);
+  if (failure instanceof KmsError && slots.some(({ kind }) => byHand.has(kind))) {
+    throw new KmsError('sealed', `the appliance is sealed: ${failure.message}`, {
       hint: 'unseal it with `kms unseal`',
-      cause: trouble,
+      cause: failure,
     });
   }
-  throw trouble;
+  throw failure;
 }
 
 /** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */

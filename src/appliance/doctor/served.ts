@@ -56,9 +56,9 @@ async function examineSegments({ system, tenants }: ServedDeps, { add }: Finding
 
 function examineShipping(copies: Copies, findings: Findings): void {
   const { shipping } = copies.status();
-  if (shipping?.trouble === undefined) return;
+  if (shipping?.error === undefined) return;
   const advice = 'see that the directory can be written to; it goes on by itself';
-  findings.add('warning', 'shipping-fails', shipping.to, shipping.trouble, advice);
+  findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
 }
 
 async function onThread(work: ExamineWork): Promise<Examination> {

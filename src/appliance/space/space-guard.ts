@@ -4,7 +4,7 @@
 import { KmsError } from '../../errors.ts';
 import { type AppendFile, type Files, isFull } from '../../store/files.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import { type DiskSpace, diskSpace, freePercent, inUnits, Reserve } from './disk.ts';
 
 export interface SpaceSettings {
@@ -42,7 +42,7 @@ export class SpaceGuard {
   readonly #settings: SpaceSettings;
   readonly #look: () => Promise<DiskSpace>;
   readonly #reserve: Reserve;
-  readonly #say: (notice: Notice) => void;
+  readonly #onEvent: (event: ApplianceEvent) => void;
   #space: DiskSpace | undefined;
   #refusal: KmsError | undefined;
   /** The last level that was warned of. */
@@ -50,15 +50,24 @@ export class SpaceGuard {
   #timer: NodeJS.Timeout | undefined;
   readonly #queue = new SerialQueue();
 
-  private constructor(settings: SpaceSettings, data: string, reserve: Reserve, say: (notice: Notice) => void) {
+  private constructor(
+    settings: SpaceSettings,
+    data: string,
+    reserve: Reserve,
+    onEvent: (event: ApplianceEvent) => void,
+  ) {
     this.#settings = settings;
     this.#look = settings.look ?? (() => diskSpace(data));
     this.#reserve = reserve;
-    this.#say = say;
+    this.#onEvent = onEvent;
   }
 
-  static async open(data: string, settings: SpaceSettings, onNotice?: (notice: Notice) => void): Promise<SpaceGuard> {
-    const guard = new SpaceGuard(settings, data, await Reserve.open(data), onNotice ?? (() => {}));
+  static async open(
+    data: string,
+    settings: SpaceSettings,
+    onEvent?: (event: ApplianceEvent) => void,
+  ): Promise<SpaceGuard> {
+    const guard = new SpaceGuard(settings, data, await Reserve.open(data), onEvent ?? (() => {}));
     await guard.#queue.run(() => guard.#judge(false));
     const { every } = settings;
     if (every !== undefined) guard.#timer = setInterval(() => void guard.look(), every).unref();
@@ -89,7 +98,7 @@ export class SpaceGuard {
       this.#refuse('there is no space left on the disk');
       const released = await this.#reserve.release(bytes + Math.max(leastStep, Math.ceil(this.#target / 16)));
       if (released > 0 && this.#reserve.size === 0) {
-        this.#say({
+        this.#onEvent({
           level: 'error',
           message: 'the last of the reserve is in use: soon nothing can be recorded any more',
         });
@@ -99,7 +108,7 @@ export class SpaceGuard {
   }
 
   /** Throws unless a file of that size can be made without taking the room that records need. */
-  async needRoom(bytes: number): Promise<void> {
+  async needFreeSpace(bytes: number): Promise<void> {
     const { free } = await this.#look();
     if (free >= bytes + this.#floor / 4) return;
     throw new KmsError('unavailable', `it needs ${inUnits(bytes)} on the disk, and ${inUnits(free)} are free`);
@@ -160,7 +169,7 @@ export class SpaceGuard {
       this.#allow();
     } catch (cause) {
       if (isFull(cause)) this.#refuse('the disk is full: the reserve cannot be made');
-      // Another trouble than space says nothing against writing.
+      // Another failure than a full disk says nothing against writing.
       else if (this.#refusal) this.#allow();
     }
   }
@@ -168,14 +177,14 @@ export class SpaceGuard {
   #refuse(reason: string): void {
     const hint = 'free space on it; writing goes on by itself then';
     if (!this.#refusal)
-      this.#say({ level: 'error', message: `${reason}: writes are refused, reading goes on; ${hint}` });
+      this.#onEvent({ level: 'error', message: `${reason}: writes are refused, reading goes on; ${hint}` });
     this.#refusal = new KmsError('unavailable', reason, { hint });
   }
 
   #allow(): void {
     if (!this.#refusal) return;
     this.#refusal = undefined;
-    this.#say({ level: 'info', message: 'there is room on the disk again: writes are taken' });
+    this.#onEvent({ level: 'info', message: 'there is room on the disk again: writes are taken' });
   }
 
   #warn(space: DiskSpace): void {
@@ -183,7 +192,7 @@ export class SpaceGuard {
     const level = warnings.findLast((each) => percent < each);
     if (level !== undefined && level < this.#warned) {
       const message = `the disk is filling up: less than ${level} percent are free, ${inUnits(space.free)}`;
-      this.#say({ level: 'warn', message });
+      this.#onEvent({ level: 'warn', message });
       this.#warned = level;
     } else if (percent >= this.#warned + 2) {
       this.#warned = level ?? Number.POSITIVE_INFINITY;

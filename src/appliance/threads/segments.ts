@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import type { TenantKeys } from '../../seal/tenant-keys.ts';
 import type { SegmentCheck, Store, VerifySegment } from '../../store/port.ts';
 import { sealName } from '../data-dir.ts';
-import type { Notice } from '../notices.ts';
+import type { ApplianceEvent } from '../events.ts';
 import { startWorker } from '../program-files.ts';
 import { answerOf, keysAsData, type SegmentOrder, type SegmentsWork, type WorkAnswerOf } from './jobs.ts';
 
@@ -39,7 +39,7 @@ export interface VerifierDeps {
   stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
   /** By the name that the seal has for the store. */
   keysFor(name: string): TenantKeys;
-  readonly onNotice: ((notice: Notice) => void) | undefined;
+  readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
 export class SegmentVerifier {
@@ -90,7 +90,7 @@ export class SegmentVerifier {
       } catch (cause) {
         // A store that was closed, or that does not serve now, has its say elsewhere.
         if (cause instanceof KmsError && cause.code === 'unavailable') continue;
-        this.#deps.onNotice?.({ level: 'warn', message: 'segments of the activity log could not be verified', cause });
+        this.#deps.onEvent?.({ level: 'warn', message: 'segments of the activity log could not be verified', cause });
       }
     }
   }

@@ -25,14 +25,14 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
       await file?.discard();
       throw error;
     });
-    const trouble = file && (await keep(file, key));
+    const failure = file && (await keep(file, key));
     const { key: secret, ...safe } = key;
-    if (file && trouble === undefined) await printThing(cli, safe, apiKeyPairs(key));
+    if (file && failure === undefined) await printThing(cli, safe, apiKeyPairs(key));
     else await printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
     if (path === undefined) {
       await say(cli.io, 'the key is shown this once: put it into a file that only its user can read');
-    } else if (trouble !== undefined) {
-      throw fileError('write', path, trouble, 'the key is shown above, this once');
+    } else if (failure !== undefined) {
+      throw fileError('write', path, failure, 'the key is shown above, this once');
     } else await say(cli.io, visible(`the key is in ${path}, and nowhere else`));
   });
 }

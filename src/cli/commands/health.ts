@@ -136,7 +136,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
 
 function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: OpenStatus['copies']): Pair[] {
   const restored = epoch.restoredAt === undefined ? '' : `, restored at ${epoch.restoredAt}`;
-  const shipped = shipping?.trouble ?? (shippingAge === undefined ? 'nothing yet' : `${ageOf(shippingAge)} old`);
+  const shipped = shipping?.error ?? (shippingAge === undefined ? 'nothing yet' : `${ageOf(shippingAge)} old`);
   return [
     ['epoch', `${epoch.number}${restored}`],
     ['last verified backup', lastVerified ? `${ageOf(backupAge ?? 0)} old, ${lastVerified.file ?? ''}` : 'none'],

@@ -15,7 +15,7 @@ import {
   inflatePart,
   openPart,
   type PartKind,
-  readTrouble,
+  readError,
   SegmentFault,
   type SegmentHeader,
   type SegmentRoot,
@@ -282,7 +282,7 @@ export class SegmentReader {
     try {
       return await work();
     } catch (cause) {
-      throw readTrouble(path, cause);
+      throw readError(path, cause);
     }
   }
 }

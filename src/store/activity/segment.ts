@@ -230,7 +230,7 @@ export class SegmentFault extends KmsError {
 const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY']);
 
 /** What came of reading the file at `path`, as an error that names it. */
-export function readTrouble(path: string, cause: unknown): unknown {
+export function readError(path: string, cause: unknown): unknown {
   const code = systemCode(cause);
   if (cause instanceof KmsError || code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return new SegmentFault(path, 'is missing', cause);

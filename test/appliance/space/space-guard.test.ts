@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Notice } from '../../../src/appliance/notices.ts';
+import type { ApplianceEvent } from '../../../src/appliance/events.ts';
 import { type DiskSpace, reserveFile } from '../../../src/appliance/space/disk.ts';
 import { guardedFiles, SpaceGuard } from '../../../src/appliance/space/space-guard.ts';
 import { prng } from '../../support/prng.ts';
@@ -22,12 +22,12 @@ function place(): string {
 async function guarded(free: number, total = 1000 * mib) {
   const dir = place();
   const disk: { -readonly [K in keyof DiskSpace]: DiskSpace[K] } = { free, total, freeFiles: undefined };
-  const said: Notice[] = [];
+  const said: ApplianceEvent[] = [];
   const settings = { every: 3_600_000, reserve: mib, floor: 2 * mib, look: async () => ({ ...disk }) };
-  const guard = await SpaceGuard.open(dir, settings, (notice) => said.push(notice));
+  const guard = await SpaceGuard.open(dir, settings, (event) => said.push(event));
   after(() => guard.close());
   const reserve = (): number => statSync(join(dir, reserveFile), { throwIfNoEntry: false })?.size ?? 0;
-  const messages = (level: Notice['level']): string[] =>
+  const messages = (level: ApplianceEvent['level']): string[] =>
     said.filter((each) => each.level === level).map(({ message }) => message);
   return { dir, disk, guard, reserve, messages };
 }
@@ -131,9 +131,9 @@ test('a disk that does not answer refuses nothing', async () => {
 
 test('no room for a checkpoint is said before it is begun', async () => {
   const { disk, guard } = await guarded(500 * mib);
-  await guard.needRoom(400 * mib);
+  await guard.needFreeSpace(400 * mib);
   disk.free = 10 * mib;
-  await assert.rejects(guard.needRoom(10 * mib), /needs 10\.0 MiB on the disk, and 10\.0 MiB are free/);
+  await assert.rejects(guard.needFreeSpace(10 * mib), /needs 10\.0 MiB on the disk, and 10\.0 MiB are free/);
 });
 
 test('an append that finds the disk full is written whole once there is room', async () => {

@@ -1,0 +1,25 @@
+// Events of an appliance, for the log of whoever opened it: what happens apart from its answers.
+import type { StoreEvent } from '../store/port.ts';
+
+export interface ApplianceEvent {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly cause?: unknown;
+}
+
+const levels: Readonly<Record<StoreEvent['kind'], ApplianceEvent['level']>> = {
+  'torn-tail': 'warn',
+  'write-failed': 'error',
+  recovered: 'info',
+  'recovery-failed': 'error',
+  checkpoint: 'info',
+  'checkpoint-failed': 'error',
+  'segment-fault': 'error',
+  'segment-well': 'info',
+};
+
+/** Those of its stores, each by its directory. */
+export function storeEvents(onEvent: ((event: ApplianceEvent) => void) | undefined) {
+  return (dir: string, { kind, message, cause }: StoreEvent): void =>
+    onEvent?.({ level: levels[kind], message: `${dir}: ${message}`, ...(cause === undefined ? {} : { cause }) });
+}
