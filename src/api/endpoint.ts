@@ -20,7 +20,11 @@ export type RingSource =
 
 /** Who may call: everybody, everybody with a credential, or whoever holds the flag. */
 export type Access =
-  | { readonly kind: 'public' }
+  | {
+      readonly kind: 'public';
+      /** Whoever failed too often from where they are has to wait, before a byte of the body is read. */
+      readonly braked?: true;
+    }
   /** Any known credential; `action` names it in the activity log. */
   | { readonly kind: 'credential'; readonly action: string }
   | {

@@ -27,10 +27,8 @@ export function createApp(deps: AppDeps): App {
   const localHere = localEndpoints.filter(({ id }) => local[id]);
 
   for (const endpoint of endpoints) {
-    const route = routes[endpoint.id];
     // The types of `routes` have bound this route to this endpoint; here only the declaration counts.
-    const plain = (typeof route === 'function' ? { run: route } : route) as PlainRoute;
-    const serve = serveEndpoint(deps, endpoint, plain);
+    const serve = serveEndpoint(deps, endpoint, routes[endpoint.id] as PlainRoute);
     app.on(endpoint.method, honoPath(endpoint.path), logged(deps, ids, endpoint.path, serve, countedAs(endpoint)));
   }
   for (const { method, path, serve } of beside) app.on(method, honoPath(path), logged(deps, ids, path, serve));

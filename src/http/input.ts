@@ -13,14 +13,14 @@ import type { AppContext, BodyRead } from './request.ts';
 import { mostFields } from './respond.ts';
 import type { TenantHandle } from './tenants.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** A request's parts as they came: text from path and query, any JSON from the body. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   /** Undefined where the endpoint takes none, and until it is read. */
-  readonly body: BodyRead | undefined;
+  body: BodyRead | undefined;
 }
 
 interface Parts {

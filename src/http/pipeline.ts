@@ -9,7 +9,7 @@ import { localCaller } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { Transaction } from '../store/port.ts';
-import type { Page } from '../store/sql.ts';
+import type { Page, PageRequest } from '../store/sql.ts';
 import {
   type Admission,
   admit,
@@ -21,7 +21,15 @@ import {
   unknownCredential,
 } from './admission.ts';
 import type { AppDeps } from './deps.ts';
-import { type Checked, type CheckedInput, checkInput, pageBody, type RawInput, rawInput } from './input.ts';
+import {
+  type Checked,
+  type CheckedInput,
+  checkInput,
+  type Fields,
+  pageBody,
+  type RawInput,
+  rawInput,
+} from './input.ts';
 import {
   type AppContext,
   type BodyRead,
@@ -32,42 +40,85 @@ import {
 } from './request.ts';
 import { reported, type Served } from './request-log.ts';
 import { answered, failed, type Outcome, refused, streamed } from './respond.ts';
-import type { Origin, Outside } from './route.ts';
+import type { Around } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
 /** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
-export interface PlainRoute {
-  brake?(from: Origin, outside: Outside): void;
-  prepare?(input: PlainInput, outside: Outside): Promise<unknown>;
-  run(ctx: PublicContext, input: PlainInput, prepared: unknown): Promise<unknown>;
-  answer?(result: unknown): unknown;
-  conclude?(result: unknown, input: PlainInput, outside: Outside): Promise<void>;
-  after?(result: unknown, input: PlainInput, outside: Outside): Promise<void>;
+export type PlainRoute = PlainOperation | PlainPreparation;
+
+type PlainOperation = (ctx: PublicContext, input: Exchange) => Promise<unknown>;
+
+interface PlainPreparation {
+  prepare(input: Exchange): Promise<PlainOperation>;
 }
 
-interface PlainInput extends CheckedInput {
-  readonly bearer: string | undefined;
-  readonly remoteAddress: string | undefined;
-}
-
-/** What one request has become so far. */
-interface Exchange {
+/** One request on its way: what is known of it so far, and what its route is given of it. */
+class Exchange implements Around, CheckedInput {
+  readonly deps: AppDeps;
   readonly handle: TenantHandle;
+  readonly endpoint: Endpoint;
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
-  /** Its body is looked at when the caller may ask. */
-  raw: RawInput;
-  checked: Checked | undefined;
-  readonly remoteAddress: string | undefined;
-  prepared: Prepared | undefined;
-  input: PlainInput | undefined;
-  /** What `run` gave; absent while it has not. */
-  result: { readonly value: unknown } | undefined;
-}
+  readonly address: string;
+  readonly raw: RawInput;
+  /** Once the route has prepared it. */
+  operation: PlainOperation | undefined = undefined;
+  /** What is to be done once the operation is durable. */
+  work: (() => Promise<void>) | undefined = undefined;
+  #checked: Checked | undefined = undefined;
 
-type Prepared = { readonly value: unknown } | { readonly thrown: unknown };
+  constructor(
+    deps: AppDeps,
+    handle: TenantHandle,
+    endpoint: Endpoint,
+    credential: Credential | undefined,
+    c: AppContext,
+  ) {
+    this.deps = deps;
+    this.handle = handle;
+    this.endpoint = endpoint;
+    this.credential = credential;
+    this.address = c.env?.remoteAddress ?? 'local';
+    this.raw = rawInput(endpoint, c);
+  }
+
+  /** What is wrong with the input. To be asked once it is known that the caller may ask, and before the parts below. */
+  get problem(): KmsError | undefined {
+    this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
+    return this.#checked.error;
+  }
+
+  get #input(): CheckedInput {
+    if (this.#checked && !this.#checked.error) return this.#checked.input;
+    throw new KmsError('internal', 'expected input that was checked');
+  }
+
+  get params(): Fields {
+    return this.#input.params;
+  }
+
+  get query(): Fields {
+    return this.#input.query;
+  }
+
+  get body(): Fields {
+    return this.#input.body;
+  }
+
+  get page(): PageRequest {
+    return this.#input.page;
+  }
+
+  get path(): string {
+    return this.endpoint.path;
+  }
+
+  afterCommit(work: () => Promise<void>): void {
+    this.work = work;
+  }
+}
 
 export function serveEndpoint(
   deps: AppDeps,
@@ -77,6 +128,7 @@ export function serveEndpoint(
   const { world } = deps;
   const { access, changes = endpoint.method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
+  const isBraked = access.kind === 'public' && access.braked === true;
   const action = actionOf(access);
   const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = Math.min(deps.bodyLimit ?? defaultBodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
@@ -96,26 +148,12 @@ export function serveEndpoint(
     const refusal = changes ? deps.refuseWrites?.() : undefined;
     // Not recorded: what room is left is for the records of what is still done.
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
-    const remoteAddress = c.env?.remoteAddress;
-    try {
-      route.brake?.({ remoteAddress }, { deps, handle });
-    } catch (error) {
-      return { outcome: refused(error), action, tenant };
-    }
-    const exchange: Exchange = {
-      handle,
-      credential,
-      raw: rawInput(endpoint, c),
-      checked: undefined,
-      remoteAddress,
-      prepared: undefined,
-      input: undefined,
-      result: undefined,
-    };
+    const exchange = new Exchange(deps, handle, endpoint, credential, c);
+    const wait = isBraked ? deps.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
+    if (wait) return { outcome: refused(wait), action, tenant };
     if (endpoint.body) {
       try {
-        const body = await bodyOf(c, exchange);
-        exchange.raw = { ...exchange.raw, body };
+        exchange.raw.body = await bodyOf(c, exchange);
       } catch (error) {
         return { outcome: failed(error), action, tenant };
       }
@@ -145,21 +183,16 @@ export function serveEndpoint(
     const { handle } = exchange;
     let served: Served;
     try {
-      if (route.prepare) await prepare(exchange);
+      exchange.operation = typeof route === 'function' ? route : await prepared(exchange, route);
       served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
     } catch (error) {
       return { outcome: failed(error), action, tenant: handle.tenant.id };
     }
-    if (route.conclude && exchange.result && exchange.input) {
-      try {
-        await route.conclude(exchange.result.value, exchange.input, { deps, handle });
-      } catch (error) {
-        return { ...served, outcome: refused(error) };
-      }
+    try {
+      await exchange.work?.();
+    } catch (error) {
+      return { ...served, outcome: refused(error) };
     }
-    // Not waited for: an answer must not tell by its time whether there was anything to do.
-    if (route.after && exchange.result && exchange.input)
-      void afterwards(exchange.result.value, exchange.input, handle);
     return served;
   }
 
@@ -190,25 +223,21 @@ export function serveEndpoint(
   }
 
   async function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Promise<Outcome> {
-    const { handle, prepared } = exchange;
-    const checked = checkedInput(exchange);
-    if (checked.error) return refused(checked.error, endpoint.silent400);
-    const input = plainInput(exchange, checked.input);
+    const { handle, operation, problem } = exchange;
+    if (problem) return refused(problem, endpoint.silent400);
     try {
-      if (prepared && 'thrown' in prepared) throw prepared.thrown;
-      if (route.prepare && !prepared) throw changedMeanwhile;
+      if (!operation) throw changedMeanwhile;
       const ctx: PublicContext | Context = admitted
         ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world }
         : { tx, tenant: handle.tenant, world };
-      const value = await tx.savepoint(() => route.run(ctx, input, prepared?.value));
-      exchange.result = { value };
-      const body = route.answer ? route.answer(value) : value;
+      const answer = await tx.savepoint(() => operation(ctx, exchange));
       // The types of the routes see to it that lists answer pages and all others objects.
-      if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, input, body as Page<unknown>));
-      if (endpoint.binary) return binaryAnswer(body as AsyncIterable<Uint8Array>);
-      if (endpoint.text) return textAnswer(endpoint.text, body as string);
-      return answered(body as object);
+      if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
+      if (endpoint.binary) return binaryAnswer(answer as AsyncIterable<Uint8Array>);
+      if (endpoint.text) return textAnswer(endpoint.text, answer as string);
+      return answered(answer as object);
     } catch (error) {
+      exchange.work = undefined;
       return refused(error, endpoint.silent400);
     }
   }
@@ -221,44 +250,21 @@ export function serveEndpoint(
     return { status: 200, body: {}, headers: { 'Content-Type': type }, content };
   }
 
-  /** Checked once, and not before it is known that the caller may ask. */
-  function checkedInput(exchange: Exchange): Checked {
-    exchange.checked ??= checkInput(endpoint, exchange.handle, exchange.raw);
-    return exchange.checked;
-  }
-
-  function plainInput(exchange: Exchange, checked: CheckedInput): PlainInput {
-    const { credential, remoteAddress } = exchange;
-    const bearer = credential === undefined || credential === 'local' ? undefined : credential.token;
-    exchange.input ??= { ...checked, bearer, remoteAddress };
-    return exchange.input;
-  }
-
-  /** Runs the route's slow part, if a look at the state says that the caller will be let in. */
-  async function prepare(exchange: Exchange): Promise<void> {
+  /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
+  async function prepared(exchange: Exchange, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
     const { handle, credential, raw } = exchange;
-    if (!route.prepare) return;
     if (!isPublic) {
-      if (!credential) return;
+      if (!credential) return undefined;
       const admission = await handle.store.peek((tables) =>
         admit(endpoint, handle, tables, credential, raw, world.now()),
       );
-      if (!admission || admission.refusal) return;
+      if (!admission || admission.refusal) return undefined;
     }
-    const checked = checkedInput(exchange);
-    if (checked.error) return;
+    if (exchange.problem) return undefined;
     try {
-      exchange.prepared = { value: await route.prepare(plainInput(exchange, checked.input), { deps, handle }) };
-    } catch (thrown) {
-      exchange.prepared = { thrown };
-    }
-  }
-
-  async function afterwards(result: unknown, input: PlainInput, handle: TenantHandle): Promise<void> {
-    try {
-      await route.after?.(result, input, { deps, handle });
-    } catch (err) {
-      deps.logger.error({ err, route: endpoint.path }, 'work after the answer failed');
+      return await prepare(exchange);
+    } catch (error) {
+      return () => Promise.reject(error);
     }
   }
 

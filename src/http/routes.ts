@@ -38,7 +38,7 @@ import {
   rotateKeyring,
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';
-import { type RoutesOf, staged } from './route.ts';
+import { beside, type RoutesOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
 import { systemRoutes } from './routes/system.ts';
@@ -72,19 +72,11 @@ const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
 
 const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
   // Since when a key signs stands in the activity log, which may have to be read from closed segments.
-  listSigningKeys: staged('listSigningKeys', {
-    prepare: (_input, { handle }) => signingKeys(handle.tenant, handle.store),
-    run: async (_ctx, _input, found) => found,
-    answer: (keys) => ({ keys }),
-  }),
+  listSigningKeys: beside(async ({ handle: { tenant, store } }) => ({ keys: await signingKeys(tenant, store) })),
   getAsset: (ctx, { params }) => getAsset(ctx, params),
   deleteAsset: (ctx, { params }) => deleteAsset(ctx, params),
   // Read before the transaction, in looks between which others have their turn.
-  searchAssets: staged('searchAssets', {
-    prepare: ({ body, page }, { handle }) => searchAssets(handle.store, body, page),
-    run: async (_ctx, _input, found) => found,
-    answer: (found) => found,
-  }),
+  searchAssets: beside(({ handle, body, page }) => searchAssets(handle.store, body, page)),
 };
 
 const accountRoutes: RoutesOf<(typeof accountEndpoints)[number]['id']> = {

@@ -16,20 +16,12 @@ import {
 import { localCaller } from '../../core/credential.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LocalHandlers } from '../local.ts';
-import { type RoutesOf, staged } from '../route.ts';
+import { beside, type RoutesOf } from '../route.ts';
 import type { TenantHandle } from '../tenants.ts';
 
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
-  searchActivity: staged('searchActivity', {
-    prepare: ({ body, page }, { handle }) => searchActivity(handle.store, body, page),
-    run: async (_ctx, _input, found) => found,
-    answer: (found) => found,
-  }),
-  getActivity: staged('getActivity', {
-    prepare: ({ params }, { handle }) => getActivity(handle.store, params.id),
-    run: async (_ctx, _input, found) => found,
-    answer: (found) => found,
-  }),
+  searchActivity: beside(({ handle, body, page }) => searchActivity(handle.store, body, page)),
+  getActivity: beside(({ handle, params }) => getActivity(handle.store, params.id)),
 };
 
 /** What the auditor asks of the chain, from a head that was kept on where there is one. */

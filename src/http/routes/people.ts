@@ -6,7 +6,7 @@ import type { userEndpoints } from '../../api/users.ts';
 import { activityRecord } from '../../core/activity.ts';
 import { localCaller } from '../../core/credential.ts';
 import { checkInvite, checkInvitePassword, completeInvite, inviteUser, validateInvite } from '../../core/invites.ts';
-import { inviteMail, type LinkSettings } from '../../core/links.ts';
+import { inviteMail, type LinkSettings, type Mailer } from '../../core/links.ts';
 import {
   checkCandidate,
   findCandidate,
@@ -36,30 +36,26 @@ import {
 } from '../../core/users.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LocalHandlers } from '../local.ts';
-import { type Outside, type RoutesOf, staged } from '../route.ts';
+import type { Around, RoutesOf } from '../route.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   listUsers: (ctx, { page }) => listUsers(ctx, { page }),
-  createUser: staged('createUser', {
-    async prepare(_input, { deps }) {
+  createUser: {
+    async prepare({ body, deps }) {
       const password = generatePassword(deps.world.random);
-      return { password, passwordHash: await deps.people.hasher.hash(password) };
+      const passwordHash = await deps.people.hasher.hash(password);
+      return (ctx) => createUser(ctx, { fields: body, password, passwordHash });
     },
-    run: (ctx, { body }, secret) => createUser(ctx, { fields: body, ...secret }),
-    answer: (created) => created,
-  }),
+  },
   getUser: (ctx, { params, query }) => getUser(ctx, { user: userRef(params.username, 'email', query.email) }),
   updateUser: (ctx, { params, body }) =>
     updateUser(ctx, { user: { text: params.username, is: 'username' }, changes: body }),
   deleteUser: (ctx, { params, query }) => deleteUser(ctx, { user: userRef(params.username, 'id', query.id) }),
-  inviteUser: staged('inviteUser', {
-    prepare: async (_input, outside) => linksOf(outside),
-    run: (ctx, { body }, links) => inviteUser(ctx, { fields: body, links }),
-    answer: ({ loginUrl }) => ({ loginUrl }),
-    async after({ loginUrl, user, expiresAt }, _input, { deps }) {
-      await deps.people.mailer?.send(inviteMail(user, loginUrl, expiresAt));
-    },
-  }),
+  async inviteUser(ctx, input) {
+    const { loginUrl, user, expiresAt } = await inviteUser(ctx, { fields: input.body, links: linksOf(input) });
+    mailLater(input, (mailer) => mailer.send(inviteMail(user, loginUrl, expiresAt)));
+    return { loginUrl };
+  },
 };
 
 function userRef(text: string, otherwise: 'email' | 'id', on: string | undefined): UserRef {
@@ -68,79 +64,76 @@ function userRef(text: string, otherwise: 'email' | 'id', on: string | undefined
 
 export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   validateInvite: (ctx, { query }) => validateInvite(ctx, { token: query.token ?? '' }),
-  completeInvite: staged('completeInvite', {
-    async prepare({ body }, { deps, handle }) {
-      await handle.store.peek((tables) => checkInvite(tables, body.token, deps.world.now()));
-      checkInvitePassword(body.password);
-      return {
-        token: body.token,
-        passwordHash: await deps.people.hasher.hash(body.password),
-        lifetimes: deps.people.lifetimes,
-      };
+  completeInvite: {
+    async prepare({ body: { token, password }, deps, handle }) {
+      const { lifetimes, hasher } = deps.people;
+      await handle.store.peek((tables) => checkInvite(tables, token, deps.world.now()));
+      checkInvitePassword(password);
+      const passwordHash = await hasher.hash(password);
+      return (ctx) => completeInvite(ctx, { token, passwordHash, lifetimes });
     },
-    run: (ctx, _input, prepared) => completeInvite(ctx, prepared),
-    answer: (completed) => completed,
-  }),
-  completeSetUp: staged('completeSetUp', {
-    async prepare({ body }, { deps, handle }) {
-      const { token, password, ...fields } = body;
-      const { lifetimes } = deps.people;
+  },
+  completeSetUp: {
+    async prepare({ body: { token, password, ...fields }, deps, handle }) {
+      const { lifetimes, hasher } = deps.people;
       const given = { tenant: handle.tenant, token, lifetimes };
       await handle.store.peek((tables) => checkSetUp(tables, given, deps.world.now()));
       checkUserNames(fields);
       checkInvitePassword(password);
-      return { token, fields, lifetimes, passwordHash: await deps.people.hasher.hash(password) };
+      const passwordHash = await hasher.hash(password);
+      return (ctx) => completeSetUp(ctx, { token, fields, lifetimes, passwordHash });
     },
-    run: (ctx, _input, prepared) => completeSetUp(ctx, prepared),
-    answer: (completed) => completed,
-  }),
-  login: staged('login', {
-    brake({ remoteAddress }, { deps, handle }) {
-      const refusal = deps.people.backoff.refusal({ tenant: handle.tenant.id, address: remoteAddress ?? 'local' });
-      if (refusal) throw refusal;
-    },
-    async prepare({ body, query, remoteAddress }, outside) {
+  },
+  login: {
+    async prepare(input) {
+      const { body, query } = input;
+      const { lifetimes } = input.deps.people;
       const name = { name: body.username, isEmail: query.email === 'true' };
-      return {
-        checked: await checkLogin(outside, name, body.password, remoteAddress),
-        lifetimes: outside.deps.people.lifetimes,
-      };
+      const checked = await checkLogin(input, name, body.password);
+      return (ctx) => login(ctx, { checked, lifetimes });
     },
-    run: (ctx, _input, prepared) => login(ctx, prepared),
-    answer: (session) => session,
-  }),
-  refreshSession: staged('refreshSession', {
-    prepare: async (_input, { deps }) => ({ lifetimes: deps.people.lifetimes }),
-    run: (ctx, _input, prepared) => refreshSession(ctx, prepared),
-    answer: (session) => session,
-  }),
+  },
+  refreshSession: (ctx, { deps: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
   logout: (ctx) => logout(ctx),
-  startPasswordReset: staged('startPasswordReset', {
-    prepare: async () => undefined,
-    run: async () => resetStarted,
-    answer: (started) => started,
-    after: (_result, { body }, outside) => sendResetLink(outside, body.email),
-  }),
-  completePasswordReset: staged('completePasswordReset', {
-    async prepare({ body }, { deps, handle }) {
-      await handle.store.peek((tables) => checkReset(tables, body.token, deps.world.now()));
-      checkResetPassword(body.password);
-      return { token: body.token, passwordHash: await deps.people.hasher.hash(body.password) };
+  async startPasswordReset(_ctx, input) {
+    mailLater(input, (mailer) => sendResetLink(input, mailer, input.body.email));
+    return resetStarted;
+  },
+  completePasswordReset: {
+    async prepare({ body: { token, password }, deps, handle }) {
+      await handle.store.peek((tables) => checkReset(tables, token, deps.world.now()));
+      checkResetPassword(password);
+      const passwordHash = await deps.people.hasher.hash(password);
+      return (ctx) => completeReset(ctx, { token, passwordHash });
     },
-    run: (ctx, _input, prepared) => completeReset(ctx, prepared),
-    answer: (done) => done,
-  }),
+  },
 };
+
+/**
+ * Sends mail once what the operation did is durable. The answer does not wait for it: it must not tell by its time
+ * whether there was anything to do.
+ */
+function mailLater(around: Around, send: (mailer: Mailer) => Promise<void>): void {
+  const { people, logger } = around.deps;
+  const { mailer } = people;
+  if (!mailer) return;
+  const sending = async (): Promise<void> => {
+    try {
+      await send(mailer);
+    } catch (err) {
+      logger.error({ err, route: around.path }, 'work after the answer failed');
+    }
+  };
+  around.afterCommit(async () => void sending());
+}
 
 /** Checks a password at the pace that the tries before allow. Undefined for nobody and for a wrong one. */
 async function checkLogin(
-  { deps, handle }: Outside,
+  { deps, handle, address }: Around,
   name: { readonly name: string; readonly isEmail: boolean },
   password: string,
-  remoteAddress: string | undefined,
 ): Promise<LoginCandidate | undefined> {
   const { backoff, hasher } = deps.people;
-  const address = remoteAddress ?? 'local';
   const attempt = await backoff.begin({ tenant: handle.tenant.id, name: name.name, address });
   try {
     const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
@@ -154,15 +147,13 @@ async function checkLogin(
 }
 
 /** Does nothing until the answer is on its way, so that it takes the same time for everybody. */
-async function sendResetLink(outside: Outside, email: string): Promise<void> {
-  const { deps, handle } = outside;
-  const { mailer, resetMails } = deps.people;
-  if (!mailer) return;
+async function sendResetLink(around: Around, mailer: Mailer, email: string): Promise<void> {
+  const { deps, handle } = around;
   await new Promise((resolve) => setTimeout(resolve));
   const { tenant, store } = handle;
   const user = await store.peek((tables) => tables.users.byEmail(email));
-  if (!user || !resetMails.allows(user.id)) return;
-  const links = linksOf(outside);
+  if (!user || !deps.people.resetMails.allows(user.id)) return;
+  const links = linksOf(around);
   const mail = await store.transaction((tx) => startReset({ tx, tenant, world: deps.world }, { email, links }));
   if (mail) await mailer.send(mail);
 }
@@ -190,6 +181,6 @@ export function linkHandlers(deps: AppDeps): Pick<LocalHandlers, 'makeSetUpLink'
 }
 
 /** Where the links lead that people of this tenant get. */
-function linksOf({ deps, handle }: Outside): LinkSettings {
+function linksOf({ deps, handle }: Pick<Around, 'deps' | 'handle'>): LinkSettings {
   return { lifetimes: deps.people.lifetimes, baseUrl: handle.baseUrl ?? deps.baseUrl };
 }

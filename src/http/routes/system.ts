@@ -9,26 +9,19 @@ import { type PlainRoute, serveEndpoint } from '../pipeline.ts';
 import { type AppContext, defaultBodyLimit, publicBodyLimit, readJsonBody } from '../request.ts';
 import type { Served, ServedPath } from '../request-log.ts';
 import { answered, refused } from '../respond.ts';
-import { type RoutesOf, staged } from '../route.ts';
+import { beside, type RoutesOf } from '../route.ts';
 
 export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
-  createBackup: staged('createBackup', {
+  async createBackup(_ctx, input) {
+    const { deps, handle } = input;
+    if (!deps.backup) throw new KmsError('unavailable', 'this appliance cannot be backed up');
+    input.afterCommit(async () => deps.recordInOthers?.('system.backup', handle));
     // Nothing of it is made before the answer is being read, which is after the record of it is durable.
-    prepare: async (_input, { deps }) => {
-      if (deps.backup) return deps.backup();
-      throw new KmsError('unavailable', 'this appliance cannot be backed up');
-    },
-    run: async (_ctx, _input, backup) => backup,
-    answer: (backup) => backup,
-    conclude: async (_backup, _input, { deps, handle }) => deps.recordInOthers?.('system.backup', handle),
-  }),
-  getMetrics: staged('getMetrics', {
-    prepare: async (_input, { deps, handle }) => {
-      if (deps.metrics) return deps.metrics(handle);
-      throw new KmsError('unavailable', 'this appliance keeps no metrics');
-    },
-    run: async (_ctx, _input, text) => text,
-    answer: (text) => text,
+    return deps.backup();
+  },
+  getMetrics: beside(async ({ deps, handle }) => {
+    if (deps.metrics) return deps.metrics(handle);
+    throw new KmsError('unavailable', 'this appliance keeps no metrics');
   }),
 };
 
@@ -84,14 +77,13 @@ function wireError(error: unknown): unknown {
 }
 
 function sealRoute(sealing: Sealing): PlainRoute {
-  const sealed: SealStatus = { sealed: true, kinds: [] };
-  return {
-    run: async () => undefined,
-    answer: () => ({ ...sealed, kinds: sealing.status().kinds }),
+  return async (_ctx, input): Promise<SealStatus> => {
+    const { deps, handle } = input;
     // Nothing is sealed before the record of it is durable.
-    async conclude(_result, _input, { deps, handle }) {
+    input.afterCommit(async () => {
       await deps.recordInOthers?.('system.seal', handle);
       await sealing.seal();
-    },
+    });
+    return { sealed: true, kinds: sealing.status().kinds };
   };
 }
