@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
-import type { SettingTable } from '../store/tables/system-tables.ts';
+import type { SettingTable } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
 
 /** For commands too, which know no store. */

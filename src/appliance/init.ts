@@ -12,6 +12,7 @@ import { type Seal, sealFor } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import { lockDirectory, lockFile } from '../store/lock.ts';
 import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import { defaultKeyFile } from './custody/key-file.ts';
 import { credentialSource, environmentSource, type KeySources } from './custody/key-sources.ts';
 import { type CustodianRequest, type NewCustodian, newCustodian, recoveryKitText } from './custody/new-custodian.ts';
 import {
@@ -26,7 +27,6 @@ import {
   unrestored,
 } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
-import { defaultKeyPlace } from './key-place.ts';
 import { sqlWasm } from './program-files.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
 import { anyHost, hostList } from './tenants.ts';
@@ -126,7 +126,7 @@ async function usualCustodian(data: string, { keyFile, env }: InitOptions): Prom
     if (await environmentSource(env).find()) return { kind: 'env', env };
     if (await credentialSource(env).find()) return { kind: 'credential', env };
   }
-  return { kind: 'keyfile', file: keyFile ?? defaultKeyPlace(data) };
+  return { kind: 'keyfile', file: keyFile ?? defaultKeyFile(data) };
 }
 
 async function fill(data: string, hosts: readonly string[], { first, kit }: FirstCustodians): Promise<Initialised> {
@@ -149,7 +149,7 @@ async function fill(data: string, hosts: readonly string[], { first, kit }: Firs
     return {
       ...stores,
       data,
-      keyFile: keyFile?.place ?? defaultKeyPlace(data),
+      keyFile: keyFile?.place ?? defaultKeyFile(data),
       keyFileMade: keyFile?.made ?? false,
       custodian: slot.kind,
       ...(shares && { shares }),

@@ -8,8 +8,7 @@ import { type Migration, systemMigrations, tenantMigrations } from '../store/mig
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
 import type { Sql } from '../store/sql.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
-import { type SystemTables, systemTables } from '../store/tables/system-tables.ts';
-import { tenantTables } from '../store/tables/tenant-tables.ts';
+import { type SystemTables, systemTables, tenantTables } from '../store/tables/databases.ts';
 import { systemDir } from './data-dir.ts';
 import { StoreCounts } from './metrics/counts.ts';
 import { CheckpointThread } from './threads/checkpoint.ts';

@@ -15,7 +15,7 @@ import { createStore } from '../../src/appliance/stores.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { type Migration, systemMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
-import { systemTables } from '../../src/store/tables/system-tables.ts';
+import { systemTables } from '../../src/store/tables/databases.ts';
 import { sqlWasm } from '../support/wasm.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));

@@ -21,7 +21,7 @@ import { serve } from '../../src/server/serve.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
 import { activityInput } from '../store/contract.ts';
 import { prng } from '../support/prng.ts';
 import { sqlWasm } from '../support/wasm.ts';

@@ -7,7 +7,7 @@ import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import type { Store, Transaction } from '../../src/store/port.ts';
 import { assetSearch } from '../../src/store/tables/assets.ts';
-import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { testStoreKeys } from '../support/store-keys.ts';

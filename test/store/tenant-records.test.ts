@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemMigrations } from '../../src/store/migrations.ts';
-import { systemTables } from '../../src/store/tables/system-tables.ts';
+import { systemTables } from '../../src/store/tables/databases.ts';
 import type { NewTenant } from '../../src/store/tables/tenants.ts';
 import { createMemoryStore } from '../support/memory-store.ts';
 

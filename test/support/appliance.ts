@@ -12,7 +12,7 @@ import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { tenantMigrations } from '../../src/store/migrations.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
-import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { pretendHasher } from './pretend-hasher.ts';

@@ -4,11 +4,11 @@ import { basename, dirname, resolve } from 'node:path';
 import { KmsError, systemError } from '../../errors.ts';
 import { lockDirectory } from '../../store/lock.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { dataDirState } from '../data-dir.ts';
 import { systemWorld } from '../environment.ts';
-import { defaultKeyPlace, readKeyFile, writeKeyFile } from '../key-place.ts';
 import { sqlWasm } from '../program-files.ts';
 import { openBackup, sealOf, sourceOf } from './read.ts';
 import { type RestoredAppliance, type RestoreSource, restoreInto } from './restore.ts';
@@ -95,7 +95,7 @@ async function placeKey(
   from: string | undefined,
 ): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {
   if (from === undefined) return { keyFileMade: false };
-  const keyFile = defaultKeyPlace(data);
+  const keyFile = defaultKeyFile(data);
   if (from === keyFile || (await readKeyFile(keyFile))) return { keyFile, keyFileMade: false };
   const secret = await readKeyFile(from);
   if (!secret) throw new KmsError('unavailable', `${from}: the key file is gone`);

@@ -10,7 +10,7 @@ import { KmsError, systemCode, systemError } from '../../errors.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { CustodianKind, Slot } from '../../seal/slot.ts';
 import { environment } from '../environment.ts';
-import { keyPlaces, readKeyFile } from '../key-place.ts';
+import { keyFilePlaces, readKeyFile } from './key-file.ts';
 
 export interface KeySources {
   /** The one key file to look at; without it, where `init` put it and the default place. */
@@ -75,7 +75,7 @@ function commandSource(slot: Slot): KeySource {
 /** All there are for these slots, those that cost least first; or the key file given and nothing else. */
 export function sourcesFor(data: string | undefined, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
   const { keyFile, env, commands = true, exposed } = given;
-  const places = data === undefined && keyFile === undefined ? [] : keyPlaces(data ?? '', keyFile, slots);
+  const places = data === undefined && keyFile === undefined ? [] : keyFilePlaces(data ?? '', keyFile, slots);
   const files = places.map((place) => fileSource(place, exposed));
   if (keyFile !== undefined) return files;
   const run = commands ? slots.filter(({ kind }) => kind === 'exec').map(commandSource) : [];

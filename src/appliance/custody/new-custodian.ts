@@ -8,8 +8,8 @@ import { splitSecret } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
 import { formatKeyFile, formatRecoveryCode, formatShare, secretLength } from '../../seal/custodian-secret.ts';
 import { makeSlot, type Slot } from '../../seal/slot.ts';
-import { readKeyFile, slotParams, writeKeyFile } from '../key-place.ts';
 import { derivePassphrase, newPassphraseParams, passphraseSlotParams } from '../threads/passwords.ts';
+import { readKeyFile, slotParams, writeKeyFile } from './key-file.ts';
 import { credentialSource, environmentSource, execSecret, type KeySources, type SecretCommand } from './key-sources.ts';
 
 export type CustodianRequest =

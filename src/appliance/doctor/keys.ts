@@ -8,8 +8,8 @@ import { resolve, sep } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
+import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
 import { exposureOf, modeText } from '../data-dir.ts';
-import { keyPlaces, readKeyFile } from '../key-place.ts';
 import { readSealFile } from '../seal-keeper.ts';
 import type { Find } from './finding.ts';
 
@@ -29,7 +29,7 @@ export async function examineCustodians(data: string, keyFile: string | undefine
   }
   const wanted = slots.filter(({ kind }) => kind === 'keyfile');
   if (wanted.length === 0 && keyFile === undefined) return;
-  const places = keyPlaces(data, keyFile, wanted);
+  const places = keyFilePlaces(data, keyFile, wanted);
   let found = 0;
   for (const place of places) if (await examineKeyFile(resolve(place), data, slots, find)) found++;
   if (found > 0) return;

@@ -1,5 +1,5 @@
 // A key change is what an API key will be afterwards, by the rules of the three ways to change one, so that it can be
-// seen before it is sent.
+// seen before it is sent. Apart from the form, so that the rules are tested without a browser.
 
 import type { ChangeOp } from '../../model/json.ts';
 

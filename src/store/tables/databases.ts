@@ -1,8 +1,31 @@
-// All tables of the appliance's own database, over whatever driver, and the smallest of them: what it keeps about
-// itself, by name.
+// The tables of the two kinds of database, over whatever driver: a tenant's, and the appliance's own with the smallest of
+// them, what it keeps about itself by name.
+
+import type { Tables } from '../port.ts';
 import type { Row, Sql } from '../sql.ts';
+import { accountTable } from './accounts.ts';
+import { apiKeyTable } from './api-keys.ts';
+import { assetTable } from './assets.ts';
 import { type MarkTable, markTable } from './marks.ts';
+import { ringKeyTable } from './ring-keys.ts';
+import { ringTable } from './rings.ts';
+import { sessionTable } from './sessions.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
+import { userTokenTable } from './user-tokens.ts';
+import { userTable } from './users.ts';
+
+export function tenantTables(sql: Sql): Tables {
+  return {
+    rings: ringTable(sql),
+    ringKeys: ringKeyTable(sql),
+    assets: assetTable(sql),
+    accounts: accountTable(sql),
+    apiKeys: apiKeyTable(sql),
+    users: userTable(sql),
+    sessions: sessionTable(sql),
+    userTokens: userTokenTable(sql),
+  };
+}
 
 export interface SystemTables {
   readonly marks: MarkTable;

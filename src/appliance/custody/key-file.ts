@@ -1,16 +1,17 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
+
 import { link, open, readFile, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { toHex } from '../crypto/bytes.ts';
-import { systemRandom } from '../crypto/random.ts';
-import { KmsError, systemCode, systemError } from '../errors.ts';
-import { formatKeyFile, parseSecret } from '../seal/custodian-secret.ts';
-import type { Slot } from '../seal/slot.ts';
-import { makeDirs } from '../store/node-files.ts';
-import { needPrivateKey } from './data-dir.ts';
+import { toHex } from '../../crypto/bytes.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import { KmsError, systemCode, systemError } from '../../errors.ts';
+import { formatKeyFile, parseSecret } from '../../seal/custodian-secret.ts';
+import type { Slot } from '../../seal/slot.ts';
+import { makeDirs } from '../../store/node-files.ts';
+import { needPrivateKey } from '../data-dir.ts';
 
 /** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
-export function defaultKeyPlace(dataDir: string): string {
+export function defaultKeyFile(dataDir: string): string {
   return `${resolve(dataDir)}.master.key`;
 }
 
@@ -20,10 +21,10 @@ export function slotParams(keyFile: string): Slot['params'] {
 }
 
 /** The places to look at, in order: the one given and no other, or where `init` put it, then the default one. */
-export function keyPlaces(dataDir: string, keyFile: string | undefined, slots: readonly Slot[]): string[] {
+export function keyFilePlaces(dataDir: string, keyFile: string | undefined, slots: readonly Slot[]): string[] {
   if (keyFile !== undefined) return [resolve(keyFile)];
   const noted = slots.map(({ params }) => params.file).filter((file) => typeof file === 'string');
-  return [...new Set([...noted, defaultKeyPlace(dataDir)])];
+  return [...new Set([...noted, defaultKeyFile(dataDir)])];
 }
 
 /** The secret in the first of `places` that is there, and that place. */
