@@ -1,6 +1,7 @@
 // Local endpoints are those of the administrator at the machine: served on the local socket and in process, unknown to
 // everybody else, and no part of the API description or of the client.
 import { z } from 'zod';
+import { custodianKinds } from '../model/custodian-kinds.ts';
 import { fullApiKey } from './apikeys.ts';
 import { endpoint } from './endpoint.ts';
 import type { Sent } from './endpoints.ts';
@@ -151,7 +152,7 @@ const limits = Object.fromEntries(limitNames.map((name) => [name, limit])) as Re
 const tenantParams = z.object({ name: pathText });
 const tenantChanges = only({ name: z.string().exactOptional(), hosts: hosts.exactOptional() });
 
-const custodianKind = z.enum(['keyfile', 'env', 'credential', 'passphrase', 'shares', 'exec', 'recovery-kit']);
+const custodianKind = z.enum(custodianKinds);
 const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
 const custodian = z.object({ id: z.string(), kind: custodianKind, params: custodianParams });
 export type CustodianAnswer = Sent<z.output<typeof custodian>>;

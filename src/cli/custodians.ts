@@ -3,21 +3,24 @@
 import { renderSVG, renderUnicodeCompact } from 'uqr';
 import type { CustodianRequest } from '../appliance/custody/new-custodian.ts';
 import { KmsError } from '../errors.ts';
+import { custodianKindsByName } from '../model/custodian-kinds.ts';
 import type { Cli, CliOf } from './command.ts';
 import { type NewFile, newFile } from './files.ts';
-import { type custodian, custodianKinds } from './grammar/option-sets.ts';
+import type { custodian } from './grammar/option-sets.ts';
 import { pathFrom, say, write } from './io.ts';
 import type { Pair } from './output.ts';
 import { newPassphrase } from './secrets.ts';
 
-/** `kind` as typed; `option` is what errors call it. Asks for a passphrase where that is what it takes. */
+/** `typed` is the kind; `option` is what errors call it. Asks for a passphrase where that is what it takes. */
 export async function custodianRequest(
   cli: CliOf<typeof custodian>,
-  kind: string,
+  typed: string,
   option: string,
   keyFile: { readonly file: string; readonly make?: boolean },
 ): Promise<CustodianRequest> {
-  refuseStray(cli, kind);
+  refuseStray(cli, typed);
+  const kind = custodianKindsByName.find((known) => known === typed);
+  if (!kind) throw cli.wrong(`${option}: expected ${custodianKindsByName.join(', ')}, got "${typed}"`);
   switch (kind) {
     case 'keyfile':
       return { kind, ...keyFile };
@@ -30,8 +33,6 @@ export async function custodianRequest(
       return { kind, ...sharesWanted(cli) };
     case 'exec':
       return { kind, command: { command: commandPath(cli), args: cli.get('--exec-arg') } };
-    default:
-      throw cli.wrong(`${option}: expected ${custodianKinds.join(', ')}, got "${kind}"`);
   }
 }
 

@@ -2,8 +2,9 @@
 // is wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
 import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
+import { custodianKinds } from '../model/custodian-kinds.ts';
 import { isJsonObject } from '../model/json.ts';
-import { custodianKinds, type Slot, type SlotParam, slotId } from './slot.ts';
+import { type Slot, type SlotParam, slotId } from './slot.ts';
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';

@@ -4,14 +4,10 @@ import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { hpkeOpen, hpkeSeal } from '../crypto/hpke.ts';
 import { publicFromPrivate } from '../crypto/x25519.ts';
+import type { CustodianKind } from '../model/custodian-kinds.ts';
 
 /** Gives bytes from a secure generator. */
 export type Random = (length: number) => Uint8Array;
-
-/** Where a custodian's secret comes from. */
-export const custodianKinds = ['keyfile', 'env', 'credential', 'passphrase', 'shares', 'exec', 'recovery-kit'] as const;
-
-export type CustodianKind = (typeof custodianKinds)[number];
 
 export type SlotParam = string | number | readonly string[];
 

@@ -7,8 +7,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
+import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
-import type { CustodianKind, Slot } from '../../seal/slot.ts';
+import type { Slot } from '../../seal/slot.ts';
 import { environment } from '../environment.ts';
 import { keyFilePlaces, readKeyFile } from './key-file.ts';
 

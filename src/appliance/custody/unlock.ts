@@ -2,6 +2,7 @@
 // another.
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
+import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseHeader } from '../../seal/header.ts';
 import { openSeal, type Seal } from '../../seal/seal.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
@@ -22,8 +23,16 @@ export interface OpenedSeal {
   readonly place?: string;
 }
 
-/** Kinds that need somebody to bring them: while one of them is there, an appliance without its key waits. */
-const byHand: ReadonlySet<Slot['kind']> = new Set(['passphrase', 'shares']);
+/** Which kinds need somebody to bring them: while one of them is there, an appliance without its key waits. */
+const byHand: Readonly<Record<CustodianKind, boolean>> = {
+  keyfile: false,
+  passphrase: true,
+  shares: true,
+  exec: false,
+  env: false,
+  credential: false,
+  'recovery-kit': false,
+};
 
 /**
  * Throws `sealed` when nothing gives the key, `refused` when all there is gives another one. `data` is the data
@@ -46,7 +55,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
   const opened = given.keyFile === undefined ? await askPassphrase(from, slots, given) : undefined;
   if (opened) return opened;
   if (failure === undefined) throw missingKey(slots, sources, given);
-  if (failure instanceof KmsError && slots.some(({ kind }) => byHand.has(kind))) {
+  if (failure instanceof KmsError && slots.some(({ kind }) => byHand[kind])) {
     throw new KmsError('sealed', `the appliance is sealed: ${failure.message}`, {
       hint: 'unseal it with `kms unseal`',
       cause: failure,

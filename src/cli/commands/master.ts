@@ -80,7 +80,8 @@ function about({ kind, params }: CustodianAnswer): string {
       return String(params.command);
     case 'recovery-kit':
       return `made ${String(params.made).slice(0, 10)}`;
-    default:
+    case 'env':
+    case 'credential':
       return '';
   }
 }

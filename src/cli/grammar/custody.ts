@@ -1,6 +1,7 @@
 // The part of the grammar about the master key: who holds it, and how a sealed appliance is opened.
-import { argument, command, path, toggle } from './declaration.ts';
-import { custodian, custodianKinds, destroying } from './option-sets.ts';
+import { custodianKindsByName } from '../../model/custodian-kinds.ts';
+import { alternatives, argument, command, path, toggle } from './declaration.ts';
+import { custodian, destroying } from './option-sets.ts';
 
 export const sealing = {
   unseal: command(
@@ -23,14 +24,14 @@ export const master = {
   rotate: command('rotate', 'make a new master key for the same custodians; requests go on', ['kms master rotate']),
   addCustodian: command(
     'add-custodian',
-    'let one more open the appliance: keyfile, passphrase, shares, exec, env or credential',
+    `let one more open the appliance: ${alternatives(custodianKindsByName)}`,
     [
       'kms master add-custodian passphrase',
       'kms master add-custodian shares --shares 5 --threshold 3',
       'kms master add-custodian exec --exec /usr/bin/tpm2_unseal --exec-arg=-c --exec-arg 0x81010001',
     ],
     {
-      '<KIND>': argument(custodianKinds),
+      '<KIND>': argument(custodianKindsByName),
       ...custodian,
       '--file': path(
         'FILE',

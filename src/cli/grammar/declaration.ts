@@ -61,6 +61,11 @@ export function hidden<V>(name: string, kinds: Kinds<V>): Declared<V> {
   return { name, about: '', examples: [], kinds };
 }
 
+/** Such as `a, b or c`. */
+export function alternatives(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
 /** What must be there. */
 export function argument(completes?: Completes): Kind<string> {
   return {
@@ -155,7 +160,7 @@ export function oneOf<const W extends string>(placeholder: string, about: string
   const known = option((given, place) => {
     const word = words.find((each) => each === given);
     if (word !== undefined) return word;
-    throw wrong(place, `expected ${words.slice(0, -1).join(', ')} or ${words.at(-1)}, got "${given}"`);
+    throw wrong(place, `expected ${alternatives(words)}, got "${given}"`);
   }, words);
   return known(placeholder, about);
 }

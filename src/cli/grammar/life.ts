@@ -1,5 +1,7 @@
 // The part of the grammar about the life of an appliance, how it is, and copies of it.
+import { custodianKindsByName } from '../../model/custodian-kinds.ts';
 import {
+  alternatives,
   argument,
   command,
   directory,
@@ -12,7 +14,7 @@ import {
   time,
   toggle,
 } from './declaration.ts';
-import { custodian, custodianKinds } from './option-sets.ts';
+import { custodian } from './option-sets.ts';
 
 export const appliance = {
   init: command(
@@ -27,8 +29,8 @@ export const appliance = {
       ...custodian,
       '--custodian': text(
         'KIND',
-        'who keeps the master key: keyfile (default), passphrase, shares, exec, env or credential',
-        custodianKinds,
+        `who keeps the master key: ${alternatives(custodianKindsByName).replace('keyfile', 'keyfile (default)')}`,
+        custodianKindsByName,
       ),
       '--recovery-kit': path('FILE', 'make a recovery kit too and write it here'),
       '--host': list('NAME', 'answer requests for this host only'),

@@ -3,8 +3,6 @@ import { directory, integer, list, path, text, time, toggle } from './declaratio
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
-export const custodianKinds = ['keyfile', 'passphrase', 'shares', 'exec', 'env', 'credential'] as const;
-
 /** Of every command. */
 export const globals = {
   '--data': directory('DIR', 'the data directory (default: ./kms-data)'),
