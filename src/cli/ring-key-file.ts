@@ -3,6 +3,7 @@
 import { dirname, join } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
+import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { fileError, type NewFile, newFile, readSmallText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
@@ -81,9 +82,9 @@ async function keep(cli: Cli, file: NewFile, path: string, privateKey: string): 
   await say(cli.io, `the private key is in ${path}; nobody else has it, so keep a copy of it safe`);
 }
 
-/** The rule of the API, applied before the name becomes part of a path. */
+/** Looked at before the name becomes part of a path. */
 export function checkedRingName(ring: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(ring)) return ring;
+  if (isRingName(ring)) return ring;
   throw new KmsError('invalid', `"${ring}" cannot name a ring`, {
     hint: 'a name has 1 to 128 letters, digits, dots, dashes and underscores, and begins with a letter or digit',
   });

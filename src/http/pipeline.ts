@@ -3,6 +3,7 @@
 // durable.
 
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
+import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Context, PublicContext } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -202,20 +203,14 @@ export function serveEndpoint(
     const tenant = handle.tenant.id;
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
+    const granted = refusal === undefined;
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
-    const id = world.newId('act');
-    tx.record({
-      id,
-      createdAt: world.now(),
-      keyid: caller.id,
-      action,
-      ringname,
-      validAction: refusal === undefined,
-      status: outcome.status,
-      props: access.kind === 'flag' && access.operator === 'act' && !refusal ? byOperator : {},
-    });
-    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    return { outcome: told, action, keyid: caller.id, tenant, granted: refusal === undefined, ringname };
+    const { status, headers } = outcome;
+    const props = access.kind === 'flag' && access.operator === 'act' && granted ? byOperator : {};
+    const record = activityRecord(world, { keyid: caller.id, action, ringname, validAction: granted, status, props });
+    tx.record(record);
+    const told = tellsRecord ? { ...outcome, headers: { ...headers, [ownRecordHeader]: record.id } } : outcome;
+    return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {

@@ -1,4 +1,5 @@
 // Requests that no endpoint takes: an unknown path, or a known one with another method.
+import { activityRecord } from '../core/activity.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, identify, sealedError } from './admission.ts';
 import type { AppDeps } from './deps.ts';
@@ -45,17 +46,7 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
         const found = await identify(tx, credential, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
-        const id = world.newId('act');
-        tx.record({
-          id,
-          createdAt: world.now(),
-          keyid,
-          action: 'none',
-          ringname: '',
-          validAction: false,
-          status,
-          props: {},
-        });
+        tx.record(activityRecord(world, { keyid, action: 'none', validAction: false, status }));
         return keyid;
       });
       return { outcome, action: 'none', tenant: tenant.id, granted: false, ...(keyid !== undefined && { keyid }) };
