@@ -8,7 +8,7 @@ import { ownRecordHeader } from '../model/names.ts';
 import type { Cli, CliOf } from './command.ts';
 import { accountIdOf } from './commands/account.ts';
 import { withServer } from './connect.ts';
-import type { activity } from './grammar/access.ts';
+import type { activity } from './grammar/activity.ts';
 import { say, write } from './io.ts';
 import { styleOf } from './output.ts';
 import { type Column, tableWriter } from './table.ts';

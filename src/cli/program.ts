@@ -2,13 +2,24 @@
 // loaded when it is used.
 import { version } from '../version.ts';
 import { GrammarCommand, type Session } from './command.ts';
-import { account, activity, apikey } from './grammar/access.ts';
-import { commandLine, profile } from './grammar/command-line.ts';
-import { kit, master, sealing } from './grammar/custody.ts';
-import { appliance, backup, copies, health, tls } from './grammar/life.ts';
+import { account } from './grammar/account.ts';
+import { activity } from './grammar/activity.ts';
+import { apikey } from './grammar/apikey.ts';
+import { appliance } from './grammar/appliance.ts';
+import { asset } from './grammar/asset.ts';
+import { asym } from './grammar/asym.ts';
+import { backup, copies } from './grammar/backup.ts';
+import { files } from './grammar/files.ts';
+import { health } from './grammar/health.ts';
+import { helping } from './grammar/help.ts';
+import { keyring } from './grammar/keyring.ts';
+import { kit, master } from './grammar/master.ts';
 import { globals } from './grammar/option-sets.ts';
-import { asset, asym, files, keyring } from './grammar/rings.ts';
-import { tenant, user } from './grammar/tenants-users.ts';
+import { profile } from './grammar/profile.ts';
+import { sealing } from './grammar/seal.ts';
+import { tenant } from './grammar/tenant.ts';
+import { tls } from './grammar/tls.ts';
+import { user } from './grammar/user.ts';
 
 export function program(session: Session): GrammarCommand {
   const kms = new GrammarCommand(session, 'kms')
@@ -72,5 +83,5 @@ function addCommands(kms: GrammarCommand): void {
   kms
     .group('profile', 'profiles: remote appliances by name, with their credentials')
     .add(profile, () => import('./commands/profile.ts'));
-  kms.add(commandLine, () => import('./commands/command-line.ts'));
+  kms.add(helping, () => import('./commands/help.ts'));
 }

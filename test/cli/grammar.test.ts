@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { CliOf, GrammarCommand } from '../../src/cli/command.ts';
-import type { keyring } from '../../src/cli/grammar/rings.ts';
+import type { keyring } from '../../src/cli/grammar/keyring.ts';
 import { version } from '../../src/version.ts';
 import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';

@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import type { account } from '../grammar/access.ts';
+import type { account } from '../grammar/account.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
 

@@ -7,7 +7,7 @@ import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient, withLocal } from '../connect.ts';
 import { readSmallText } from '../files.ts';
-import type { activity } from '../grammar/access.ts';
+import type { activity } from '../grammar/activity.ts';
 import { write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { openInput, openOutput, transfer, writesToStdout } from '../streams.ts';

@@ -6,7 +6,7 @@ import { isKnownFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
-import type { apikey } from '../grammar/access.ts';
+import type { apikey } from '../grammar/apikey.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { readSecret } from '../secrets.ts';

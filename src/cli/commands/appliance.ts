@@ -17,8 +17,8 @@ import {
   showKit,
 } from '../custodians.ts';
 import { readSmallText } from '../files.ts';
+import type { appliance } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
-import type { appliance } from '../grammar/life.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { askLine, serverKeySources } from '../secrets.ts';

@@ -4,7 +4,7 @@ import type { Asset } from '../../api/assets.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import type { asset } from '../grammar/rings.ts';
+import type { asset } from '../grammar/asset.ts';
 import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
 import { accountIdOf } from './account.ts';

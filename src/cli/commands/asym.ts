@@ -2,7 +2,7 @@
 
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
-import type { asym } from '../grammar/rings.ts';
+import type { asym } from '../grammar/asym.ts';
 import { printJson, printLine, printThing } from '../output.ts';
 import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
 

@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
 import { fileError, newFile } from '../files.ts';
-import type { backup, copies } from '../grammar/life.ts';
+import type { backup, copies } from '../grammar/backup.ts';
 import { pathFrom, say, write } from '../io.ts';
 import { printJson, printThing } from '../output.ts';
 import { givenPassphrase, readSecret } from '../secrets.ts';

@@ -8,7 +8,7 @@ import { unwrapRingKey } from '../../client/ring-keys.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { openConnection, withClient } from '../connect.ts';
-import type { files } from '../grammar/rings.ts';
+import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
 import { printJson, printThing } from '../output.ts';
 import { loadRingKey } from '../ring-key-file.ts';

@@ -21,7 +21,7 @@ import {
 } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import { answers } from '../fetch.ts';
-import type { health } from '../grammar/life.ts';
+import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { keySources } from '../secrets.ts';

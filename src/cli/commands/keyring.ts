@@ -7,7 +7,7 @@ import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
-import type { keyring } from '../grammar/rings.ts';
+import type { keyring } from '../grammar/keyring.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName, type KeyPlace, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';

@@ -8,7 +8,7 @@ import type { Cli, CliOf } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
 import { codeOf, custodianRequest, kitFiles, sayHowToKeep, secretFields, secretPairs, showKit } from '../custodians.ts';
-import type { kit, master } from '../grammar/custody.ts';
+import type { kit, master } from '../grammar/master.ts';
 import { say } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
 import { dataDirectory } from '../target.ts';

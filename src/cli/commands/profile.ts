@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { readSmallText } from '../files.ts';
-import type { profile } from '../grammar/command-line.ts';
+import type { profile } from '../grammar/profile.ts';
 import { say } from '../io.ts';
 import { printJson, printLine, printTable, printThing } from '../output.ts';
 import {

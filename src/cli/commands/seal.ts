@@ -7,7 +7,7 @@ import type { Cli, CliOf } from '../command.ts';
 import { ask, localOf, sealStatus, withServer } from '../connect.ts';
 import { answers } from '../fetch.ts';
 import { readSmallText } from '../files.ts';
-import type { sealing } from '../grammar/custody.ts';
+import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { givenPassphrase, keySources, readLines, readSecret } from '../secrets.ts';

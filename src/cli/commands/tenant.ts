@@ -5,7 +5,7 @@ import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
-import type { tenant } from '../grammar/tenants-users.ts';
+import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import type { Column } from '../table.ts';

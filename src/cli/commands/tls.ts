@@ -4,7 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { CliOf } from '../command.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
-import type { tls } from '../grammar/life.ts';
+import type { tls } from '../grammar/tls.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
 

@@ -5,7 +5,7 @@ import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient, withLocal } from '../connect.ts';
-import type { newUser, user } from '../grammar/tenants-users.ts';
+import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import type { Column } from '../table.ts';

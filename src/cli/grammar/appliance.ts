@@ -1,19 +1,6 @@
-// The part of the grammar about the life of an appliance, how it is, and copies of it.
+// The commands that make an appliance and run it: `kms init` and `kms serve`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
-import {
-  alternatives,
-  argument,
-  command,
-  directory,
-  duration,
-  integer,
-  list,
-  path,
-  required,
-  text,
-  time,
-  toggle,
-} from './declaration.ts';
+import { alternatives, command, directory, duration, integer, list, path, text, toggle } from './declaration.ts';
 import { custodian } from './option-sets.ts';
 
 export const appliance = {
@@ -81,78 +68,5 @@ export const appliance = {
       '--ship-every': duration('TIME', 'how often: what at most is lost with the first disk (default: 5s)'),
       '--ship-window': duration('TIME', 'for how long earlier states stay restorable from there (default: 1d)'),
     },
-  ),
-};
-
-export const health = {
-  status: command('status', 'sealed or not, version, tenants, sizes; exit code 4 when sealed', [
-    'kms status',
-    'kms status --json',
-  ]),
-  doctor: command(
-    'doctor',
-    'look for what is wrong with the appliance on this machine, and say what to do; changes nothing; ' +
-      'exit code 1 when something is',
-    ['kms doctor', 'kms doctor --json'],
-    {
-      '--tls-cert': path('FILE', 'where no server runs: the certificate that it would be given'),
-      '--tls-key': path('FILE', 'and its private key'),
-    },
-  ),
-  metrics: command('metrics', 'the numbers that Prometheus reads at /metrics', [
-    'kms metrics',
-    'kms metrics --server https://kms.example --api-key-file monitoring.key',
-  ]),
-};
-
-export const tls = {
-  selfSigned: command(
-    'self-signed',
-    'make a certificate and its key for closed networks, signed by itself',
-    ['kms tls self-signed --host kms.example --host 192.0.2.7 --out /etc/kms/tls'],
-    {
-      '--host': required(list('NAME', 'a host name or address that it is for (required)')),
-      '--out': directory('DIR', 'where cert.pem and key.pem go (default: here); neither is overwritten'),
-      '--days': integer('N', 'how long it is valid (default: 397)'),
-    },
-  ),
-};
-
-export const backup = {
-  create: command(
-    'create',
-    'make a backup, with the server running or not; nothing waits for it',
-    ['kms backup create /mnt/backup/kms.kms-backup', 'kms backup create - | ssh host "cat > kms.kms-backup"'],
-    {
-      '<OUT>': argument('file'),
-    },
-  ),
-  verify: command(
-    'verify',
-    'prove that a backup restores, without restoring it; without the master key compare digests alone',
-    ['kms backup verify kms.kms-backup', 'kms backup verify kms.kms-backup --key-file kms-data.master.key'],
-    {
-      '<FILE>': argument('file'),
-    },
-  ),
-};
-
-export const copies = {
-  restore: command(
-    'restore',
-    'put an appliance back into a new data directory: from a backup file, or a directory that was shipped to',
-    [
-      'kms restore kms.kms-backup --data ./kms-restored',
-      'kms restore /mnt/shipped --data ./kms-restored --to 2026-01-02T03:04:05Z',
-    ],
-    {
-      '<FROM>': argument('file'),
-      '--to': time('TIME', 'of a directory that was shipped to: as it was at this time (default: the newest)'),
-    },
-  ),
-  drill: command(
-    'drill',
-    'make a backup, restore it beside the appliance, check everything in it, and throw both away',
-    ['kms drill', 'kms drill --json'],
   ),
 };

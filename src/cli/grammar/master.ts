@@ -1,23 +1,7 @@
-// The part of the grammar about the master key: who holds it, and how a sealed appliance is opened.
+// The commands about the master key and who holds it: `kms master …` and `kms recovery-kit`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
-import { alternatives, argument, command, path, toggle } from './declaration.ts';
+import { alternatives, argument, command, path } from './declaration.ts';
 import { custodian, destroying } from './option-sets.ts';
-
-export const sealing = {
-  unseal: command(
-    'unseal',
-    'open a sealed server with a passphrase or a share, typed without echo or from stdin, or with --key-file',
-    ['kms unseal', 'kms unseal --server https://kms.example < share.txt', 'kms unseal --key-file recovery-kit.txt'],
-    {
-      '--reset': toggle('forget the shares that were given so far'),
-    },
-  ),
-  seal: command(
-    'seal',
-    'make a server forget its keys: it answers nothing until it is unsealed; over the network it needs the flag *',
-    ['kms seal', 'kms seal --server https://kms.example --api-key-file key.txt'],
-  ),
-};
 
 export const master = {
   list: command('list', 'list the custodians', ['kms master list']),

@@ -5,14 +5,14 @@ import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
 import { scriptFor } from '../completion/scripts.ts';
-import type { commandLine } from '../grammar/command-line.ts';
+import type { helping } from '../grammar/help.ts';
 import { shells } from '../grammar/option-sets.ts';
 import { type Io, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
 import { printJson } from '../output.ts';
 import { nearest, visible } from '../text.ts';
 
-export async function help(cli: CliOf<typeof commandLine.help>): Promise<void> {
+export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
   cli.get('[COMMAND...]').reduce(below, cli.grammar).help();
 }
 
@@ -26,7 +26,7 @@ function below(command: GrammarCommand, name: string): GrammarCommand {
   return command.error(`unknown command '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`);
 }
 
-export async function completion(cli: CliOf<typeof commandLine.completion>): Promise<void> {
+export async function completion(cli: CliOf<typeof helping.completion>): Promise<void> {
   const typed = cli.get('<SHELL>');
   const shell = shells.find((each) => each === typed);
   if (shell !== undefined) return write(cli.io.stdout, scriptFor(shell));
@@ -41,7 +41,7 @@ export async function completion(cli: CliOf<typeof commandLine.completion>): Pro
  * `files` or `directories`; the others are candidates, each with a tab and what it is. It never fails and never says a
  * word.
  */
-export async function complete(cli: CliOf<typeof commandLine.complete>): Promise<void> {
+export async function complete(cli: CliOf<typeof helping.complete>): Promise<void> {
   const place = placeOf(cli.grammar, cli.get('[WORDS...]'));
   const names = await namesAt(cli, place).catch(() => []);
   const { prefix, word, kind } = place;
@@ -62,7 +62,7 @@ async function namesAt(cli: Cli, { kind, given, word }: Place): Promise<readonly
   return namesOf(cli.posing(quiet, given), kind, word);
 }
 
-export async function man(cli: CliOf<typeof commandLine.man>): Promise<void> {
+export async function man(cli: CliOf<typeof helping.man>): Promise<void> {
   await write(cli.io.stdout, manualPage(cli.grammar));
 }
 
@@ -76,7 +76,7 @@ interface ThirdParty {
 
 const rule = '='.repeat(80);
 
-export async function licenses(cli: CliOf<typeof commandLine.licenses>): Promise<void> {
+export async function licenses(cli: CliOf<typeof helping.licenses>): Promise<void> {
   const { attribution } = await import('../../appliance/program-files.ts');
   const { thirdParties, sbom } = await attribution();
   if (cli.get('--sbom')) return write(cli.io.stdout, sbom);

@@ -1,0 +1,59 @@
+// The commands about the activity log, `kms activity …`: searching it, and the auditor's side.
+import { argument, boolean, command, duration, object, path, text, toggle } from './declaration.ts';
+import { output, searched } from './option-sets.ts';
+
+export const activity = {
+  search: command(
+    'search',
+    'search activity, newest first',
+    [
+      'kms activity search --ring payroll',
+      'kms activity search --valid false --start 2026-01-01',
+      'kms activity search --watch --valid false',
+    ],
+    {
+      ...searched,
+      '--keyid': text('ID', 'by this API key or user', 'api-key'),
+      '--account': text('UID', 'by an API key of this account', 'account'),
+      '--action': text('ACTION', 'of this kind, such as keyring.encrypt', 'action'),
+      '--ring': text('NAME', 'about this keyring', 'ring'),
+      '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
+      '--contains': object('JSON', 'its props contain this object'),
+      '--watch': toggle(
+        'show each record as it is written, until Ctrl-C, beginning with the --limit newest (default: 0)',
+      ),
+      '--every': duration('TIME', 'with --watch: how often to ask, which is recorded each time (default: 2s)'),
+    },
+  ),
+  show: command('show', 'show an activity', ['kms activity show act_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+    '<ID>': argument(),
+  }),
+  head: command(
+    'head',
+    'the last record with its hash, signed: keep it elsewhere, so that nothing up to here can be taken back unseen',
+    ['kms activity head', 'kms activity head --json > head.json'],
+  ),
+  verify: command(
+    'verify',
+    'verify that no record was changed, dropped or moved; exit code 1 when one was',
+    [
+      'kms activity verify',
+      'kms activity verify --since head.json',
+      'kms activity verify --file export.jsonl --since head.json',
+    ],
+    {
+      '--file': text('FILE', 'verify this export; needs no appliance', 'file'),
+      '--since': path('HEAD-FILE', 'verify too that what `kms activity head` printed into this file is still there'),
+      '--public-key': text('KEY', 'with --file: the key that must have signed the head'),
+    },
+  ),
+  exportRecords: command(
+    'export',
+    'all records, oldest first, as JSON Lines that an auditor can verify without the appliance',
+    ['kms activity export -o activity.jsonl', 'kms activity export --since head.json > newer.jsonl'],
+    {
+      ...output,
+      '--since': path('HEAD-FILE', 'only the records after this head'),
+    },
+  ),
+};

@@ -1,0 +1,25 @@
+// The commands about keyrings of the asym service, `kms asym …`.
+import { argument, command, object, path } from './declaration.ts';
+import { byId } from './option-sets.ts';
+
+export const asym = {
+  create: command('create', 'make an asym keyring and keep its private key in a file', ['kms asym create partners'], {
+    '<NAME>': argument(),
+    '--private-key-out': path('FILE', 'where the private key goes (default: $XDG_CONFIG_HOME/kms/asym/<NAME>.key)'),
+    '--props': object('JSON', 'free-form properties of the ring'),
+    '--key-props': object('JSON', 'free-form properties of its keys'),
+  }),
+  showKey: command(
+    'show-key',
+    'show a key of an asym keyring',
+    ['kms asym show-key partners key_01jz4b8m6q3v9x2c5d7f8g9h0k'],
+    {
+      '<NAME>': argument(),
+      '<KEYID>': argument(),
+      ...byId,
+    },
+  ),
+  rotate: command('rotate', 'give an asym keyring a new active key', ['kms asym rotate partners'], {
+    '<NAME>': argument(),
+  }),
+};

@@ -1,0 +1,39 @@
+// The commands that encrypt, decrypt and inspect files: `kms encrypt`, `kms decrypt` and `kms inspect`.
+import { argument, command, list, object, optionalArgument, path, required, text, toggle } from './declaration.ts';
+import { output } from './option-sets.ts';
+
+export const files = {
+  encrypt: command(
+    'encrypt',
+    'encrypt FILE or stdin with a key of a ring; needs the flag keyring.<ringname>.encrypt',
+    ['kms encrypt --ring payroll -o report.pdf.kms report.pdf', 'tar c dir | kms encrypt --ring payroll > dir.tar.kms'],
+    {
+      '[FILE]': optionalArgument('file'),
+      '--ring': required(text('NAME', 'the keyring (required)', 'ring')),
+      '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
+      '--asset-data': object('JSON', 'sign an asset with this data into the header'),
+      '--asset-id': text('ID', 'update this asset instead of making one'),
+      '--parent': list('ID', 'a parent of the asset'),
+      ...output,
+    },
+  ),
+  decrypt: command(
+    'decrypt',
+    'decrypt FILE or stdin; needs the flag keyring.<ringname>.decrypt',
+    ['kms decrypt -o report.pdf report.pdf.kms', 'kms decrypt < dir.tar.kms | tar x'],
+    {
+      '[FILE]': optionalArgument('file'),
+      '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
+      ...output,
+      '--allow-invalid-asset': toggle('decrypt although the asset in the header does not verify'),
+    },
+  ),
+  inspect: command(
+    'inspect',
+    'say what the header of an encrypted file says; needs no key and no server',
+    ['kms inspect report.pdf.kms'],
+    {
+      '<FILE>': argument('file'),
+    },
+  ),
+};

@@ -1,0 +1,39 @@
+// The commands about the command line itself: help, manual page, completion, licences.
+import { argument, command, hidden, rest, toggle } from './declaration.ts';
+import { shells } from './option-sets.ts';
+
+export const helping = {
+  completion: command(
+    'completion',
+    'print what makes a shell complete commands, options and names: bash, zsh or fish',
+    [
+      'kms completion bash > ~/.local/share/bash-completion/completions/kms',
+      'kms completion zsh > ~/.zfunc/_kms',
+      'kms completion fish > ~/.config/fish/completions/kms.fish',
+    ],
+    {
+      '<SHELL>': argument(shells),
+    },
+  ),
+  man: command('man', 'print the manual page kms(1)', [
+    'kms man > /usr/local/share/man/man1/kms.1',
+    'kms man | man -l -',
+  ]),
+  help: command(
+    'help',
+    'show what a command does, as --help behind it would',
+    ['kms help', 'kms help keyring create'],
+    {
+      '[COMMAND...]': rest(),
+    },
+  ),
+  complete: hidden('__complete', { '[WORDS...]': rest() }),
+  licenses: command(
+    'licenses',
+    'whose work is in this executable, and the text of each licence',
+    ['kms licenses', 'kms licenses --sbom > kms.cdx.json'],
+    {
+      '--sbom': toggle('the list of components as CycloneDX JSON'),
+    },
+  ),
+};

@@ -1,0 +1,61 @@
+// The commands about keyrings of the key service, `kms keyring …`.
+import { argument, command, integer, object, path } from './declaration.ts';
+import { byId, destroying, paged } from './option-sets.ts';
+
+export const keyring = {
+  create: command(
+    'create',
+    'make a keyring and keep its private key in a file',
+    ['kms keyring create payroll', 'kms keyring create payroll --public-key payroll.pub'],
+    {
+      '<NAME>': argument(),
+      '--public-key': path('FILE', 'use this X25519 public key (PEM or base64) instead of making a pair'),
+      '--private-key-out': path('FILE', 'where the private key goes (default: $XDG_CONFIG_HOME/kms/rings/<NAME>.key)'),
+      '--props': object('JSON', 'free-form properties of the ring'),
+      '--key-props': object('JSON', 'free-form properties of its keys'),
+    },
+  ),
+  list: command('list', 'list keyrings, oldest first', ['kms keyring list'], {
+    ...paged,
+  }),
+  show: command('show', 'show a keyring', ['kms keyring show payroll'], {
+    '<NAME>': argument('ring'),
+    ...byId,
+  }),
+  keys: command('keys', 'list the keys of a keyring, oldest first', ['kms keyring keys payroll'], {
+    '<NAME>': argument('ring'),
+    ...byId,
+    ...paged,
+  }),
+  rotate: command(
+    'rotate',
+    'give a keyring a new active key; the old ones still decrypt',
+    ['kms keyring rotate payroll'],
+    {
+      '<NAME>': argument('ring'),
+    },
+  ),
+  config: command(
+    'config',
+    'show or change the configuration of a keyring',
+    ['kms keyring config payroll', 'kms keyring config payroll --max-encrypt-count 1000000'],
+    {
+      '<NAME>': argument('ring'),
+      '--max-encrypt-count': integer('N', 'how many encrypts a key serves before the ring rotates'),
+      '--props': object('JSON', 'free-form properties of the ring, replaced whole'),
+      '--key-props': object('JSON', 'free-form properties of keys to come, replaced whole'),
+    },
+  ),
+  remove: command(
+    'delete',
+    'delete a keyring; for 30 days it can be restored under its id',
+    ['kms keyring delete payroll'],
+    {
+      '<NAME>': argument('ring'),
+      ...destroying,
+    },
+  ),
+  restore: command('restore', 'bring a deleted keyring back', ['kms keyring restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+    '<ID>': argument(),
+  }),
+};

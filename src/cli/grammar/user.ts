@@ -1,0 +1,69 @@
+// The commands about users, `kms user …`.
+import { argument, command, list, object, required, text, toggle } from './declaration.ts';
+import { byId, destroying, paged } from './option-sets.ts';
+
+export const newUser = {
+  '<USERNAME>': argument(),
+  '--email': required(text('ADDRESS', 'the e-mail address (required)')),
+  '--first-name': required(text('NAME', 'the first name (required)')),
+  '--last-name': required(text('NAME', 'the last name (required)')),
+  '--flag': list('FLAG', 'a permission that the user has', 'flag'),
+  '--props': object('JSON', 'free-form properties'),
+};
+
+const byEmail = { '--by-email': toggle('what is given is an e-mail address') };
+
+export const user = {
+  create: command(
+    'create',
+    'make a user; the password is made too and shown this once',
+    ['kms user create ada --email ada@example.org --first-name Ada --last-name Lovelace'],
+    {
+      ...newUser,
+      '--display-name': text('NAME', 'how the name is shown (default: first and last name)'),
+    },
+  ),
+  invite: command(
+    'invite',
+    'make a user who chooses a password through a link',
+    ['kms user invite ada --email ada@example.org --first-name Ada --last-name Lovelace --flag "keyring.payroll.*"'],
+    {
+      ...newUser,
+    },
+  ),
+  list: command('list', 'list users, oldest first', ['kms user list'], {
+    ...paged,
+  }),
+  show: command('show', 'show a user', ['kms user show ada'], {
+    '<USERNAME>': argument('user'),
+    ...byEmail,
+  }),
+  update: command(
+    'update',
+    'change a user: what is given is replaced whole',
+    ['kms user update ada --flag keyring.list --flag "keyring.payroll.*"'],
+    {
+      '<USERNAME>': argument('user'),
+      '--email': text('ADDRESS', 'the e-mail address'),
+      '--first-name': text('NAME', 'the first name'),
+      '--last-name': text('NAME', 'the last name'),
+      '--flag': list('FLAG', 'a permission; all of them replace those that the user had', 'flag'),
+      '--clear-flags': toggle('take all permissions away'),
+      '--props': object('JSON', 'free-form properties'),
+    },
+  ),
+  remove: command('delete', 'delete a user, end the sessions and disable the API keys', ['kms user delete ada'], {
+    '<USERNAME>': argument('user'),
+    ...byId,
+    ...destroying,
+  }),
+  resetLink: command('reset-link', 'make a link with which a user sets a new password', ['kms user reset-link ada'], {
+    '<USERNAME>': argument('user'),
+    ...byEmail,
+  }),
+  setUpLink: command(
+    'set-up-link',
+    'make the link with which the first user is made in the console, while there is none',
+    ['kms user set-up-link'],
+  ),
+};
