@@ -33,6 +33,12 @@ function blockToMarkdown(block: Block): string {
   return [line(block.head), line(block.head.map(() => '---')), ...block.rows.map(line)].join('\n');
 }
 
+/** What is wrong with a request, or with one field of it. */
+export interface Problem {
+  readonly field?: string;
+  readonly message: string;
+}
+
 /** What there is to say of an endpoint beyond its declaration. */
 export interface Note {
   /** Paragraphs. */
@@ -43,8 +49,10 @@ export interface Note {
   readonly body?: unknown;
   /** An answer, where the examples of all fields together say something else. */
   readonly answer?: unknown;
-  /** Messages of its own errors, by status. */
-  readonly problems?: Readonly<Record<number, readonly string[]>>;
+  /** Its own errors, by status. */
+  readonly problems?: Readonly<Record<number, readonly Problem[]>>;
+  /** Limits of the tenant that it can reach, such as `25 users`: 403. */
+  readonly limits?: readonly string[];
   /** Whole bodies of errors, where they are no messages. */
   readonly errorExamples?: Readonly<Record<number, unknown>>;
   /** Works while the appliance is sealed. */

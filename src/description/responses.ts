@@ -1,8 +1,9 @@
 // The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
 // gives.
-import { type Access, emptyBody, errorBody } from '../api/endpoint.ts';
+import { type Access, type ErrorBody, emptyBody, errorBody } from '../api/endpoint.ts';
 import { type Declared, requiredFlag, shownFlag } from './declared.ts';
 import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './openapi.ts';
+import type { Problem } from './prose.ts';
 import { exampleOf, type Schemas } from './schemas.ts';
 
 type Responses = Record<string, OpenApiResponse | Reference>;
@@ -32,7 +33,11 @@ export const sharedHeaders: Readonly<Record<string, Header>> = {
 };
 
 export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenApiResponse>> {
-  const content = (messages: readonly string[]): Content => errorContent(schemas, messages);
+  const content = (messages: readonly string[]): Content =>
+    errorContent(
+      schemas,
+      messages.map((message) => ({ message })),
+    );
   return {
     Unauthorized: {
       description: 'no usable credential',
@@ -88,25 +93,29 @@ export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Resp
     responses[415] = shared('UnsupportedMediaType');
   }
   if (!note.whileSealed) responses[503] = shared('Unavailable');
-  const limited = note.problems?.[403]?.some((message) => message.startsWith('the limit of')) ?? false;
-  const forbidden = [...missingFlag(endpoint.access), ...(note.problems?.[403] ?? [])];
+  const { limits = [] } = note;
+  const forbidden = [
+    ...missingFlag(endpoint.access),
+    ...(note.problems?.[403] ?? []),
+    ...limits.map((limit) => ({ message: `the limit of ${limit} is reached` })),
+  ];
   if (forbidden.length > 0)
     responses[403] = refusal(
       declared,
       schemas,
-      limited ? 'a flag is missing, or a limit is reached' : 'a flag is missing',
+      limits.length > 0 ? 'a flag is missing, or a limit is reached' : 'a flag is missing',
       forbidden,
     );
-  const notFound = [...(note.problems?.[404] ?? []), ...(note.tenantless ? [] : ['no tenant answers this host'])];
+  const notFound = [
+    ...(note.problems?.[404] ?? []),
+    ...(note.tenantless ? [] : [{ message: 'no tenant answers this host' }]),
+  ];
   if (notFound.length > 0) {
     responses[404] = refusal(declared, schemas, endpoint.errors?.[404]?.description ?? 'no such tenant', notFound);
   }
   for (const [status, { description, schema = errorBody }] of Object.entries(endpoint.errors ?? {})) {
     if (status === '404' || status === '400') continue;
-    const messages = [
-      ...(note.problems?.[Number(status)] ?? []),
-      ...(status === '503' ? sealedMessages(declared) : []),
-    ];
+    const problems = [...(note.problems?.[Number(status)] ?? []), ...(status === '503' ? whileSealed(declared) : [])];
     const example = note.errorExamples?.[Number(status)];
     const json = schemas.of(schema, 'output', `${endpoint.id}.${status}`);
     const wait = status === '429' ? { 'Retry-After': header('RetryAfter') } : {};
@@ -114,7 +123,7 @@ export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Resp
       description,
       ...withHeaders({ ...stateHeader(declared), ...wait }),
       content:
-        example === undefined ? errorContent(schemas, messages) : { 'application/json': { schema: json, example } },
+        example === undefined ? errorContent(schemas, problems) : { 'application/json': { schema: json, example } },
     };
   }
   if (endpoint.id === 'unseal') {
@@ -152,11 +161,11 @@ function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
       content: { 'application/json': { schema, example: {} } },
     };
   }
-  const messages = [...(note.problems?.[400] ?? []), ...inputProblems(declared, schemas)];
+  const problems = [...(note.problems?.[400] ?? []), ...inputProblems(declared, schemas)];
   const own = endpoint.errors?.[400];
-  if (!own?.schema) return refusal(declared, schemas, 'the request breaks a rule', messages);
+  if (!own?.schema) return refusal(declared, schemas, 'the request breaks a rule', problems);
   const schema = schemas.of(own.schema, 'output', endpoint.id);
-  const [plain] = Object.values(errorContent(schemas, messages));
+  const [plain] = Object.values(errorContent(schemas, problems));
   const examples = { [own.description]: { value: exampleOf(schema, schemas, endpoint.id) }, ...plain?.examples };
   const content = {
     'application/json': { schema: { anyOf: [schema, plain?.schema ?? {}] }, examples: named(examples) },
@@ -165,40 +174,43 @@ function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
 }
 
 /** What is wrong with the form of a request. */
-function inputProblems({ endpoint }: Declared, schemas: Schemas): string[] {
-  const problems: string[] = [];
+function inputProblems({ endpoint }: Declared, schemas: Schemas): Problem[] {
+  const problems: Problem[] = [];
   if (endpoint.body) {
     const [first] = schemas.of(endpoint.body, 'input', `${endpoint.id}.body`).required ?? [];
-    if (first !== undefined) problems.push(`${first}: is required`);
-    problems.push('the body needs the header Content-Type: application/json', 'the body is not valid JSON in UTF-8');
-  }
-  const [missing] = endpoint.query ? (schemas.of(endpoint.query, 'input', endpoint.id).required ?? []) : [];
-  if (missing !== undefined) problems.push(`${missing}: is required`);
-  if (endpoint.paginated) {
+    if (first !== undefined) problems.push({ field: first, message: 'is required' });
     problems.push(
-      'limit: must be an integer of at least 1',
-      'cursor: is not one that this list gave out for these filters',
+      { message: 'the body needs the header Content-Type: application/json' },
+      { message: 'the body is not valid JSON in UTF-8' },
     );
   }
-  return problems.length > 0 ? problems : ['the header Host is missing'];
+  const [missing] = endpoint.query ? (schemas.of(endpoint.query, 'input', endpoint.id).required ?? []) : [];
+  if (missing !== undefined) problems.push({ field: missing, message: 'is required' });
+  if (endpoint.paginated) {
+    problems.push(
+      { field: 'limit', message: 'must be an integer of at least 1' },
+      { field: 'cursor', message: 'is not one that this list gave out for these filters' },
+    );
+  }
+  return problems.length > 0 ? problems : [{ message: 'the header Host is missing' }];
 }
 
-function missingFlag(access: Access): string[] {
+function missingFlag(access: Access): Problem[] {
   const flag = requiredFlag(access);
-  return flag === undefined ? [] : [`the permission flag ${shownFlag(access, flag)} is missing`];
+  return flag === undefined ? [] : [{ message: `the permission flag ${shownFlag(access, flag)} is missing` }];
 }
 
-function sealedMessages({ note }: Declared): string[] {
-  return note.whileSealed ? [] : ['the appliance is sealed; the administrator has to unseal it'];
+function whileSealed({ note }: Declared): Problem[] {
+  return note.whileSealed ? [] : [{ message: 'the appliance is sealed; the administrator has to unseal it' }];
 }
 
 function refusal(
   declared: Declared,
   schemas: Schemas,
   description: string,
-  messages: readonly string[],
+  problems: readonly Problem[],
 ): OpenApiResponse {
-  return { description, ...withHeaders(stateHeader(declared)), content: errorContent(schemas, messages) };
+  return { description, ...withHeaders(stateHeader(declared)), content: errorContent(schemas, problems) };
 }
 
 function stateHeader({ endpoint }: Declared): Readonly<Record<string, Reference>> {
@@ -209,16 +221,15 @@ function withHeaders(headers: Readonly<Record<string, Reference>>): { headers?: 
   return Object.keys(headers).length > 0 ? { headers } : {};
 }
 
-/** A message that starts with a field's name comes with `errors`. */
-function errorContent(schemas: Schemas, messages: readonly string[]): Content {
+function errorContent(schemas: Schemas, problems: readonly Problem[]): Content {
   const schema = schemas.of(errorBody, 'output', 'Error');
-  const examples = Object.fromEntries(messages.map((message) => [message, { value: errorExample(message) }]));
+  const bodies = problems.map(errorExample);
+  const examples = Object.fromEntries(bodies.map((value) => [value.message, { value }]));
   return { 'application/json': { schema, examples: named(examples) } };
 }
 
-function errorExample(message: string): unknown {
-  const [, field, problem] = /^([a-z][\w.]*): (.+)$/i.exec(message) ?? [];
-  return field === undefined || problem === undefined ? { message } : { message, errors: { [field]: problem } };
+function errorExample({ field, message }: Problem): ErrorBody {
+  return field === undefined ? { message } : { message: `${field}: ${message}`, errors: { [field]: message } };
 }
 
 /** Examples by names that a key of an object may have, with what they are named for as their summary. */

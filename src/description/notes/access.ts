@@ -5,13 +5,15 @@ import type { apikeyEndpoints } from '../../api/apikeys.ts';
 import { sample } from '../../api/example-values.ts';
 import type { Note } from '../prose.ts';
 
-const noAccount = 'there is no such account';
-const noKey = 'there is no such API key';
-const uidTaken = 'uid: another account has this uid';
-const cannotGrant = 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted';
-const stronger = 'the permission flag keyring.payroll.encrypt is missing, which the target has';
-const lastHolder =
-  'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself';
+const noAccount = { message: 'there is no such account' };
+const noKey = { message: 'there is no such API key' };
+const uidTaken = { field: 'uid', message: 'another account has this uid' };
+const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted' };
+const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
+const lastHolder = {
+  message:
+    'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+};
 const segmentNote =
   '503 with the name of the file where a file of old records that it needs is missing or changed; what needs no such file is answered.';
 const account = { id: { description: 'id of the Account; with `uid=true` its UID', example: sample.accountId } };
@@ -19,7 +21,8 @@ const account = { id: { description: 'id of the Account; with `uid=true` its UID
 export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id'], Note>> = {
   createAccount: {
     description: ['Makes an Account under a `uid` of your choice.'],
-    problems: { 400: [uidTaken], 403: ['the limit of 50 accounts is reached'] },
+    problems: { 400: [uidTaken] },
+    limits: ['50 accounts'],
   },
   listAccounts: { description: ['Lists the Accounts.'] },
   getAccount: {
@@ -57,8 +60,8 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
     },
     problems: {
       400: [
-        'activity.action: is a name that the service records itself; use a word of your own',
-        'activity.ringname: expected the name of a keyring',
+        { field: 'activity.action', message: 'is a name that the service records itself; use a word of your own' },
+        { field: 'activity.ringname', message: 'expected the name of a keyring' },
       ],
     },
   },
@@ -68,12 +71,13 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
       'Makes an API key. `key` in the answer is its secret, told this once.',
       'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User.',
     ],
-    problems: { 403: [cannotGrant, 'the limit of 200 API keys is reached'], 404: [noAccount] },
+    problems: { 403: [cannotGrant], 404: [noAccount] },
+    limits: ['200 API keys'],
   },
   updateApiKeyBySecret: {
     description: ['Changes the API key that has this secret: a key can be disabled by whoever finds it.'],
     problems: {
-      400: ["op: must be 'delete' or 'merge' or 'replace'", lastHolder],
+      400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, lastHolder],
       403: [cannotGrant, stronger],
       404: [noKey, noAccount],
     },
@@ -81,7 +85,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   updateApiKey: {
     description: ['Changes the API key that has this id.'],
     problems: {
-      400: ["op: must be 'delete' or 'merge' or 'replace'", lastHolder],
+      400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, lastHolder],
       403: [cannotGrant, stronger],
       404: [noKey, noAccount],
     },
@@ -104,7 +108,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
       'Who may not read the ring is not told whether it exists: its name is searched for as it is, its id is refused.',
     ],
     params: { keyringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'payroll' } },
-    problems: { 404: ['there is no such keyring'] },
+    problems: { 404: [{ message: 'there is no such keyring' }] },
   },
 };
 
@@ -112,11 +116,11 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
   searchActivity: {
     description: ['Finds records for which all given filters hold, the newest first. `{}` finds all.', segmentNote],
     body: { action: 'keyring.encrypt', ring: 'payroll', start: 1767225600000, end: 1769904000000, valid: true },
-    problems: { 400: ['start: expected a number, got a string'] },
+    problems: { 400: [{ field: 'start', message: 'expected a number, got a string' }] },
   },
   getActivity: {
     description: ['Answers one record.', segmentNote],
     params: { id: { description: 'id of the record', example: sample.activityId } },
-    problems: { 404: ['no such activity'] },
+    problems: { 404: [{ message: 'no such activity' }] },
   },
 };

@@ -5,9 +5,9 @@ import type { encryptionEndpoints } from '../../api/encryption.ts';
 import { sample } from '../../api/example-values.ts';
 import type { Note } from '../prose.ts';
 
-const notAHash = 'the hash is not one of this service, or was altered';
-const notAHeader = 'this is not a header of this service';
-const noAsset = { problems: { 404: ['there is no such asset'] } };
+const notAHash = { message: 'the hash is not one of this service, or was altered' };
+const notAHeader = { message: 'this is not a header of this service' };
+const noAsset = { problems: { 404: [{ message: 'there is no such asset' }] } };
 const asset = { id: { description: 'id of the Asset', example: sample.assetId } };
 const wrapped = {
   id: sample.keyId,
@@ -26,16 +26,12 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
     body: { ringname: 'payroll', asset: { parents: [sample.parentId], data: { file: 'salaries.xlsx' } } },
     problems: {
       400: [
-        'asset.parents: expected ids of assets that there are',
-        'asset.parents: an asset cannot be its own ancestor',
+        { field: 'asset.parents', message: 'expected ids of assets that there are' },
+        { field: 'asset.parents', message: 'an asset cannot be its own ancestor' },
       ],
-      403: [
-        'the limit of 100 keys in a keyring is reached',
-        'the limit of 1000 assets is reached',
-        'the limit of 5000 versions of assets is reached',
-      ],
-      404: ['there is no such keyring', 'the keyring has no such asset'],
+      404: [{ message: 'there is no such keyring' }, { message: 'the keyring has no such asset' }],
     },
+    limits: ['100 keys in a keyring', '1000 assets', '5000 versions of assets'],
   },
   decrypt: {
     description: [
@@ -45,13 +41,13 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
     body: { header: sample.header },
     problems: {
       400: [
-        'expected a hash or a header',
-        'the hash is not the one in the header',
-        'the header was altered',
+        { message: 'expected a hash or a header' },
+        { message: 'the hash is not the one in the header' },
+        { message: 'the header was altered' },
         notAHeader,
         notAHash,
       ],
-      404: ['there is no such keyring', 'the key is gone'],
+      404: [{ message: 'there is no such keyring' }, { message: 'the key is gone' }],
     },
     errorExamples: {
       422: {
@@ -64,11 +60,11 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
   },
   resolveHash: {
     description: ['Answers the ids that a hash stands for. Nothing is decrypted, and no key is answered.'],
-    problems: { 400: [notAHash], 404: ['there is no such keyring', 'the key is gone'] },
+    problems: { 400: [notAHash], 404: [{ message: 'there is no such keyring' }, { message: 'the key is gone' }] },
   },
   inspectHeader: {
     description: ['Answers what a header holds. `valid` is false for one that was altered.'],
-    problems: { 404: [notAHeader, 'there is no such keyring'] },
+    problems: { 404: [notAHeader, { message: 'there is no such keyring' }] },
   },
 };
 
@@ -90,6 +86,6 @@ export const assetNotes: Readonly<Record<(typeof assetEndpoints)[number]['id'], 
   searchAssets: {
     description: ['Finds Assets for which all given filters hold, the newest first. `{}` finds all.'],
     body: { keyringId: sample.ringId, data: { file: 'salaries.xlsx' } },
-    problems: { 400: ['start: expected a number, got a string'] },
+    problems: { 400: [{ field: 'start', message: 'expected a number, got a string' }] },
   },
 };

@@ -4,12 +4,15 @@ import { sample } from '../../api/example-values.ts';
 import type { keyringEndpoints } from '../../api/keyrings.ts';
 import type { Note } from '../prose.ts';
 
-const badName = 'name: expected a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens';
-const taken = 'name: another keyring has this name';
-const noRing = 'there is no such keyring';
-const noKey = 'the keyring has no such key';
-const ringLimit = 'the limit of 10 keyrings is reached';
-const keyLimit = 'the limit of 100 keys in a keyring is reached';
+const badName = {
+  field: 'name',
+  message: 'expected a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens',
+};
+const taken = { field: 'name', message: 'another keyring has this name' };
+const noRing = { message: 'there is no such keyring' };
+const noKey = { message: 'the keyring has no such key' };
+const ringLimit = '10 keyrings';
+const keyLimit = '100 keys in a keyring';
 const asymName = { ringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'devices' } };
 
 export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id'], Note>> = {
@@ -22,10 +25,13 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
       400: [
         taken,
         badName,
-        'publicKey: expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+        {
+          field: 'publicKey',
+          message: 'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+        },
       ],
-      403: [ringLimit],
     },
+    limits: [ringLimit],
   },
   listKeyrings: { description: ['Lists the KeyRings of the key service. Deleted ones are not among them.'] },
   getKeyring: { description: ['Answers one KeyRing, without its keys.'], problems: { 404: [noRing] } },
@@ -35,12 +41,13 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
       'A ring that an active API key other than the caller names in its flags is not deleted.',
     ],
     params: { ringname: { description: 'name of the KeyRing', example: 'payroll' } },
-    problems: { 400: ['active API keys still use this keyring'], 404: [noRing] },
+    problems: { 400: [{ message: 'active API keys still use this keyring' }], 404: [noRing] },
   },
   restoreKeyring: {
     description: ['Brings back a KeyRing that was deleted less than 30 days ago, with all of its keys.'],
     params: { id: { description: 'id of the deleted KeyRing', example: sample.ringId } },
-    problems: { 400: [taken], 403: [ringLimit], 404: ['there is no deleted keyring of this id to restore'] },
+    problems: { 400: [taken], 404: [{ message: 'there is no deleted keyring of this id to restore' }] },
+    limits: [ringLimit],
   },
   listKeys: {
     description: ['Lists every key that the ring had, without the keys themselves.'],
@@ -52,7 +59,8 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   },
   rotateKeyring: {
     description: ['Makes a new key, which encrypts from now on. The keys before it still decrypt.'],
-    problems: { 403: [keyLimit], 404: [noRing] },
+    problems: { 404: [noRing] },
+    limits: [keyLimit],
   },
   getConfig: {
     description: ['Answers the configuration: `props`, the `props` of later keys, and when a key is replaced.'],
@@ -61,7 +69,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   putConfig: {
     description: ['Replaces what the request names, keeps the rest, and answers the whole configuration.'],
     problems: {
-      400: ['config.algos.aes256.maxEncryptCount: must be at least 1'],
+      400: [{ field: 'config.algos.aes256.maxEncryptCount', message: 'must be at least 1' }],
       404: [noRing],
     },
   },
@@ -72,7 +80,8 @@ export const asymNotes: Readonly<Record<(typeof asymEndpoints)[number]['id'], No
     description: [
       'Makes a KeyRing of the asym service, its pair and its first key. The `privateKey` is in this answer alone.',
     ],
-    problems: { 400: [taken, badName], 403: [ringLimit] },
+    problems: { 400: [taken, badName] },
+    limits: [ringLimit],
   },
   getAsymKey: {
     description: ["Answers a key, wrapped to the ring's public key."],
@@ -82,6 +91,7 @@ export const asymNotes: Readonly<Record<(typeof asymEndpoints)[number]['id'], No
   rotateAsymKeyring: {
     description: ['Makes a new key, which is the active one from now on. The keys before it stay readable.'],
     body: { ringname: 'devices', algo: 'aes256' },
-    problems: { 403: [keyLimit], 404: [noRing] },
+    problems: { 404: [noRing] },
+    limits: [keyLimit],
   },
 };

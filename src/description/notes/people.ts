@@ -5,14 +5,20 @@ import type { loginEndpoints } from '../../api/logins.ts';
 import type { userEndpoints } from '../../api/users.ts';
 import type { Note } from '../prose.ts';
 
-const noUser = 'there is no such user';
-const cannotGrant = 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted';
-const stronger = 'the permission flag keyring.payroll.encrypt is missing, which the target has';
-const lastHolder =
-  'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself';
-const taken = ['username: is taken', 'email: is taken', 'email: expected an e-mail address'];
-const userLimit = 'the limit of 25 users is reached';
-const notASession = 'expected an access token, not an API key';
+const noUser = { message: 'there is no such user' };
+const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted' };
+const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
+const lastHolder = {
+  message:
+    'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+};
+const taken = [
+  { field: 'username', message: 'is taken' },
+  { field: 'email', message: 'is taken' },
+  { field: 'email', message: 'expected an e-mail address' },
+];
+const userLimit = '25 users';
+const notASession = { message: 'expected an access token, not an API key' };
 const username = { username: { description: 'the user name, in any case', example: 'ada' } };
 
 export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], Note>> = {
@@ -21,7 +27,8 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
     description: [
       'Makes a User with a generated password, which is told this once. To let the person choose one, invite instead.',
     ],
-    problems: { 400: taken, 403: [cannotGrant, userLimit] },
+    problems: { 400: taken, 403: [cannotGrant] },
+    limits: [userLimit],
   },
   getUser: {
     description: ['Answers one User.'],
@@ -34,7 +41,11 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
     ],
     params: username,
     problems: {
-      400: ['email: is taken', 'email: expected an e-mail address', lastHolder],
+      400: [
+        { field: 'email', message: 'is taken' },
+        { field: 'email', message: 'expected an e-mail address' },
+        lastHolder,
+      ],
       403: [cannotGrant, stronger],
       404: [noUser],
     },
@@ -51,7 +62,8 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
     description: [
       'Makes a User and answers the link by which the person chooses a password; where SMTP is set up, the link goes out by mail too. Inviting a User again who has not completed the invite replaces the link.',
     ],
-    problems: { 400: taken, 403: [cannotGrant, stronger, userLimit] },
+    problems: { 400: taken, 403: [cannotGrant, stronger] },
+    limits: [userLimit],
   },
 };
 
@@ -78,7 +90,10 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
     description: [
       'Answers an access token. A wrong user name and a wrong password get the same answer after the same time; too many failures make the next try wait.',
     ],
-    problems: { 400: ['wrong user name or password'], 429: ['too many failed logins; try again in 4 s'] },
+    problems: {
+      400: [{ message: 'wrong user name or password' }],
+      429: [{ message: 'too many failed logins; try again in 4 s' }],
+    },
   },
   refreshSession: {
     description: [

@@ -34,14 +34,14 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
     description: [
       "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is of use only to `kms restore` with that key. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
-    problems: { 503: ['this appliance cannot be backed up'] },
+    problems: { 503: [{ message: 'this appliance cannot be backed up' }] },
   },
   getMetrics: {
     description: [
       "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts in the operator tenant alone.",
     ],
     answer: metrics,
-    problems: { 503: ['this appliance keeps no metrics'] },
+    problems: { 503: [{ message: 'this appliance keeps no metrics' }] },
   },
   sealStatus: {
     description: [
@@ -58,10 +58,14 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
     body: { passphrase: 'five words that nobody guesses' },
     answer: { sealed: false, kinds: ['passphrase'] },
     problems: {
-      400: ['body: expected one of share, passphrase, key, retry and reset'],
-      403: ['looking for the key again (retry) is for the local socket: run `kms unseal` on the machine itself'],
-      429: ['too many failed tries; try again in 4 s'],
-      503: ['the key is right, and yet the appliance could not be opened'],
+      400: [{ field: 'body', message: 'expected one of share, passphrase, key, retry and reset' }],
+      403: [
+        {
+          message: 'looking for the key again (retry) is for the local socket: run `kms unseal` on the machine itself',
+        },
+      ],
+      429: [{ message: 'too many failed tries; try again in 4 s' }],
+      503: [{ message: 'the key is right, and yet the appliance could not be opened' }],
     },
     ...apart,
   },
