@@ -59,9 +59,22 @@ export class KmsError extends Error {
   }
 }
 
-/** Input that breaks a rule of one field: the message names the field, `fields` repeats it by name. */
-export function invalidField(field: string, problem: string): KmsError {
-  return new KmsError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });
+/** What is wrong with one field of the input. */
+export interface FieldProblem {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The message names every field, `fields` has the same by name. */
+export function fieldsError(code: 'invalid' | 'conflict', problems: readonly FieldProblem[]): KmsError {
+  return new KmsError(code, problems.map(({ field, message }) => `${field}: ${message}`).join('; '), {
+    fields: Object.fromEntries(problems.map(({ field, message }) => [field, message])),
+  });
+}
+
+/** Input that breaks a rule of one field. */
+export function invalidField(field: string, message: string): KmsError {
+  return fieldsError('invalid', [{ field, message }]);
 }
 
 /**

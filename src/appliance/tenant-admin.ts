@@ -10,7 +10,7 @@ import type { Limits, World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { bootstrap } from '../core/set-up.ts';
 import { toHex, utf8 } from '../crypto/bytes.ts';
-import { KmsError, systemCode } from '../errors.ts';
+import { fieldsError, KmsError, systemCode } from '../errors.ts';
 import type { ReadStore } from '../store/embedded.ts';
 import type { Store, Tables } from '../store/port.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -285,8 +285,8 @@ function needNotOperator(record: TenantRecord, what: string): void {
   throw new KmsError('conflict', `the tenant ${record.name} ${what}: its flags system.* concern the whole appliance`);
 }
 
-function taken(field: string, problem: string): KmsError {
-  return new KmsError('conflict', `${field}: ${problem}`, { fields: { [field]: problem } });
+function taken(field: 'name' | 'hosts', message: string): KmsError {
+  return fieldsError('conflict', [{ field, message }]);
 }
 
 interface TenantFiles {

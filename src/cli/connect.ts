@@ -11,6 +11,7 @@ import { type Client, type ClientOptions, createClient } from '../client/client.
 import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
 import type { RollbackWatch } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
+import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
@@ -36,7 +37,6 @@ export interface Connection {
 
 /** The name under which a local request goes; the tenant comes from a header. */
 export const localUrl = 'http://kms.local';
-const tenantHeader = 'kms-tenant';
 
 /**
  * How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds.
@@ -58,9 +58,8 @@ export async function withClient<T>(
     return await use(connection.client, connection);
   } catch (error) {
     // How a local request names its tenant is a matter between this file and the server.
-    if (!(error instanceof KmsError) || !error.message.includes(tenantHeader)) throw error;
-    const message = error.message.replace(`in the header ${tenantHeader}`, 'with --tenant');
-    throw cli.wrong(message);
+    const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
+    throw choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
   } finally {
     await connection.close();
   }

@@ -1,7 +1,7 @@
 // Accounts, which own API keys: make, find, list, change and delete them.
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
-import { KmsError } from '../errors.ts';
+import { fieldsError, KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
@@ -83,6 +83,5 @@ export function accountAnswer(account: Omit<Row, 'seq'>): Account {
 
 async function needFreeUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): Promise<void> {
   if (!(await accounts.byUid(uid))) return;
-  const problem = 'another account has this uid';
-  throw new KmsError('conflict', `uid: ${problem}`, { fields: { uid: problem } });
+  throw fieldsError('conflict', [{ field: 'uid', message: 'another account has this uid' }]);
 }

@@ -143,7 +143,7 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
   if (ring?.deletedAt === undefined || isExpired(ring.deletedAt, world.now())) {
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }
-  if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken('name');
+  if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken();
   await needQuota(ctx, 'keyrings', () => tx.rings.count());
   await tx.rings.unmarkDeleted(ring.id);
   return { ring: keyRing(ring) };

@@ -3,7 +3,7 @@
 import { toBase64 } from '../crypto/bytes.ts';
 import { wrapRingKey } from '../crypto/ring-key.ts';
 import { generateX25519, parsePublicKey, privateKeyToPkcs8, publicKeyToSpki } from '../crypto/x25519.ts';
-import { invalidField, KmsError } from '../errors.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { checkRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
@@ -35,7 +35,7 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
   const { tx, world } = ctx;
   const name = checkRingName(input.name);
   const { publicKey, privateKey } = input.publicKey === undefined ? newPair(ctx) : givenPublicKey(input.publicKey);
-  if (await tx.rings.byName(service, name)) throw ringNameTaken('name');
+  if (await tx.rings.byName(service, name)) throw ringNameTaken();
   await needRingQuota(ctx);
   const now = world.now();
   const draft = {
@@ -95,9 +95,8 @@ async function needRingQuota(ctx: Context): Promise<void> {
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
 }
 
-export function ringNameTaken(field: string): KmsError {
-  const problem = 'another keyring has this name';
-  return new KmsError('conflict', `${field}: ${problem}`, { fields: { [field]: problem } });
+export function ringNameTaken(): KmsError {
+  return fieldsError('conflict', [{ field: 'name', message: 'another keyring has this name' }]);
 }
 
 async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {

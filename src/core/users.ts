@@ -2,7 +2,7 @@
 import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
-import { KmsError } from '../errors.ts';
+import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
@@ -158,12 +158,13 @@ interface UserNames {
 
 /** Throws `invalid`, naming each field that is wrong. */
 export function checkUserNames({ username, email: address }: UserNames): void {
-  const problems: [string, string][] = [];
-  if (username !== undefined && usernameProblem(username)) problems.push(['username', usernameProblem(username) ?? '']);
+  const problems: FieldProblem[] = [];
+  const wrongName = username === undefined ? undefined : usernameProblem(username);
+  if (wrongName !== undefined) problems.push({ field: 'username', message: wrongName });
   if (address !== undefined && (address.length > maxEmail || !email.test(address))) {
-    problems.push(['email', 'expected an e-mail address']);
+    problems.push({ field: 'email', message: 'expected an e-mail address' });
   }
-  failWith('invalid', problems);
+  if (problems.length > 0) throw fieldsError('invalid', problems);
 }
 
 function usernameProblem(username: string): string | undefined {
@@ -181,18 +182,12 @@ export async function checkFree(
   { username, email: address }: UserNames,
   exceptId?: string,
 ): Promise<void> {
-  const problems: [string, string][] = [];
+  const problems: FieldProblem[] = [];
   const byName = username === undefined ? undefined : await users.byUsername(username);
-  if (byName && byName.id !== exceptId) problems.push(['username', 'is taken']);
+  if (byName && byName.id !== exceptId) problems.push({ field: 'username', message: 'is taken' });
   const byAddress = address === undefined ? undefined : await users.byEmail(address);
-  if (byAddress && byAddress.id !== exceptId) problems.push(['email', 'is taken']);
-  failWith('conflict', problems);
-}
-
-function failWith(code: 'invalid' | 'conflict', problems: readonly [string, string][]): void {
-  if (problems.length === 0) return;
-  const message = problems.map(([field, problem]) => `${field}: ${problem}`).join('; ');
-  throw new KmsError(code, message, { fields: Object.fromEntries(problems) });
+  if (byAddress && byAddress.id !== exceptId) problems.push({ field: 'email', message: 'is taken' });
+  if (problems.length > 0) throw fieldsError('conflict', problems);
 }
 
 /** 64 characters, none that is mistaken for another (0 O, 1 l I): 6 bits each. */

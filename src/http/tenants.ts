@@ -55,7 +55,10 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   const handle = name === undefined ? undefined : tenants.byName(name.toLowerCase());
   if (handle) return handle;
   if (wanted !== undefined) throw new KmsError('not-found', `no tenant has that name; there are: ${names.join(', ')}`);
-  throw new KmsError('invalid', `name a tenant in the header ${tenantHeader}, one of: ${names.join(', ')}`);
+  const choice = `one of: ${names.join(', ')}`;
+  throw new KmsError('invalid', `name a tenant in the header ${tenantHeader}, ${choice}`, {
+    fields: { [tenantHeader]: choice },
+  });
 }
 
 /** The host without its port, in lower case; `[::1]:8080` is `[::1]`. */
