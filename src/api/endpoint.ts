@@ -23,7 +23,7 @@ export type Access =
   | {
       readonly kind: 'public';
       /** Whoever failed too often from where they are has to wait, before a byte of the body is read. */
-      readonly braked?: true;
+      readonly backoff?: true;
     }
   /** Any known credential; `action` names it in the activity log. */
   | { readonly kind: 'credential'; readonly action: string }

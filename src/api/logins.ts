@@ -131,7 +131,7 @@ export const loginEndpoints = [
   endpoint('login', {
     tag,
     summary: 'Log in with a password',
-    access: { kind: 'public', braked: true },
+    access: { kind: 'public', backoff: true },
     query: z.object({
       email: trueParam.exactOptional().meta({ description: '`true`: username is an e-mail address' }),
     }),

@@ -20,7 +20,7 @@ import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import { version } from '../version.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
-import { UnsealBrake, Unsealer } from './custody/unsealer.ts';
+import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
 import { needAppliance, needPrivateDirectory } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
 import { filesInPlace } from './file-ports.ts';
@@ -55,7 +55,7 @@ export class Appliance implements Sealing {
   readonly #unsealer: Unsealer;
   /** Of the data directory, for the mark of a seal on purpose. */
   readonly #files: Files;
-  readonly #brake: UnsealBrake;
+  readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedAppliance;
   #state: State;
   #underWay = 0;
@@ -83,7 +83,7 @@ export class Appliance implements Sealing {
     this.#options = options;
     this.#lock = lock;
     this.#files = filesInPlace(nodeFiles(resolve(options.data)), () => lock.needInPlace());
-    this.#brake = new UnsealBrake(options.world ?? systemWorld());
+    this.#backoff = new UnsealBackoff(options.world ?? systemWorld());
     const sources = { ...options.sources, keyFile: options.keyFile };
     this.#unsealer = new Unsealer({ data: options.data, sources, read: () => readSealFile(options.data) });
     this.#sealed = this.#sealedAppliance();
@@ -140,7 +140,7 @@ export class Appliance implements Sealing {
   }
 
   refusal(from: RequestEnv): KmsError | undefined {
-    return this.#state.sealed ? this.#brake.refusal(from) : undefined;
+    return this.#state.sealed ? this.#backoff.refusal(from) : undefined;
   }
 
   async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
@@ -200,7 +200,7 @@ export class Appliance implements Sealing {
       return !this.#state.sealed || this.#closed ? undefined : this.#unsealer.take(step);
     };
     if (!this.#state.sealed || this.#closed) return;
-    const opened = await (from.local ? take() : this.#brake.run(from, step.passphrase !== undefined, take));
+    const opened = await (from.local ? take() : this.#backoff.run(from, step.passphrase !== undefined, take));
     if (!opened) return;
     await this.#queue.run(async () => {
       if (timesSealed === this.#timesSealed) return this.#enter(opened, step, from);

@@ -5,7 +5,7 @@ import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
 import { addressBytes, groupsOf } from '../model/addresses.ts';
 import { withoutCase } from '../store/tables/users.ts';
-import { Brake, type BrakeKeys, type BrakeOptions, type BrakeTurn } from './brake.ts';
+import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
 /** Nothing is counted across tenants. */
 export interface LoginOrigin {
@@ -24,7 +24,7 @@ export interface LoginBackoff {
    */
   refusal(origin: LoginOrigin): KmsError | undefined;
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
-  begin(attempt: LoginAttempt): Promise<BrakeTurn>;
+  begin(attempt: LoginAttempt): Promise<BackoffTurn>;
   /** How much is remembered. */
   readonly size: number;
 }
@@ -32,25 +32,25 @@ export interface LoginBackoff {
 const thresholds = { pair: 5, name: 50, address: 50, site: 50 } as const;
 type Scope = keyof typeof thresholds;
 
-export function loginBackoff(options: Omit<BrakeOptions<Scope>, 'thresholds' | 'what'>): LoginBackoff {
-  const brake = new Brake({ ...options, thresholds, what: 'logins' });
-  const originKeys = ({ tenant, address }: LoginOrigin): BrakeKeys<Scope> => {
+export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' | 'what'>): LoginBackoff {
+  const backoff = new Backoff({ ...options, thresholds, what: 'logins' });
+  const originKeys = ({ tenant, address }: LoginOrigin): BackoffKeys<Scope> => {
     const { host, site } = networksOf(address);
     const keys: [Scope, string][] = [['address', `${tenant} ${host}`]];
     if (site !== undefined) keys.push(['site', `${tenant} ${site}`]);
     return keys;
   };
   return {
-    refusal: (origin) => brake.refusal(originKeys(origin)),
+    refusal: (origin) => backoff.refusal(originKeys(origin)),
     begin(attempt) {
       const { tenant, name, address } = attempt;
       // Hashed, so that what is remembered of a name doesn't grow with it.
       const nameKey = `${tenant} ${hashSecret(withoutCase(name))}`;
       const pairKey = `${nameKey} ${networksOf(address).host}`;
-      return brake.begin([['pair', pairKey], ['name', nameKey], ...originKeys(attempt)]);
+      return backoff.begin([['pair', pairKey], ['name', nameKey], ...originKeys(attempt)]);
     },
     get size() {
-      return brake.size;
+      return backoff.size;
     },
   };
 }

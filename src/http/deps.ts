@@ -62,7 +62,7 @@ export interface AppDeps extends LocalDeps, PageDeps, RequestLogDeps {
   stateOf?(handle: TenantHandle): string;
 }
 
-/** What logins, invites and password resets need of the world: slow hashing, brakes, mail, lifetimes. */
+/** What logins, invites and password resets need of the world: slow hashing, backoff, mail, lifetimes. */
 export interface PeopleDeps {
   readonly hasher: PasswordHasher;
   readonly backoff: LoginBackoff;

@@ -129,7 +129,7 @@ export function serveEndpoint(
   const { world } = deps;
   const { access, changes = endpoint.method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
-  const isBraked = access.kind === 'public' && access.braked === true;
+  const backsOff = access.kind === 'public' && access.backoff === true;
   const action = actionOf(access);
   const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = Math.min(deps.bodyLimit ?? defaultBodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
@@ -150,7 +150,7 @@ export function serveEndpoint(
     // Not recorded: what room is left is for the records of what is still done.
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
     const exchange = new Exchange(deps, handle, endpoint, credential, c);
-    const wait = isBraked ? deps.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
+    const wait = backsOff ? deps.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
     if (endpoint.body) {
       try {

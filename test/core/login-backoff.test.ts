@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { BrakeTurn } from '../../src/core/brake.ts';
+import type { BackoffTurn } from '../../src/core/backoff.ts';
 import { loginBackoff, networksOf } from '../../src/core/login-backoff.ts';
 import { KmsError } from '../../src/errors.ts';
 
@@ -135,7 +135,7 @@ test('after a wait one try at a time is looked at', async () => {
 
 test('an abandoned try counts for nothing, and a try has one outcome', async () => {
   const { backoff, refused } = setUp();
-  const tries: BrakeTurn[] = [];
+  const tries: BackoffTurn[] = [];
   for (let i = 0; i < 20; i++) {
     const attempt = await backoff.begin('ada', '192.0.2.1');
     attempt.abandoned();

@@ -3,7 +3,7 @@
 // backup or a shipped copy is opened the same way, except that commands which it names are not run: it comes from
 // elsewhere.
 import type { UnsealStep } from '../../api/system.ts';
-import { Brake, type BrakeKeys } from '../../core/brake.ts';
+import { Backoff, type BackoffKeys } from '../../core/backoff.ts';
 import type { World } from '../../core/context.ts';
 import { networksOf } from '../../core/login-backoff.ts';
 import { utf8 } from '../../crypto/bytes.ts';
@@ -161,19 +161,19 @@ const thresholds = { address: 5, site: 50 } as const;
 /** Passphrases from the network that may be under way or wait for it. */
 const most = 16;
 
-export class UnsealBrake {
-  readonly #brake: Brake<keyof typeof thresholds>;
+export class UnsealBackoff {
+  readonly #backoff: Backoff<keyof typeof thresholds>;
   /** Addresses whose passphrase is being tried, or is to be. */
   readonly #slow = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor({ now, random }: Pick<World, 'now' | 'random'>) {
-    this.#brake = new Brake({ thresholds, what: 'tries', now, random, waiting: most });
+    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most });
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */
   refusal(from: RequestEnv): KmsError | undefined {
-    return from.local ? undefined : this.#brake.refusal(keysOf(from));
+    return from.local ? undefined : this.#backoff.refusal(keysOf(from));
   }
 
   /**
@@ -181,7 +181,7 @@ export class UnsealBrake {
    * changes no count. Throws `rate-limited`.
    */
   async run<R>(from: RequestEnv, isSlow: boolean, attempt: () => Promise<R | undefined>): Promise<R | undefined> {
-    const turn = await this.#brake.begin(keysOf(from));
+    const turn = await this.#backoff.begin(keysOf(from));
     try {
       const result = await (isSlow ? this.#oneAtATime(from, attempt) : attempt());
       if (result !== undefined) turn.succeeded();
@@ -210,7 +210,7 @@ export class UnsealBrake {
   }
 }
 
-function keysOf({ remoteAddress = '' }: RequestEnv): BrakeKeys<keyof typeof thresholds> {
+function keysOf({ remoteAddress = '' }: RequestEnv): BackoffKeys<keyof typeof thresholds> {
   const { host, site } = networksOf(remoteAddress);
   return site === undefined
     ? [['address', host]]

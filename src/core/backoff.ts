@@ -1,4 +1,4 @@
-// Brake slows guessing down: it counts failures in a row under keys (a name, an address, both), and past a key's
+// Backoff slows guessing down: it counts failures in a row under keys (a name, an address, both), and past a key's
 // threshold each further try under it must wait. A try is counted from its start: while what is under way could use up
 // the tries left, the next ones wait for the outcome, so that no number of parallel tries gets past the count.
 //
@@ -10,7 +10,7 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 
-export interface BrakeTurn {
+export interface BackoffTurn {
   failed(): void;
   succeeded(): void;
   /** Neither: nothing was looked at. */
@@ -18,9 +18,9 @@ export interface BrakeTurn {
 }
 
 /** What a try is counted under. */
-export type BrakeKeys<Scope extends string> = readonly (readonly [scope: Scope, key: string])[];
+export type BackoffKeys<Scope extends string> = readonly (readonly [scope: Scope, key: string])[];
 
-export interface BrakeOptions<Scope extends string> {
+export interface BackoffOptions<Scope extends string> {
   /** Failures in a row after which tries must wait. */
   readonly thresholds: Readonly<Record<Scope, number>>;
   /** What fails, in the plural. */
@@ -41,26 +41,26 @@ export const longestWait = 900_000;
 /** A wait is as long as two to the power of this many seconds, the last one as long as the longest. */
 const lastStep = Math.ceil(Math.log2(longestWait / firstWait));
 
-export class Brake<Scope extends string> {
-  readonly #options: BrakeOptions<Scope>;
+export class Backoff<Scope extends string> {
+  readonly #options: BackoffOptions<Scope>;
   readonly #counts = new Map<Scope, Counts>();
   readonly #salt: string;
   #queue: (() => void)[] = [];
 
-  constructor(options: BrakeOptions<Scope>) {
+  constructor(options: BackoffOptions<Scope>) {
     this.#options = options;
     this.#salt = toHex(options.random(16));
   }
 
   /** Why a try under these keys is refused now; undefined when it isn't. Looks only. */
-  refusal(keys: BrakeKeys<Scope>): KmsError | undefined {
+  refusal(keys: BackoffKeys<Scope>): KmsError | undefined {
     const now = this.#options.now();
     const wait = Math.max(0, ...keys.map(([scope, key]) => this.#of(scope).wait(key, now)));
     return wait > 0 ? this.#mustWait(wait) : undefined;
   }
 
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
-  async begin(keys: BrakeKeys<Scope>): Promise<BrakeTurn> {
+  async begin(keys: BackoffKeys<Scope>): Promise<BackoffTurn> {
     const { now, waiting = 1_000 } = this.#options;
     for (;;) {
       const refusal = this.refusal(keys);
@@ -263,7 +263,7 @@ class Counts {
 }
 
 /** A try has one outcome: the first that it is told. */
-function once(outcomes: BrakeTurn): BrakeTurn {
+function once(outcomes: BackoffTurn): BackoffTurn {
   let told = false;
   const tell = (outcome: () => void) => () => {
     if (told) return;

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { UnsealBrake } from '../../src/appliance/custody/unsealer.ts';
+import { UnsealBackoff } from '../../src/appliance/custody/unsealer.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import { KmsError } from '../../src/errors.ts';
@@ -15,8 +15,8 @@ after(() => rmSync(base, { recursive: true, force: true }));
 
 const from = (remoteAddress: string) => ({ remoteAddress });
 
-function brakeAt(clock: { now: number }): UnsealBrake {
-  return new UnsealBrake({ now: () => clock.now, random: (length) => new Uint8Array(length).fill(3) });
+function backoffAt(clock: { now: number }): UnsealBackoff {
+  return new UnsealBackoff({ now: () => clock.now, random: (length) => new Uint8Array(length).fill(3) });
 }
 
 const wrong = async (): Promise<never> => {
@@ -25,31 +25,31 @@ const wrong = async (): Promise<never> => {
 
 test('five failures from an address, fifty from a /48; what is neither right nor wrong counts for nothing', async () => {
   const clock = { now: 1_000_000 };
-  const brake = brakeAt(clock);
+  const backoff = backoffAt(clock);
   for (let i = 0; i < 20; i++)
-    assert.equal(await brake.run(from('192.0.2.1'), false, async () => undefined), undefined);
-  for (let i = 0; i < 5; i++) await assert.rejects(brake.run(from('192.0.2.1'), false, wrong), { message: 'wrong' });
+    assert.equal(await backoff.run(from('192.0.2.1'), false, async () => undefined), undefined);
+  for (let i = 0; i < 5; i++) await assert.rejects(backoff.run(from('192.0.2.1'), false, wrong), { message: 'wrong' });
   let tried = false;
-  const refused = brake.run(from('::ffff:192.0.2.1'), false, async () => (tried = true));
+  const refused = backoff.run(from('::ffff:192.0.2.1'), false, async () => (tried = true));
   await assert.rejects(refused, {
     code: 'rate-limited',
     retryAfter: 1,
     message: /^too many failed tries; try again in 1 s$/,
   });
   assert.ok(!tried);
-  assert.equal(brake.refusal(from('192.0.2.1'))?.retryAfter, 1);
-  assert.equal(brake.refusal({ local: true }), undefined);
-  assert.equal(brake.refusal(from('192.0.2.2')), undefined, 'nobody else waits');
-  for (let i = 0; i < 50; i++) await assert.rejects(brake.run(from(`2001:db8:1:${i}::1`), false, wrong));
-  assert.equal(brake.refusal(from('2001:db8:1:ffff::1'))?.retryAfter, 1);
-  assert.equal(brake.refusal(from('2001:db8:2::1')), undefined);
+  assert.equal(backoff.refusal(from('192.0.2.1'))?.retryAfter, 1);
+  assert.equal(backoff.refusal({ local: true }), undefined);
+  assert.equal(backoff.refusal(from('192.0.2.2')), undefined, 'nobody else waits');
+  for (let i = 0; i < 50; i++) await assert.rejects(backoff.run(from(`2001:db8:1:${i}::1`), false, wrong));
+  assert.equal(backoff.refusal(from('2001:db8:1:ffff::1'))?.retryAfter, 1);
+  assert.equal(backoff.refusal(from('2001:db8:2::1')), undefined);
   clock.now += 1_000;
-  assert.equal(await brake.run(from('192.0.2.1'), false, async () => 'opened'), 'opened');
-  assert.equal(brake.refusal(from('192.0.2.1')), undefined);
+  assert.equal(await backoff.run(from('192.0.2.1'), false, async () => 'opened'), 'opened');
+  assert.equal(backoff.refusal(from('192.0.2.1')), undefined);
 });
 
 test('one passphrase at a time, one of an address, sixteen in all; shares pass them by', async () => {
-  const brake = brakeAt({ now: 0 });
+  const backoff = backoffAt({ now: 0 });
   let running = 0;
   let most = 0;
   const gate = Promise.withResolvers<void>();
@@ -58,15 +58,15 @@ test('one passphrase at a time, one of an address, sixteen in all; shares pass t
     await gate.promise;
     running--;
   };
-  const first = Array.from({ length: 16 }, (_, n) => brake.run(from(`192.0.2.${n}`), true, slow));
+  const first = Array.from({ length: 16 }, (_, n) => backoff.run(from(`192.0.2.${n}`), true, slow));
   await new Promise(setImmediate);
-  await assert.rejects(brake.run(from('192.0.2.3'), true, slow), { code: 'rate-limited', retryAfter: 16 });
-  await assert.rejects(brake.run(from('198.51.100.1'), true, slow), { code: 'rate-limited' });
-  assert.equal(await brake.run(from('198.51.100.1'), false, async () => 'a share'), 'a share');
+  await assert.rejects(backoff.run(from('192.0.2.3'), true, slow), { code: 'rate-limited', retryAfter: 16 });
+  await assert.rejects(backoff.run(from('198.51.100.1'), true, slow), { code: 'rate-limited' });
+  assert.equal(await backoff.run(from('198.51.100.1'), false, async () => 'a share'), 'a share');
   gate.resolve();
   await Promise.all(first);
   assert.equal(most, 1);
-  assert.equal(await brake.run(from('192.0.2.3'), true, slow), undefined, 'the next may try again');
+  assert.equal(await backoff.run(from('192.0.2.3'), true, slow), undefined, 'the next may try again');
 });
 
 test('whoever is at the machine overtakes passphrases from the network', async () => {
