@@ -13,6 +13,7 @@ import type { RequestEnv } from '../../http/request.ts';
 import { parseSecret, parseShare, type Share } from '../../seal/custodian-secret.ts';
 import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
+import { SerialQueue } from '../../store/serial-queue.ts';
 import type { KeySources } from './key-sources.ts';
 import { type OpenedSeal, openWith, openWithPassphrase, type SealBytes, unlockSeal } from './unlock.ts';
 
@@ -165,7 +166,7 @@ export class UnsealBackoff {
   readonly #backoff: Backoff<keyof typeof thresholds>;
   /** Addresses whose passphrase is being tried, or is to be. */
   readonly #slow = new Set<string>();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new SerialQueue();
 
   constructor({ now, random }: Pick<World, 'now' | 'random'>) {
     this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most });
@@ -204,9 +205,7 @@ export class UnsealBackoff {
       });
     }
     this.#slow.add(origin);
-    const mine = this.#last.then(attempt).finally(() => this.#slow.delete(origin));
-    this.#last = mine.catch(() => {});
-    return mine;
+    return this.#queue.run(attempt).finally(() => this.#slow.delete(origin));
   }
 }
 
