@@ -24,6 +24,13 @@ export const activity = z
     }),
     validAction: z.boolean().meta({ description: 'the verdict of authorization', examples: [true] }),
     status: z.int().meta({ description: 'the HTTP status that came of it', examples: [200] }),
+    address: z
+      .string()
+      .exactOptional()
+      .meta({
+        description: 'where the request came from; a request from the machine itself, by its socket, has none',
+        examples: ['203.0.113.7'],
+      }),
     reporter: id.exactOptional().meta({
       description:
         'id of the API key or User that stored the record with `POST /auth/validate`; the records of the service itself have none',

@@ -24,6 +24,8 @@ export type Access =
       readonly kind: 'public';
       /** Whoever failed too often from where they are has to wait, before a byte of the body is read. */
       readonly backoff?: true;
+      /** Its name in the activity log, where it is recorded under the id of the user whose name or link it came with. */
+      readonly recorded?: string;
     }
   /** Any known credential; `action` names it in the activity log. */
   | { readonly kind: 'credential'; readonly action: string }
@@ -55,9 +57,9 @@ export interface LocalAccess {
   readonly of: 'appliance' | 'tenant';
 }
 
-/** What the activity log calls a request; empty for public endpoints. */
+/** What the activity log calls a request; empty where it has none of it. */
 export function actionOf(access: Access): string {
-  if (access.kind === 'public') return '';
+  if (access.kind === 'public') return access.recorded ?? '';
   return (access.kind === 'flag' ? access.recorded : undefined) ?? access.action;
 }
 

@@ -109,7 +109,7 @@ export const loginEndpoints = [
   endpoint('completeInvite', {
     tag,
     summary: 'Complete an invite with a password',
-    access: { kind: 'public' },
+    access: { kind: 'public', recorded: 'user.invited' },
     body: tokenAndPassword,
     answer: inviteCompleted,
     errors: {
@@ -120,7 +120,7 @@ export const loginEndpoints = [
   endpoint('completeSetUp', {
     tag,
     summary: 'Make the first User, who may do everything',
-    access: { kind: 'public' },
+    access: { kind: 'public', recorded: 'user.create' },
     body: setUpBody,
     answer: inviteCompleted,
     errors: {
@@ -131,7 +131,7 @@ export const loginEndpoints = [
   endpoint('login', {
     tag,
     summary: 'Log in with a password',
-    access: { kind: 'public', backoff: true },
+    access: { kind: 'public', backoff: true, recorded: 'session.create' },
     query: z.object({
       email: trueParam.exactOptional().meta({ description: '`true`: username is an e-mail address' }),
     }),
@@ -162,7 +162,7 @@ export const loginEndpoints = [
   endpoint('completePasswordReset', {
     tag,
     summary: 'Set a new password with a reset token',
-    access: { kind: 'public' },
+    access: { kind: 'public', recorded: 'user.reset' },
     body: tokenAndPassword,
     answer: emptyBody,
     silent400: true,

@@ -2,9 +2,11 @@
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
 import { fieldsError, KmsError } from '../errors.ts';
+import { changedFields, mostNamed, type Thing } from '../model/deed.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
+import type { ApiKey } from '../store/tables/api-keys.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { mapPage } from './pages.ts';
@@ -21,7 +23,9 @@ export async function findAccount(tables: Pick<Tables, 'accounts'>, ref: Account
 export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
   await needFreeUid(ctx.tx, input.uid);
   await needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
-  return accountAnswer(await makeAccount(ctx, input));
+  const account = await makeAccount(ctx, input);
+  ctx.note({ object: accountThing(account) });
+  return accountAnswer(account);
 }
 
 /** Who may make it, and whether there is room, was decided before. */
@@ -47,14 +51,16 @@ export async function getAccount({ tx }: Context, input: { readonly account: Acc
 
 /** Replaces each field that is given, whole. */
 export async function updateAccount(
-  { tx, world }: Context,
+  { tx, world, note }: Context,
   input: Body<'updateAccount'> & { readonly account: AccountRef },
 ): Promise<Account> {
   const account = await findAccount(tx, input.account);
   const { uid = account.uid, notes = account.notes, props = account.props } = input;
   if (uid !== account.uid) await needFreeUid(tx, uid);
-  const updated = { ...account, uid, notes, props, updatedAt: world.now() };
+  const change = { uid, notes, props };
+  const updated = { ...account, ...change, updatedAt: world.now() };
   await tx.accounts.update(updated);
+  note({ object: accountThing(updated), changed: changedFields({ ...account }, change) });
   return accountAnswer(updated);
 }
 
@@ -63,11 +69,22 @@ export async function deleteAccount(ctx: Context, input: { readonly account: Acc
   const { tx, caller } = ctx;
   const account = await findAccount(tx, input.account);
   await mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
-  await keepingHolder(ctx, async () => {
-    await tx.apiKeys.eraseOfAccount(account.id);
+  const { items } = await tx.apiKeys.idsOfAccount(account.id, { limit: mostNamed });
+  const objectCount = await keepingHolder(ctx, async () => {
+    const erased = await tx.apiKeys.eraseOfAccount(account.id);
     await tx.accounts.erase(account.id);
+    return erased;
   });
+  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount });
   return accountAnswer(account);
+}
+
+function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): Thing {
+  return { type: 'account', id, name: uid };
+}
+
+export function apiKeyThing({ id }: Pick<ApiKey, 'id'>): Thing {
+  return { type: 'apikey', id };
 }
 
 export function accountAnswer(account: Omit<Row, 'seq'>): Account {

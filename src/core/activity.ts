@@ -8,25 +8,25 @@ import type { Body } from '../api/endpoints.ts';
 import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import { type Deed, deedProps } from '../model/deed.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type Tenant, timestamp, type World } from './context.ts';
 
+interface ActivityDraft
+  extends Pick<ActivityInput, 'keyid' | 'action'>,
+    Partial<Pick<ActivityInput, 'ringname' | 'validAction' | 'status' | 'address'>> {
+  readonly props?: ActivityInput['props'] | undefined;
+  readonly deed?: Deed | undefined;
+}
+
+const noProps: ActivityInput['props'] = {};
+
 /** A record made now, of something that was done: granted, status 200, about no ring, unless it says otherwise. */
-export function activityRecord(
-  world: World,
-  {
-    keyid,
-    action,
-    ringname = '',
-    validAction = true,
-    status = 200,
-    props = {},
-  }: Pick<ActivityInput, 'keyid' | 'action'> &
-    Partial<Pick<ActivityInput, 'ringname' | 'validAction' | 'status' | 'props'>>,
-): ActivityInput {
+export function activityRecord(world: World, draft: ActivityDraft): ActivityInput {
+  const { keyid, action, ringname = '', validAction = true, status = 200, props = noProps, deed, address } = draft;
   return {
     id: world.newId('act'),
     createdAt: world.now(),
@@ -35,7 +35,8 @@ export function activityRecord(
     ringname,
     validAction,
     status,
-    props,
+    props: deed ? { ...props, ...deedProps(deed) } : props,
+    address,
   };
 }
 
@@ -100,9 +101,8 @@ async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<stri
   return ids;
 }
 
-function toActivity(record: ActivityRecord): Activity {
-  const { seq: _, ...activity } = record;
-  return activity;
+function toActivity({ seq: _, address, ...activity }: ActivityRecord): Activity {
+  return address === undefined ? activity : { ...activity, address };
 }
 
 /** The last record that there is. */

@@ -6,13 +6,14 @@ import type { Answer, Body } from '../api/endpoints.ts';
 import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secrets.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
-import { changedFlags, checkFlags, flagName, parseFlags, ringsNamed } from '../model/flags.ts';
+import { changedFields, changedRights } from '../model/deed.ts';
+import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed } from '../model/flags.ts';
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type ApiKey, flagsOfRow } from '../store/tables/api-keys.ts';
-import { type AccountRef, findAccount } from './accounts.ts';
+import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
@@ -33,7 +34,9 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
   mayGrant(caller, parseFlags(flags));
   await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   const userId = caller.kind === 'user' ? caller.userId : undefined;
-  return makeApiKey(ctx, { accountId: account.id, userId, flags, props: input.props ?? {} });
+  const made = await makeApiKey(ctx, { accountId: account.id, userId, flags, props: input.props ?? {} });
+  ctx.note({ object: apiKeyThing({ id: made.keyid }), ...changedRights(undefined, parseFlags(flags)) });
+  return made;
 }
 
 /** The oldest first. */
@@ -51,6 +54,7 @@ export async function deleteApiKey(ctx: Context, input: { readonly key: string }
   const key = await findBySecret(tx, input.key);
   mayTouch(caller, key);
   await keepingHolder(ctx, () => tx.apiKeys.erase(key.id));
+  ctx.note({ object: apiKeyThing(key), ...changedRights(flagsOfText(key.flagsText), undefined) });
   return {};
 }
 
@@ -137,6 +141,14 @@ async function update(
   };
   await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
   const { active, props } = changed;
+  ctx.note({
+    object: apiKeyThing(key),
+    changed: changedFields(
+      { active: key.active, references: key.accountId, flags: flagsOfRow(key), props: key.props },
+      { active, references: changed.accountId, flags, props },
+    ),
+    ...changedRights(flagsOfText(key.flagsText), compiled),
+  });
   return { keyid: key.id, op: input.op, active, references: { accountId: changed.accountId }, flags, props };
 }
 

@@ -18,6 +18,7 @@ export async function getAsset(ctx: Context, input: { readonly id: string }): Pr
 export async function deleteAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   const asset = await findAsset(ctx, input.id);
   await ctx.tx.assets.erase(asset.id);
+  ctx.note({ object: { type: 'asset', id: asset.id } });
   return assetAnswer(asset);
 }
 

@@ -4,6 +4,7 @@
 import type { DecodedHeader } from '../crypto/header.ts';
 import type { KeyReference } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
 import type { Flags } from '../model/flags.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
@@ -71,10 +72,18 @@ export interface Context {
   readonly sealed?: SealedInput | undefined;
   readonly tenant: Tenant;
   readonly world: World;
+  /** Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. */
+  note(deed: Deed): void;
 }
 
 /** What an operation is given that needs no credential. */
-export type PublicContext = Omit<Context, 'caller'>;
+export interface PublicContext extends Omit<Context, 'caller'> {
+  /**
+   * Says under whose id the request is recorded, which nothing else tells: that of the user whose name or link it came
+   * with. `undefined` for a name that nobody has: then it is counted, and not recorded.
+   */
+  readonly identify?: ((userId: string | undefined) => void) | undefined;
+}
 
 /** RFC 3339, UTC, with milliseconds. */
 export function timestamp(milliseconds: number): string {

@@ -6,13 +6,15 @@ import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
+import { changedRights } from '../model/deed.ts';
+import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { openSession } from './logins.ts';
-import { addUser, checkFree, checkUserNames, userAnswer } from './users.ts';
+import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {
   readonly loginUrl: string;
@@ -27,16 +29,22 @@ export async function inviteUser(
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = await tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? await inviteAgain(ctx, known, fields) : await addUser(ctx, fields);
+  const user = known && !known.hasPassword ? await inviteAgain(ctx, known, fields) : await invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
   return { loginUrl: linkTo('invite', token, links), user: userAnswer(user), expiresAt };
 }
 
+async function invite(ctx: Context, fields: Body<'inviteUser'>): Promise<UserRow> {
+  const user = await addUser(ctx, fields);
+  ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
+  return user;
+}
+
 /** What the invite says replaces what the one before said. */
 async function inviteAgain(
-  { tx, caller, world }: Context,
+  { tx, caller, world, note }: Context,
   user: UserRow,
   fields: Body<'inviteUser'>,
 ): Promise<UserRow> {
@@ -54,6 +62,7 @@ async function inviteAgain(
     updatedAt: world.now(),
   };
   await tx.users.update(user.id, change);
+  note(userDeed(user, change));
   return { ...user, ...change };
 }
 
@@ -103,5 +112,7 @@ export async function completeInvite(
   const user = await checkInvite(tx, token, world.now());
   await tx.users.setPasswordHash(user.id, passwordHash, world.now());
   await tx.userTokens.erase(user.id, 'invite');
+  ctx.identify?.(user.id);
+  ctx.note({ object: userThing(user), changed: ['password'] });
   return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
 }

@@ -5,6 +5,8 @@ import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { Key, KeyListItem, KeyRing, KeyRingConfig } from '../api/keyrings.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import { changedFields, type Thing } from '../model/deed.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
@@ -15,6 +17,7 @@ import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateR
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
   const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);
+  ctx.note({ object: ringThing(ring), objects: [keyThing(key)] });
   const answer = { ring: keyRing(ring), key: ksKey(key) };
   return privateKey === undefined ? answer : { ...answer, privateKey };
 }
@@ -46,7 +49,13 @@ export async function rotateKeyring(
   input: { readonly ringname: string; readonly algo?: 'aes256' },
 ): Promise<{ key: Key }> {
   const ring = await findRing(ctx.tx, 'ks', { name: input.ringname });
-  return { key: ksKey(await rotateRing(ctx, ring)) };
+  return { key: ksKey(await rotate(ctx, ring)) };
+}
+
+async function rotate(ctx: Context, ring: Ring): Promise<RingKey> {
+  const key = await rotateRing(ctx, ring);
+  ctx.note({ object: ringThing(ring), changed: ['activeKey'], objects: [keyThing(key)] });
+  return key;
 }
 
 /** The key of that ring. Throws `not-found`, for the ring or the key. */
@@ -67,6 +76,7 @@ export async function createAsymKeyring(
 ): Promise<Answer<'createAsymKeyring'>> {
   const { name, props, keyProps } = input;
   const made = await makeRing(ctx, 'asym', { name, props: props ?? {}, keyProps: keyProps ?? {} });
+  ctx.note({ object: ringThing(made.ring), objects: [keyThing(made.key)] });
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
 }
 
@@ -82,7 +92,7 @@ export async function rotateAsymKeyring(
   input: { readonly ringname: string; readonly algo?: 'aes256' },
 ): Promise<{ key: AsymKey }> {
   const ring = await findRing(ctx.tx, 'asym', { name: input.ringname });
-  return { key: asymKey(await rotateRing(ctx, ring)) };
+  return { key: asymKey(await rotate(ctx, ring)) };
 }
 
 export async function getConfig(
@@ -93,7 +103,7 @@ export async function getConfig(
 }
 
 export async function putConfig(
-  { tx, world }: Context,
+  { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): Promise<{ config: KeyRingConfig }> {
   const { props, key, algos } = input.config;
@@ -109,10 +119,11 @@ export async function putConfig(
     updatedAt: world.now(),
   };
   await tx.rings.update(ring.id, change);
+  note({ object: ringThing(ring), changed: changedConfig(ring, change) });
   return { config: configOf(change) };
 }
 
-function configOf(ring: Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount'>): KeyRingConfig {
+function configOf(ring: RingConfig): KeyRingConfig {
   return {
     props: ring.props,
     key: { props: ring.keyProps },
@@ -120,11 +131,23 @@ function configOf(ring: Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount'>): K
   };
 }
 
+type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount'>;
+
+/** Where the config has them. */
+function changedConfig(before: RingConfig, after: RingConfig): string[] {
+  const placed = ({ props, keyProps, maxEncryptCount }: RingConfig): JsonObject => ({
+    props,
+    'key.props': keyProps,
+    'algos.aes256.maxEncryptCount': maxEncryptCount,
+  });
+  return changedFields(placed(before), placed(after));
+}
+
 /**
  * Its name is free at once. Throws `conflict` while an active API key other than the caller's names it in its flags.
  */
 export async function deleteKeyring(
-  { tx, caller, world }: Context,
+  { tx, caller, world, note }: Context,
   input: { readonly name: string },
 ): Promise<{ name: string; id: string }> {
   const ring = await findRing(tx, 'ks', { name: input.name });
@@ -134,6 +157,7 @@ export async function deleteKeyring(
     });
   }
   await tx.rings.markDeleted(ring.id, world.now());
+  note({ object: ringThing(ring) });
   return { name: ring.name, id: ring.id };
 }
 
@@ -146,6 +170,7 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
   if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken();
   await needQuota(ctx, 'keyrings', () => tx.rings.count());
   await tx.rings.unmarkDeleted(ring.id);
+  ctx.note({ object: ringThing(ring) });
   return { ring: keyRing(ring) };
 }
 
@@ -185,6 +210,14 @@ async function purgeSome({ rings, ringKeys }: Tables, until: number): Promise<nu
 
 function isExpired(deletedAt: number, now: number): boolean {
   return deletedAt <= now - restorableFor;
+}
+
+function ringThing({ service, id, name }: Ring): Thing {
+  return { type: service === 'ks' ? 'keyring' : 'asym-keyring', id, name };
+}
+
+function keyThing({ id }: RingKey): Thing {
+  return { type: 'key', id };
 }
 
 function keyRing(ring: Ring): KeyRing {

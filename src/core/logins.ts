@@ -27,46 +27,47 @@ interface LoginName {
   readonly isEmail: boolean;
 }
 
-/** Whose password it must be, and the hash that it was checked against. */
+/** Whose password it must be, and the hash to check it against; none of one who has not completed the invite. */
 export interface LoginCandidate {
   readonly userId: string;
-  readonly passwordHash: string;
+  readonly passwordHash: string | undefined;
 }
 
-/** Undefined where nobody has that name, or one who has not completed the invite. */
+/** Undefined where nobody has that name. */
 export async function findCandidate(
   { users }: Pick<Tables, 'users'>,
   { name, isEmail }: LoginName,
 ): Promise<LoginCandidate | undefined> {
   const byName = isEmail ? undefined : await users.byUsername(name);
   const user = byName ?? (isEmail || name.includes('@') ? await users.byEmail(name) : undefined);
-  const passwordHash = user && (await users.passwordHash(user.id));
-  return user && passwordHash !== undefined ? { userId: user.id, passwordHash } : undefined;
+  return user && { userId: user.id, passwordHash: await users.passwordHash(user.id) };
 }
 
-/** The candidate if the password is theirs. Costs one check of a password in any case. */
+/** Whether the password is the candidate's. Costs one check of a password in any case. */
 export async function checkCandidate(
   hasher: PasswordHasher,
   candidate: LoginCandidate | undefined,
   password: string,
-): Promise<LoginCandidate | undefined> {
+): Promise<boolean> {
   const fits = isHashable(password);
   const matches = await hasher.verify(candidate?.passwordHash ?? decoyPasswordHash, fits ? password : '');
-  return matches && fits ? candidate : undefined;
+  return matches && fits && candidate?.passwordHash !== undefined;
 }
 
 interface LoginInput {
-  /** Who passed the check; undefined for nobody. */
-  readonly checked: LoginCandidate | undefined;
+  readonly candidate: LoginCandidate | undefined;
+  /** Whether the candidate passed the check. */
+  readonly passed: boolean;
   readonly lifetimes: Lifetimes;
 }
 
 /** Opens the session. Throws `invalid` when nobody passed, or when the password has changed since. */
 export async function login(ctx: PublicContext, input: LoginInput): Promise<{ user: User; accessToken: string }> {
   const { users } = ctx.tx;
-  const { checked, lifetimes } = input;
-  const user = checked && (await users.byId(checked.userId));
-  if (!user || (await users.passwordHash(user.id)) !== checked.passwordHash) {
+  const { candidate, passed, lifetimes } = input;
+  ctx.identify?.(candidate?.userId);
+  const user = candidate && passed ? await users.byId(candidate.userId) : undefined;
+  if (!user || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'wrong user name or password');
   }
   const accessToken = await openSession(ctx, user.id, lifetimes);
@@ -119,8 +120,13 @@ export async function openSession(
   });
   await tx.sessions.endBeyond(userId, mostOpen, now);
   await tx.sessions.purgeBeyond(userId, mostRemembered, now);
-  await tx.sessions.purge(now - remembered, purgedAtOnce);
+  await purgeSessions({ tx, world });
   return token;
+}
+
+/** Erases some of those that are forgotten, if there are any. */
+export async function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): Promise<void> {
+  await tx.sessions.purge(world.now() - remembered, purgedAtOnce);
 }
 
 /** Exchanges the caller's access token for a new one; the old one ends at once. */

@@ -8,14 +8,14 @@ import type { User as UserRow } from '../store/tables/users.ts';
 import { mayTouch } from './authorization.ts';
 import { type Context, type PublicContext, timestamp } from './context.ts';
 import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
-import { findUser, type UserRef } from './users.ts';
+import { findUser, type UserRef, userThing } from './users.ts';
 
 /** What everybody is answered who asks for a reset, before anything is looked up. */
 export const resetStarted = { message: 'if there is such a user, a link to reset the password is on its way' } as const;
 
 /** The mail with a new link; undefined where nobody has that address, or one who has no password yet to reset. */
 export async function startReset(
-  ctx: PublicContext,
+  ctx: Omit<PublicContext, 'note'>,
   input: { readonly email: string; readonly links: LinkSettings },
 ): Promise<Mail | undefined> {
   const user = await ctx.tx.users.byEmail(input.email);
@@ -43,10 +43,11 @@ export async function resetLink(
     });
   }
   const { url, expiresAt } = await newLink(ctx, user, input.links);
+  ctx.note({ object: userThing(user) });
   return { username: user.username, resetUrl: url, expiresAt: timestamp(expiresAt) };
 }
 
-async function newLink({ tx, world }: PublicContext, user: UserRow, links: LinkSettings) {
+async function newLink({ tx, world }: Pick<PublicContext, 'tx' | 'world'>, user: UserRow, links: LinkSettings) {
   const token = newToken('reset', world.random);
   const expiresAt = world.now() + links.lifetimes.reset;
   await tx.userTokens.replace({ kind: 'reset', tokenHash: hashSecret(token), userId: user.id, expiresAt });
@@ -74,7 +75,7 @@ function refusedReset(message: string): KmsError {
 
 /** Uses the link up, sets the password and ends every session of the user. */
 export async function completeReset(
-  { tx, world }: PublicContext,
+  { tx, world, note, identify }: PublicContext,
   input: { readonly token: string; readonly passwordHash: string },
 ): Promise<Record<string, never>> {
   const now = world.now();
@@ -82,6 +83,8 @@ export async function completeReset(
   await tx.users.setPasswordHash(user.id, input.passwordHash, now);
   await tx.userTokens.erase(user.id, 'reset');
   await tx.sessions.endAllOf(user.id, now);
+  identify?.(user.id);
+  note({ object: userThing(user), changed: ['password'] });
   return {};
 }
 

@@ -11,13 +11,12 @@ import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import { accountAnswer, makeAccount } from './accounts.ts';
-import { activityRecord } from './activity.ts';
 import { makeApiKey } from './api-keys.ts';
 import { type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
 import { localCaller } from './credential.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { openSession } from './logins.ts';
-import { addUser, userAnswer } from './users.ts';
+import { addUser, userAnswer, userThing } from './users.ts';
 
 const prefix = 'kmssu_';
 const form = /^([0-9]{1,15})_([A-Za-z0-9_-]{43})$/;
@@ -29,7 +28,7 @@ interface SetUpLink {
 
 /** Throws `conflict` where there is a user already, who can invite others. */
 export async function setUpLink(
-  { tx, world, tenant }: PublicContext,
+  { tx, world, tenant }: Omit<PublicContext, 'note'>,
   { links }: { readonly links: LinkSettings },
 ): Promise<SetUpLink> {
   if ((await tx.users.count()) > 0) {
@@ -72,7 +71,8 @@ export async function completeSetUp(
   await checkSetUp(tx, { tenant, token, lifetimes }, world.now());
   const user = await addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
   // There was no credential, but this is who can do everything from now on.
-  tx.record(activityRecord(world, { keyid: user.id, action: 'user.create' }));
+  ctx.identify?.(user.id);
+  ctx.note({ object: userThing(user), granted: ['*'] });
   return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
 }
 

@@ -3,9 +3,12 @@ import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
+import { changedFields, changedRights, type Deed, mostNamed, type Thing } from '../model/deed.ts';
+import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
+import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { mapPage } from './pages.ts';
@@ -19,6 +22,7 @@ interface CreateUserInput {
 
 export async function createUser(ctx: Context, input: CreateUserInput): Promise<{ user: User; password: string }> {
   const user = await addUser(ctx, input.fields, input.passwordHash);
+  ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return { user: userAnswer(user), password: input.password };
 }
 
@@ -90,6 +94,7 @@ export async function updateUser(ctx: Context, input: UpdateUserInput): Promise<
     updatedAt: world.now(),
   };
   await keepingHolder(ctx, () => tx.users.update(user.id, change));
+  ctx.note(userDeed(user, change));
   return userAnswer(found(await tx.users.byId(user.id)));
 }
 
@@ -102,11 +107,15 @@ export async function deleteUser(ctx: Context, input: { readonly user: UserRef }
   const user = await findUser(tx, input.user);
   mayTouch(caller, user);
   await mayTouchAll(caller, (look) => tx.apiKeys.lookAtActiveOfUser(user.id, caller.id, look));
-  await keepingHolder(ctx, async () => {
+  const keys = await tx.apiKeys.activeOfUser(user.id, mostNamed);
+  const objectCount = await keepingHolder(ctx, async () => {
     await tx.sessions.endAllOf(user.id, world.now());
-    await tx.apiKeys.disableOfUser(user.id, world.now());
+    const disabled = await tx.apiKeys.disableOfUser(user.id, world.now());
     await tx.users.erase(user.id);
+    return disabled;
   });
+  const rights = changedRights(flagsOfText(user.flagsText), undefined);
+  ctx.note({ object: userThing(user), ...rights, objects: keys.map(apiKeyThing), objectCount });
   return { message: `the user ${user.username} is deleted` };
 }
 
@@ -130,6 +139,19 @@ function lookUp({ users }: Pick<Tables, 'users'>, { text, is }: UserRef): Promis
 function found(user: UserRow | undefined): UserRow {
   if (!user) throw new KmsError('not-found', 'there is no such user');
   return user;
+}
+
+export function userThing({ id, username }: Pick<UserRow, 'id' | 'username'>): Thing {
+  return { type: 'user', id, name: username };
+}
+
+/** What a change does to a user. */
+export function userDeed(user: UserRow, change: Partial<UserRow>): Deed {
+  const { flagsText = user.flagsText, updatedAt: _, ...fields } = change;
+  const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
+  const before = { ...user, flags: JSON.parse(user.flagsText) };
+  const changed = changedFields(before, { ...fields, flags: JSON.parse(flagsText) });
+  return { object: userThing(user), changed, ...rights };
 }
 
 export function userAnswer(row: UserRow): User {

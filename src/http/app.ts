@@ -46,7 +46,7 @@ export function createApp(deps: AppDeps): App {
 
 /** The action; where there is none in the activity log, the endpoint's id. */
 function countedAs({ id, access }: Endpoint): string {
-  return actionOf(access) || id;
+  return access.kind === 'public' ? id : actionOf(access);
 }
 
 /** `/ks/hash/{hash}` as Hono has it. */

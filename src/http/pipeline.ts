@@ -7,9 +7,11 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Context, PublicContext } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
+import { purgeSessions } from '../core/logins.ts';
 import { KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
 import { ownRecordHeader } from '../model/names.ts';
-import type { Transaction } from '../store/port.ts';
+import type { ActivityInput, Transaction } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import {
   type Admission,
@@ -62,12 +64,16 @@ class Exchange implements Around, CheckedInput {
   readonly endpoint: Endpoint;
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
-  readonly address: string;
+  readonly remoteAddress: string | undefined;
   readonly raw: RawInput;
   /** Once the route has prepared it. */
   operation: PlainOperation | undefined = undefined;
   /** What is to be done once the operation is durable. */
   work: (() => Promise<void>) | undefined = undefined;
+  /** What the operation said that it does. */
+  deed: Deed | undefined = undefined;
+  /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
+  named: { readonly userId: string | undefined } | undefined = undefined;
   #checked: Checked | undefined = undefined;
 
   constructor(
@@ -81,7 +87,7 @@ class Exchange implements Around, CheckedInput {
     this.handle = handle;
     this.endpoint = endpoint;
     this.credential = credential;
-    this.address = c.env?.remoteAddress ?? 'local';
+    this.remoteAddress = c.env?.remoteAddress;
     this.raw = rawInput(endpoint, c);
   }
 
@@ -112,6 +118,10 @@ class Exchange implements Around, CheckedInput {
     return this.#input.page;
   }
 
+  get address(): string {
+    return this.remoteAddress ?? 'local';
+  }
+
   get path(): string {
     return this.endpoint.path;
   }
@@ -131,6 +141,7 @@ export function serveEndpoint(
   const isPublic = access.kind === 'public';
   const backsOff = access.kind === 'public' && access.backoff === true;
   const action = actionOf(access);
+  const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = Math.min(deps.bodyLimit ?? defaultBodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
   const kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
@@ -161,7 +172,7 @@ export function serveEndpoint(
     }
     const served = await transact(exchange);
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
-    if (served.keyid !== undefined) served.state = deps.stateOf?.(handle);
+    if (!isPublic && served.keyid !== undefined) served.state = deps.stateOf?.(handle);
     return served;
   }
 
@@ -205,16 +216,34 @@ export function serveEndpoint(
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined;
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
-    const { status, headers } = outcome;
-    const props = access.kind === 'flag' && access.operator === 'act' && granted ? byOperator : {};
-    const record = activityRecord(world, { keyid: caller.id, action, ringname, validAction: granted, status, props });
-    tx.record(record);
-    const told = tellsRecord ? { ...outcome, headers: { ...headers, [ownRecordHeader]: record.id } } : outcome;
+    const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
+    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {
-    return { outcome: await operate(exchange, tx, undefined), action, tenant: exchange.handle.tenant.id };
+    const outcome = await operate(exchange, tx, undefined);
+    const served = { outcome, action, tenant: exchange.handle.tenant.id };
+    const { named } = exchange;
+    if (!named) return served;
+    const { userId: keyid } = named;
+    if (keyid !== undefined) {
+      record(exchange, tx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome);
+      return { ...served, keyid };
+    }
+    // What is recorded takes a write, and whether there is such a user must not be told by the time.
+    await purgeSessions({ tx, world });
+    return { ...served, byNobody: true };
+  }
+
+  type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
+
+  /** Answers the record's id. */
+  function record({ deed, remoteAddress }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
+    const props = isActOfOperator && recorded.validAction ? byOperator : undefined;
+    const made = activityRecord(world, { ...recorded, action, status, props, deed, address: remoteAddress });
+    tx.record(made);
+    return made.id;
   }
 
   async function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Promise<Outcome> {
@@ -222,9 +251,15 @@ export function serveEndpoint(
     if (problem) return refused(problem, endpoint.silent400);
     try {
       if (!operation) throw changedMeanwhile;
+      const note = (deed: Deed): void => {
+        exchange.deed = deed;
+      };
+      const identify = (userId: string | undefined): void => {
+        exchange.named = { userId };
+      };
       const ctx: PublicContext | Context = admitted
-        ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world }
-        : { tx, tenant: handle.tenant, world };
+        ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note }
+        : { tx, tenant: handle.tenant, world, note, identify };
       const answer = await tx.savepoint(() => operation(ctx, exchange));
       // The types of the routes see to it that lists answer pages and all others objects.
       if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
@@ -233,6 +268,7 @@ export function serveEndpoint(
       return answered(answer as object);
     } catch (error) {
       exchange.work = undefined;
+      exchange.deed = undefined;
       return refused(error, endpoint.silent400);
     }
   }

@@ -27,6 +27,8 @@ export interface Served {
   readonly tenant?: string;
   readonly granted?: boolean;
   readonly ringname?: string;
+  /** It came without a credential, under a name that nobody has. */
+  readonly byNobody?: boolean;
 }
 
 /** A path that stands beside the declared endpoints, and what serves it. */
@@ -67,13 +69,13 @@ export function logged(
     } catch (error) {
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
-    const { outcome, action, keyid, state } = served;
+    const { outcome, action, keyid, state, byNobody } = served;
     const { status, cause } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     count?.(served, ms);
     if (status < 400 && !tellsAll) return respond(outcome, state);
     const requestId = ids.next();
-    const fields = { method: c.req.method, route, status, ms, action, keyid, requestId };
+    const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');

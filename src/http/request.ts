@@ -5,6 +5,7 @@ import type { Context as HonoContext } from 'hono';
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
+import { addressBytes, canonicalBlock } from '../model/addresses.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
 export interface BodySource {
@@ -23,6 +24,7 @@ export interface RequestEnv {
    * administrator.
    */
   readonly local?: boolean;
+  /** As `plainAddress` has it. */
   readonly remoteAddress?: string;
   /** The request's body, where whoever calls keeps it back until it is asked for; all else is read from the request. */
   readonly body?: BodySource;
@@ -30,6 +32,12 @@ export interface RequestEnv {
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** An address in the one form that records and searches have it in, without a zone; undefined for what is none. */
+export function plainAddress(text: string): string | undefined {
+  const address = text.replace(/%.*$/, '');
+  return addressBytes(address) && canonicalBlock(address);
 }
 
 export type AppContext = HonoContext<{ Bindings: RequestEnv }>;

@@ -46,7 +46,8 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
         const found = await identify(tx, credential, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
-        tx.record(activityRecord(world, { keyid, action: 'none', validAction: false, status }));
+        const address = c.env?.remoteAddress;
+        tx.record(activityRecord(world, { keyid, action: 'none', validAction: false, status, address }));
         return keyid;
       });
       return { outcome, action: 'none', tenant: tenant.id, granted: false, ...(keyid !== undefined && { keyid }) };

@@ -11,11 +11,11 @@ import {
   STATUS_CODES,
 } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { ListenOptions as NodeListenOptions } from 'node:net';
+import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
-import type { RequestEnv } from '../http/request.ts';
+import { plainAddress, type RequestEnv } from '../http/request.ts';
 import { BodyBudget, RequestBody } from './request-body.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
@@ -156,10 +156,30 @@ export async function endServer(server: Server): Promise<void> {
   clearTimeout(cut);
 }
 
-/** The client's address: behind a proxy the last one in X-Forwarded-For, which the nearest proxy wrote. */
+/**
+ * The client's address: behind a proxy the last one in X-Forwarded-For, which the nearest proxy wrote; the proxy's own
+ * where it wrote none that is one.
+ */
 export function clientAddress(incoming: IncomingMessage, behindProxy: boolean): string | undefined {
   const forwarded = behindProxy ? lastOf(incoming.headers['x-forwarded-for']) : undefined;
-  return forwarded ?? incoming.socket.remoteAddress;
+  return (forwarded === undefined ? undefined : forwardedAddress(forwarded)) ?? peerAddress(incoming.socket);
+}
+
+/** Some proxies add the port. */
+function forwardedAddress(text: string): string | undefined {
+  const [, bracketed, plain] = /^"?(?:\[([^\]]*)\]|(\d[\d.]*))(?::\d+)?"?$/.exec(text) ?? [];
+  return plainAddress(bracketed ?? plain ?? text);
+}
+
+/** Known once for a connection: it stays the same text for all its requests. */
+const peers = new WeakMap<Socket, string>();
+
+function peerAddress(socket: Socket): string | undefined {
+  const known = peers.get(socket);
+  if (known !== undefined) return known;
+  const address = plainAddress(socket.remoteAddress ?? '');
+  if (address !== undefined) peers.set(socket, address);
+  return address;
 }
 
 /** Puts X-Forwarded-Host in the place of Host, since a request's tenant goes by that. */

@@ -6,9 +6,10 @@
 // the first record after the store was opened.
 //
 // What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
-// `"who":[[action, keyid, ringname, status, validAction], …]`. A record's own line is `<number in who> <milliseconds
-// after at> <id>`; one that has props or a reporter, or that this cannot say, is JSON of itself. JSON that has a `seq`
-// is the record's canonical line, as the first logs had them all.
+// `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
+// record's own line is `<number in alike> <milliseconds after at> <id>`; one that has props or a reporter, or that this
+// cannot say, is JSON of itself. Earlier programs wrote `"who"` in place of `"alike"`, without addresses; the first
+// ones wrote each record's canonical line, which is JSON that has a `seq`.
 import { fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Applied } from './log-file.ts';
@@ -23,11 +24,18 @@ export class Numbering {
   count = 0;
 }
 
-type Who = readonly [action: string, keyid: string, ringname: string, status: number, validAction: boolean];
+type Alike = readonly [
+  action: string,
+  keyid: string,
+  ringname: string,
+  status: number,
+  validAction: boolean,
+  address?: string | undefined,
+];
 
 export interface ActivityHead {
   readonly at: number;
-  readonly who: readonly Who[];
+  readonly alike: readonly Alike[];
 }
 
 export class Group {
@@ -101,7 +109,7 @@ export class Group {
     const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
     const { head, lines } = this.#activity;
     const run = begins ? ',"begins":true' : '';
-    const activity = head ? `,"at":${head.at},"who":${JSON.stringify(head.who)}` : '';
+    const activity = head ? `,"at":${head.at},"alike":${JSON.stringify(head.alike)}` : '';
     return utf8(
       `{"from":${this.#from},"sql":[${this.#texts}],"tx":[${this.#transactions}]${counts}${activity}${run}}\n${lines}`,
     );
@@ -112,7 +120,7 @@ export class Group {
 const mostCompared = 16;
 
 export class GroupActivity {
-  readonly #who: Who[] = [];
+  readonly #alike: Alike[] = [];
   #at: number | undefined;
   #lines = '';
 
@@ -131,7 +139,7 @@ export class GroupActivity {
 
   /** Undefined where there is no record. */
   get head(): ActivityHead | undefined {
-    return this.#at === undefined ? undefined : { at: this.#at, who: this.#who };
+    return this.#at === undefined ? undefined : { at: this.#at, alike: this.#alike };
   }
 
   /** Each with a line feed behind it. */
@@ -139,21 +147,23 @@ export class GroupActivity {
     return this.#lines;
   }
 
-  #numberOf({ action, keyid, ringname, status, validAction }: ActivityInput): number {
-    const who = this.#who;
-    for (let i = who.length - 1; i >= Math.max(0, who.length - mostCompared); i--) {
-      const known = who[i];
+  #numberOf({ action, keyid, ringname, status, validAction, address }: ActivityInput): number {
+    const alike = this.#alike;
+    for (let i = alike.length - 1; i >= Math.max(0, alike.length - mostCompared); i--) {
+      const known = alike[i];
       if (
         known?.[1] === keyid &&
         known[0] === action &&
         known[2] === ringname &&
         known[3] === status &&
-        known[4] === validAction
+        known[4] === validAction &&
+        known[5] === address
       ) {
         return i;
       }
     }
-    return who.push([action, keyid, ringname, status, validAction]) - 1;
+    const shared = [action, keyid, ringname, status, validAction] as const;
+    return alike.push(address === undefined ? shared : [...shared, address]) - 1;
   }
 }
 
@@ -170,7 +180,8 @@ interface Payload {
   readonly tx: [number, ...SqlValue[]][][];
   readonly counts?: [number, number, string][];
   readonly at?: number;
-  readonly who?: ActivityHead['who'];
+  readonly alike?: ActivityHead['alike'];
+  readonly who?: ActivityHead['alike'];
   readonly begins?: boolean;
 }
 
@@ -196,14 +207,23 @@ export class GroupReplayer {
     try {
       const [first = '', ...lines] = text.split('\n');
       // Cast: the record was sealed by `Group.payload`.
-      const { from, sql, tx, counts = [], at = 0, who = [], begins = false } = JSON.parse(first) as Payload;
+      const {
+        from,
+        sql,
+        tx,
+        counts = [],
+        at = 0,
+        who = [],
+        alike = who,
+        begins = false,
+      } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
       this.#state.control('BEGIN');
       for (const statements of tx) for (const statement of statements) this.#run(statement);
       for (const statement of counts) this.#run(statement);
       this.#state.control('COMMIT');
-      const head = { at, who };
+      const head = { at, alike };
       for (const line of lines) if (line !== '') this.#record(readRecord(head, line));
       return { transactions: tx.length, begins };
     } catch (cause) {
@@ -214,18 +234,18 @@ export class GroupReplayer {
 }
 
 /** The record of a line, or its canonical line where it is that. Throws for what is neither. */
-export function readRecord({ at, who }: ActivityHead, line: string): ActivityInput | string {
+export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput | string {
   if (line.startsWith('{')) {
     const value = JSON.parse(line);
     // Cast: the line was sealed by `GroupActivity.add`.
     return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
   }
   const [number, after, id, ...more] = line.split(' ');
-  const found = who[Number(number)];
+  const found = alike[Number(number)];
   if (!found || id === undefined || more.length > 0)
     throw new KmsError('corrupt', 'an activity record has no such format');
   const createdAt = at + Number(after);
   if (!Number.isSafeInteger(createdAt)) throw new KmsError('corrupt', 'an activity record has no such time');
-  const [action, keyid, ringname, status, validAction] = found;
-  return { id, createdAt, keyid, action, ringname, validAction, status, props: {} };
+  const [action, keyid, ringname, status, validAction, address] = found;
+  return { id, createdAt, keyid, action, ringname, validAction, status, props: {}, address };
 }

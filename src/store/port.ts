@@ -27,6 +27,8 @@ export interface ActivityInput {
   /** The HTTP status that came of it. */
   readonly status: number;
   readonly props: Readonly<Record<string, unknown>>;
+  /** Where the request came from, as `canonicalBlock` has it; absent where it came from the machine itself. */
+  readonly address?: string | undefined;
   /** Who sent the record, where it is not the appliance's own: the id of an API key or user, or `local`. */
   readonly reporter?: string;
 }

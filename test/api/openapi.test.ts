@@ -125,6 +125,7 @@ test('an answer without a required field, or with one more, is not as described'
       'shipping',
       'disk',
       'reporter',
+      'address',
       'activity',
     ];
     for (const field of Object.keys(example).filter((name) => !optional.includes(name))) {

@@ -28,7 +28,7 @@ test('an invite makes a user that cannot log in until it is completed', async ()
   const token = tokenIn(loginUrl);
   const made = await tenant.call(getUser, { user: { text: 'ada', is: 'username' } });
   const findAda = () => tenant.store.peek((tables) => findCandidate(tables, { name: 'ada', isEmail: false }));
-  assert.equal(await findAda(), undefined);
+  assert.deepEqual(await findAda(), { userId: made.id, passwordHash: undefined });
   assert.deepEqual(await validate(tenant, token), { state: 'success', user: made });
 
   const { user, accesstoken } = await complete(tenant, token);

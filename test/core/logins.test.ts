@@ -34,9 +34,9 @@ function pretendHasher() {
 async function logIn(tenant: TestTenant, name: string, password: string, isEmail = false) {
   const { hasher, asked } = pretendHasher();
   const candidate = await tenant.store.peek((tables) => findCandidate(tables, { name, isEmail }));
-  const checked = await checkCandidate(hasher, candidate, password);
+  const passed = await checkCandidate(hasher, candidate, password);
   assert.equal(asked.length, 1, 'one password check, whoever asks');
-  return tenant.run((ctx: PublicContext) => login(ctx, { checked, lifetimes }));
+  return tenant.run((ctx: PublicContext) => login(ctx, { candidate, passed, lifetimes }));
 }
 
 function verdictOf(tenant: TestTenant, token: string) {
@@ -84,10 +84,10 @@ test('wrong name, wrong password, no password yet: one answer', async () => {
 test('a password that changed since it was checked opens nothing', async () => {
   const tenant = await testTenant();
   const ada = await addedUser(tenant, 'ada');
-  const checked = { userId: ada.id, passwordHash: 'hash of what was' };
+  const candidate = { userId: ada.id, passwordHash: 'hash of what was' };
   await refusal(
     'invalid',
-    tenant.run((ctx: PublicContext) => login(ctx, { checked, lifetimes })),
+    tenant.run((ctx: PublicContext) => login(ctx, { candidate, passed: true, lifetimes })),
   );
 });
 

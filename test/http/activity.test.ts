@@ -14,7 +14,8 @@ const search = async (a: Appliance, body: object) =>
 
 test('a record has its fields, and is found under its id', async () => {
   const a = await testAppliance();
-  await a.call('POST', '/ks/keyrings', { name: 'Payroll' });
+  const env = { remoteAddress: '203.0.113.7' };
+  const { ring, key } = (await a.call('POST', '/ks/keyrings', { name: 'Payroll' }, { env })).body;
   const [record] = await search(a, { action: 'keyring.create' });
   assert.ok(record);
   const { id, ...rest } = record;
@@ -26,7 +27,8 @@ test('a record has its fields, and is found under its id', async () => {
     ringname: 'payroll',
     validAction: true,
     status: 200,
-    props: {},
+    address: '203.0.113.7',
+    props: { object: { type: 'keyring', id: ring.id, name: 'payroll' }, objects: [{ type: 'key', id: key.id }] },
   });
   assert.deepEqual((await a.call('GET', `/auth/activity/${id}`)).body, record);
   const unknown = await a.call('GET', '/auth/activity/act_00000000000000000000000000');

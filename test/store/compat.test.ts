@@ -1,6 +1,7 @@
-// The files of `test/compat/store-1` were made by the first release of the format and must open for ever: test keys of
-// epoch 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs.
-// KMS_WRITE_FIXTURE=1 writes them where there are none.
+// The files of `test/compat/store-1` to `store-3` were made by earlier programs and must open for ever: test keys of epoch
+// 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs. Those of
+// 1 have each record of activity as its canonical line, those of 2 share what is alike in a group, those of 3 addresses
+// too. KMS_WRITE_FIXTURE=1 writes the newest where there are none.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -12,15 +13,26 @@ import { Inode, SimDisk } from '../support/sim-disk.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { sampleStore } from '../support/store-sample.ts';
 
-const root = fileURLToPath(new URL('../compat/store-1', import.meta.url));
+const rootOf = (number: number): string => fileURLToPath(new URL(`../compat/store-${number}`, import.meta.url));
+const newest = rootOf(3);
 
-if (process.env.KMS_WRITE_FIXTURE && !existsSync(root)) {
-  mkdirSync(root, { recursive: true });
+if (process.env.KMS_WRITE_FIXTURE && !existsSync(newest)) {
+  mkdirSync(newest, { recursive: true });
   for (const [name, bytes] of (await sampleStore()).content)
-    writeFileSync(`${root}${name.slice(testDir.length)}`, bytes);
+    writeFileSync(`${newest}${name.slice(testDir.length)}`, bytes);
 }
 
-test('a store of format 1 opens, and goes on', async () => {
+const withoutAddresses = 'rpdxqFGZS8aXN_005UPh_PFeULWTXs9xLhQJc7N_UlE';
+
+for (const [number, head] of [
+  [1, withoutAddresses],
+  [2, withoutAddresses],
+  [3, '1PAJeCbJNmRypNw6oKGQmkLcWlG4117cOxDYozV7Pmk'],
+] as const) {
+  test(`the store ${number} opens, and goes on`, () => opens(rootOf(number), head));
+}
+
+async function opens(root: string, head: string): Promise<void> {
   const names = readdirSync(root).map((name) => {
     const inode = new Inode();
     inode.append(readFileSync(`${root}/${name}`));
@@ -36,11 +48,11 @@ test('a store of format 1 opens, and goes on', async () => {
   const hashes: string[] = [];
   for await (const { hash } of store.readActivity(1)) hashes.push(hash);
   assert.equal(hashes.length, 9);
-  assert.equal(hashes.at(-1), 'rpdxqFGZS8aXN_005UPh_PFeULWTXs9xLhQJc7N_UlE');
+  assert.equal(hashes.at(-1), head);
   await store.transaction((tx) => tx.notes.add('more', 10));
   await store.checkpoint();
   await store.close();
   store = await open();
   assert.deepEqual(await look(), [...wanted, [10, 'more', 10]]);
   await store.close();
-});
+}

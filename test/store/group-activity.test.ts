@@ -21,7 +21,7 @@ const one: ActivityInput = {
 function roundTrip(records: readonly ActivityInput[]): string[] {
   const group = new GroupActivity();
   for (const record of records) group.add(record);
-  const head: ActivityHead = JSON.parse(JSON.stringify(group.head ?? { at: 0, who: [] }));
+  const head: ActivityHead = JSON.parse(JSON.stringify(group.head ?? { at: 0, alike: [] }));
   const lines = group.lines.split('\n').slice(0, -1);
   return lines.map((line, at) => {
     const read = readRecord(head, line);
@@ -34,7 +34,18 @@ describe('activity records of a group', () => {
     const group = new GroupActivity();
     for (let i = 0; i < 5; i++) group.add({ ...one, id: `act_${i}`, createdAt: one.createdAt + i });
     assert.equal(group.lines, '0 0 act_0\n0 1 act_1\n0 2 act_2\n0 3 act_3\n0 4 act_4\n');
-    assert.deepEqual(group.head, { at: one.createdAt, who: [['keyring.encrypt', one.keyid, 'bench', 200, true]] });
+    assert.deepEqual(group.head, { at: one.createdAt, alike: [['keyring.encrypt', one.keyid, 'bench', 200, true]] });
+  });
+
+  it('share where they came from, as long as it is one place', () => {
+    const group = new GroupActivity();
+    for (const address of ['192.0.2.1', undefined, '192.0.2.1', '2001:db8::1']) group.add({ ...one, address });
+    assert.deepEqual(
+      group.lines.split('\n').map((line) => line.split(' ')[0]),
+      ['0', '1', '0', '2', ''],
+    );
+    const shared = ['keyring.encrypt', one.keyid, 'bench', 200, true];
+    assert.deepEqual(group.head?.alike, [[...shared, '192.0.2.1'], shared, [...shared, '2001:db8::1']]);
   });
 
   it('are whole where somebody reported them', () => {
@@ -63,6 +74,7 @@ describe('activity records of a group', () => {
     });
     const record: fc.Arbitrary<ActivityInput> = fc.oneof(
       plain,
+      fc.record({ one: plain, address: text }).map(({ one, address }) => ({ ...one, address })),
       fc.record({ one: plain, reporter: text }).map(({ one, reporter }) => ({ ...one, reporter })),
     );
     fc.assert(
@@ -85,12 +97,12 @@ describe('activity records of a group', () => {
 
   it('in the form of the first logs stay the lines that they are', () => {
     const line = activityLine(one, 7);
-    assert.equal(readRecord({ at: 0, who: [] }, line), line);
+    assert.equal(readRecord({ at: 0, alike: [] }, line), line);
   });
 
   for (const line of ['', '0', '0 1', '1 0 act_1', '-1 0 act_1', '0 x act_1', '0 1 act_1 more', '{"id":']) {
     it(`refuses ${JSON.stringify(line)}`, () => {
-      const head: ActivityHead = { at: one.createdAt, who: [['a', 'k', 'r', 200, true]] };
+      const head: ActivityHead = { at: one.createdAt, alike: [['a', 'k', 'r', 200, true]] };
       assert.throws(() => readRecord(head, line));
     });
   }

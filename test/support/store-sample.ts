@@ -43,6 +43,6 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
 export async function writeNote(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
   await store.transaction(async (tx) => {
     await tx.notes.add(`n${i}`, value);
-    tx.record(activityInput(`act_${i}`));
+    tx.record(activityInput(`act_${i}`, i % 2 === 0 ? {} : { address: '192.0.2.7' }));
   });
 }

@@ -58,6 +58,8 @@ export class RequestCounts implements Meter {
   readonly #tenants = new Map<string, Map<string, ActionCounts>>();
   /** Encrypts by tenant, then by keyring; undefined where they are not to be counted. */
   readonly #rings: Map<string, Map<string, number>> | undefined;
+  /** Logins under names that nobody has, by tenant. */
+  readonly #byNobody = new Map<string, number>();
 
   constructor(countRings: boolean) {
     this.#rings = countRings ? new Map() : undefined;
@@ -66,7 +68,7 @@ export class RequestCounts implements Meter {
   route(action: string): (served: Served, milliseconds: number) => void {
     const byTenant = new Map<string, ActionCounts>();
     const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
-    return ({ tenant, outcome: { status }, granted, ringname }, milliseconds) => {
+    return ({ tenant, outcome: { status }, granted, ringname, byNobody }, milliseconds) => {
       if (tenant === undefined) return;
       let counts = byTenant.get(tenant);
       if (!counts) {
@@ -75,6 +77,7 @@ export class RequestCounts implements Meter {
       }
       counts.add(status, granted, milliseconds);
       if (rings && status === 200 && ringname) countRing(rings, tenant, ringname);
+      if (byNobody) this.#byNobody.set(tenant, this.loginsByNobody(tenant) + 1);
     };
   }
 
@@ -84,6 +87,10 @@ export class RequestCounts implements Meter {
 
   durations(tenant: string): [action: string, buckets: Buckets][] {
     return [...(this.#tenants.get(tenant) ?? none)].map(([action, { seconds }]) => [action, seconds]);
+  }
+
+  loginsByNobody(tenant: string): number {
+    return this.#byNobody.get(tenant) ?? 0;
   }
 
   /** Undefined where they are not counted. */

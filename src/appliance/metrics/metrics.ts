@@ -73,6 +73,12 @@ export class Metrics {
       'How long requests of this tenant took until the answer, in seconds.',
       this.#requests.durations(tenant).map(([action, buckets]) => ({ labels: { action }, buckets })),
     );
+    out.counter(
+      'kms_unknown_logins_total',
+      'Failed logins of this tenant under names that nobody has.',
+      [],
+      [{ value: this.#requests.loginsByNobody(tenant) }],
+    );
     const rings = this.#requests.encryptsByRing(tenant);
     if (!rings) return;
     const samples = [...rings].map(([ring, value]) => ({ labels: { ring }, value }));

@@ -34,6 +34,7 @@ import {
   type UserRef,
   updateUser,
 } from '../../core/users.ts';
+import type { Deed } from '../../model/deed.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LocalHandlers } from '../local.ts';
 import type { Around, RoutesOf } from '../route.ts';
@@ -90,7 +91,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       const { lifetimes } = input.deps.people;
       const name = { name: body.username, isEmail: query.email === 'true' };
       const checked = await checkLogin(input, name, body.password);
-      return (ctx) => login(ctx, { checked, lifetimes });
+      return (ctx) => login(ctx, { ...checked, lifetimes });
     },
   },
   refreshSession: (ctx, { deps: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
@@ -127,20 +128,20 @@ function mailLater(around: Around, send: (mailer: Mailer) => Promise<void>): voi
   around.afterCommit(async () => void sending());
 }
 
-/** Checks a password at the pace that the tries before allow. Undefined for nobody and for a wrong one. */
+/** Checks a password at the pace that the tries before allow. */
 async function checkLogin(
   { deps, handle, address }: Around,
   name: { readonly name: string; readonly isEmail: boolean },
   password: string,
-): Promise<LoginCandidate | undefined> {
+): Promise<{ readonly candidate: LoginCandidate | undefined; readonly passed: boolean }> {
   const { backoff, hasher } = deps.people;
   const attempt = await backoff.begin({ tenant: handle.tenant.id, name: name.name, address });
   try {
     const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
-    const checked = await checkCandidate(hasher, candidate, password);
-    if (checked) attempt.succeeded();
+    const passed = await checkCandidate(hasher, candidate, password);
+    if (passed) attempt.succeeded();
     else attempt.failed();
-    return checked;
+    return { candidate, passed };
   } finally {
     attempt.abandoned();
   }
@@ -171,9 +172,14 @@ export function linkHandlers(deps: AppDeps): Pick<LocalHandlers, 'makeSetUpLink'
       const user = { text: body.username, is: body.email ? 'email' : 'username' } as const;
       const links = linksOf({ deps, handle });
       return store.transaction(async (tx) => {
-        const link = await resetLink({ tx, tenant, world, caller: localCaller }, { user, links });
+        let deed: Deed = {};
+        const note = (said: Deed): void => {
+          deed = said;
+        };
+        const link = await resetLink({ tx, tenant, world, note, caller: localCaller }, { user, links });
         // A link lets its holder in as that user: making one is recorded as a change of the user.
-        tx.record(activityRecord(world, { keyid: localCaller.id, action: 'user.update' }));
+        const props = { operation: 'reset-link' };
+        tx.record(activityRecord(world, { keyid: localCaller.id, action: 'user.update', props, deed }));
         return link;
       });
     },

@@ -9,7 +9,7 @@ function quoted(text: string): string {
 }
 
 /** What ids and names are made of, and JSON shows as it is. */
-const plain = /^[\w.*-]*$/;
+const plain = /^[\w.*:-]*$/;
 
 function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   for (const key in props) if (Object.hasOwn(props, key)) return true;
@@ -17,14 +17,15 @@ function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * The canonical line: keys in code-unit order, `props` left out when empty, `reporter` where there is none. Throws
- * `invalid` for props that JSON cannot say.
+ * The canonical line: keys in code-unit order, `props` left out when empty, `address` and `reporter` where there is
+ * none. Throws `invalid` for props that JSON cannot say.
  */
 export function activityLine(input: ActivityInput, seq: number): string {
   const props = hasEntries(input.props) ? `,"props":${canonicalJson(input.props)}` : '';
   const reporter = input.reporter === undefined ? '' : `,"reporter":${quoted(input.reporter)}`;
+  const address = input.address === undefined ? '' : `"address":${quoted(input.address)},`;
   return (
-    `{"action":${quoted(input.action)},"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
+    `{"action":${quoted(input.action)},${address}"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
     `"keyid":${quoted(input.keyid)}${props}${reporter},"ringname":${quoted(input.ringname)},"seq":${seq},` +
     `"status":${input.status},"validAction":${input.validAction}}`
   );
@@ -51,6 +52,7 @@ export function parseActivityLine(line: string): ActivityRecord | undefined {
   const { id, createdAt, keyid, action, ringname, validAction, status, seq } = value;
   const props = Object.hasOwn(value, 'props') ? value.props : {};
   const reporter = Object.hasOwn(value, 'reporter') ? value.reporter : undefined;
+  const address = Object.hasOwn(value, 'address') ? value.address : undefined;
   if (
     typeof id !== 'string' ||
     typeof createdAt !== 'number' ||
@@ -61,10 +63,15 @@ export function parseActivityLine(line: string): ActivityRecord | undefined {
     typeof status !== 'number' ||
     typeof seq !== 'number' ||
     !isProps(props) ||
-    (reporter !== undefined && typeof reporter !== 'string')
+    (reporter !== undefined && typeof reporter !== 'string') ||
+    (address !== undefined && typeof address !== 'string')
   ) {
     return undefined;
   }
   const record = { seq, id, createdAt, keyid, action, ringname, validAction, status, props };
-  return reporter === undefined ? record : { ...record, reporter };
+  return {
+    ...record,
+    ...(address !== undefined && { address }),
+    ...(reporter !== undefined && { reporter }),
+  };
 }

@@ -154,6 +154,17 @@ export function apiKeyTable(sql: Sql) {
       );
     },
 
+    /** Ids of the active keys that the user owns, the oldest `most`. */
+    async activeOfUser(userId: string, most: number): Promise<Pick<ApiKey, 'id'>[]> {
+      const ids: Pick<ApiKey, 'id'>[] = [];
+      await inSlices(sql, ofUser, [userId], async (after, last) => {
+        const text = 'SELECT id FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 LIMIT ?';
+        ids.push(...(await sql.all<Pick<ApiKeyRow, 'id'>>(text, userId, after, last, most - ids.length)));
+        return ids.length >= most;
+      });
+      return ids;
+    },
+
     /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
     listByRing(ringName: string, wildcard: boolean, page: PageRequest): Promise<Page<ApiKey>> {
       const { after = 0, limit } = page;
@@ -226,8 +237,9 @@ export function apiKeyTable(sql: Sql) {
       await nameRings(id, change.rings);
     },
 
-    /** Erases all keys of the account. */
-    async eraseOfAccount(accountId: string): Promise<void> {
+    /** Erases all keys of the account; answers how many. */
+    async eraseOfAccount(accountId: string): Promise<number> {
+      let erased = 0;
       await inSlices(sql, ofAccount, [accountId], async (after, last) => {
         const slice = [accountId, after, last];
         await sql.run(
@@ -235,21 +247,24 @@ export function apiKeyTable(sql: Sql) {
             WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)`,
           ...slice,
         );
-        await sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
+        erased += await sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
       });
+      return erased;
     },
 
-    /** Makes the keys that the user owns inactive. */
-    async disableOfUser(userId: string, now: number): Promise<void> {
-      await inSlices(sql, ofUser, [userId], (after, last) =>
-        sql.run(
+    /** Makes the keys that the user owns inactive; answers how many were not. */
+    async disableOfUser(userId: string, now: number): Promise<number> {
+      let disabled = 0;
+      await inSlices(sql, ofUser, [userId], async (after, last) => {
+        disabled += await sql.run(
           'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
           now,
           userId,
           after,
           last,
-        ),
-      );
+        );
+      });
+      return disabled;
     },
 
     async erase(id: string): Promise<void> {

@@ -1,0 +1,82 @@
+// Deed is what a record of the appliance's own says was done: to what, which of its fields changed, which permission
+// flags it gained and lost. Names alone, never a value: no secret, no password, no token gets into a record this way.
+import type { Flags } from './flags.ts';
+import { isJsonObject, type JsonObject, sameJson } from './json.ts';
+
+/** What was made, changed or removed. */
+export interface Thing {
+  readonly type: 'account' | 'apikey' | 'asset' | 'asym-keyring' | 'custodian' | 'key' | 'keyring' | 'tenant' | 'user';
+  readonly id: string;
+  /** What people call it; absent where it has no name. */
+  readonly name?: string | undefined;
+}
+
+export interface Deed {
+  readonly object?: Thing;
+  /** What was touched along with it: all, or some of `objectCount`. */
+  readonly objects?: readonly Thing[];
+  /** How many were touched along with it, where they are more than `mostNamed`. */
+  readonly objectCount?: number;
+  /** Names of fields. */
+  readonly changed?: readonly string[];
+  /** Names of flags, in lower case. */
+  readonly granted?: readonly string[];
+  readonly revoked?: readonly string[];
+}
+
+/** Of the things that were touched along with another, so many are named. */
+export const mostNamed = 100;
+/** Characters of a name. */
+const longestName = 256;
+
+/** The deed as a record has it in its `props`. What is empty is left out. */
+export function deedProps({ object, objects = [], objectCount = 0, ...lists }: Deed): JsonObject {
+  const props: Record<string, unknown> = {};
+  if (object) props.object = named(object);
+  if (objects.length > 0) props.objects = objects.slice(0, mostNamed).map(named);
+  if (objectCount > mostNamed) props.objectCount = objectCount;
+  for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
+  return props;
+}
+
+function named({ type, id, name = '' }: Thing): Thing {
+  if (name === '') return { type, id };
+  return { type, id, name: name.length > longestName ? `${name.slice(0, longestName - 1).toWellFormed()}…` : name };
+}
+
+/** The names of those fields of `after` that `before` has otherwise. */
+export function changedFields(before: JsonObject, after: JsonObject): string[] {
+  return Object.keys(after).filter((name) => !sameJson(before[name], after[name]));
+}
+
+/** What a holder of `before` gains and loses by `after`. */
+export function changedRights(before: Flags | undefined, after: Flags | undefined): Pick<Deed, 'granted' | 'revoked'> {
+  if (before === after) return {};
+  const had = new Set(before?.names);
+  const has = new Set(after?.names);
+  return {
+    granted: [...has].filter((name) => !had.has(name)),
+    revoked: [...had].filter((name) => !has.has(name)),
+  };
+}
+
+/** What the `props` of a record say was done. Those of reported records are another's words and say nothing of it. */
+export function deedOf(props: JsonObject): Deed {
+  const { object, objects, objectCount, changed, granted, revoked } = props;
+  return {
+    ...(isThing(object) && { object }),
+    ...(Array.isArray(objects) && { objects: objects.filter(isThing) }),
+    ...(typeof objectCount === 'number' && { objectCount }),
+    changed: textsOf(changed),
+    granted: textsOf(granted),
+    revoked: textsOf(revoked),
+  };
+}
+
+function isThing(value: unknown): value is Thing {
+  return isJsonObject(value) && typeof value.type === 'string' && typeof value.id === 'string';
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+}
