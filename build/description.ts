@@ -2,7 +2,7 @@
 // the executable they become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openApiDocument } from '../src/description/document.ts';
+import { openApiDocument } from '../src/description/openapi-document.ts';
 import { docsPage } from '../src/description/page.ts';
 import { version } from '../src/version.ts';
 import { paths } from './paths.ts';

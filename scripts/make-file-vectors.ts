@@ -4,7 +4,7 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
 import type { FileFault } from '../src/client/file-format.ts';
-import { chunkNonce, deriveChunkKeys } from '../src/crypto/chunked-encryption.ts';
+import { chunkNonce, deriveChunkKeys } from '../src/crypto/chunk-keys.ts';
 
 export interface FileVector {
   readonly name: string;

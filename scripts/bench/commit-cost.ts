@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
-import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import type { Store } from '../../src/store/port.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
+import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { goal, median, row, short } from './figures.ts';
 
 const wasm = readFileSync(join(import.meta.dirname, '../../node_modules/sql.js/dist/sql-wasm.wasm'));

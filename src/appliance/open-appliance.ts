@@ -12,7 +12,7 @@ import { systemError } from '../errors.ts';
 import { type App, createApp } from '../http/app.ts';
 import type { Sealing } from '../http/deps.ts';
 import { type Logger, silentLogger } from '../http/request-log.ts';
-import { formatMark } from '../model/mark.ts';
+import { formatMark } from '../model/store-mark.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
 import type { DirectoryLock } from '../store/lock.ts';

@@ -7,7 +7,7 @@
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError, reasonOf } from '../errors.ts';
-import { formatMark, isFork, type Mark } from '../model/mark.ts';
+import { formatMark, isFork, type Mark } from '../model/store-mark.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';

@@ -73,7 +73,7 @@ function isSystemError(error: unknown): error is Error & { code: string } {
 
 /** Errors repeat what was typed, which may be a secret in the place of the name of its file; stderr ends up in logs. */
 const secrets = [
-  // API keys and tokens, see crypto/api-key.ts and crypto/token.ts.
+  // API keys and tokens, see crypto/secrets.ts.
   /(kms(?:at|in|rs)?_)[0-9A-Za-z]{43,}/g,
   // Private keys: PEM, and PKCS#8 in base64 with what each X25519 key begins with.
   /(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END).)*/gs,

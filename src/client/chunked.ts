@@ -9,7 +9,7 @@ import {
   deriveChunkKeys,
   saltLength,
   tagLength,
-} from '../crypto/chunked-encryption.ts';
+} from '../crypto/chunk-keys.ts';
 import { ahead, type Block, type ByteSource, byteReader, inBlocks } from './byte-streams.ts';
 import { fileFault } from './file-format.ts';
 

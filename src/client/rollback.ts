@@ -2,8 +2,9 @@
 // how many transactions that tenant has behind it, which only grow, and which runs of its log they stand in, which no
 // other history has. A copy that was put back behind its owner's back, such as a restored virtual machine, has deleted
 // keys and revoked credentials in it.
-import { formatMark, isFork, type Mark, parseMark } from '../model/mark.ts';
+
 import { stateHeader } from '../model/names.ts';
+import { formatMark, isFork, type Mark, parseMark } from '../model/store-mark.ts';
 
 /** How far a tenant of an appliance is. */
 export interface SeenState extends Mark {

@@ -2,7 +2,7 @@
 // its own in front; and keeping people on a page that is not to be left.
 import { useLayoutEffect, useRef } from 'hono/jsx/dom';
 import type { ConsolePageName } from '../api/console-pages.ts';
-import { type Place, pathTo, placeOf, type Values } from './place.ts';
+import { type Place, pathTo, placeOf, type Values } from './page-path.ts';
 
 const prefix = window.location.pathname.replace(/\/console(?:\/.*)?$/, '');
 

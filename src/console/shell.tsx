@@ -4,11 +4,11 @@ import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
 import type { Page, PageProps } from './page.ts';
+import type { Place } from './page-path.ts';
 import { pages } from './pages.ts';
 import { Toasts, toast } from './parts/messages.tsx';
 import { Brand, PageHeader } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
-import type { Place } from './place.ts';
 import { type Session, type SessionClient, SessionContext } from './session.ts';
 
 interface ShellProps {

@@ -1,5 +1,5 @@
 // Who a bearer credential is: an API key or an access token, told apart by their form.
-import { hashSecret, isWellFormedApiKey } from '../crypto/hot.ts';
+import { hashSecret, isWellFormedApiKey } from '../crypto/fast-hash.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Caller } from './context.ts';

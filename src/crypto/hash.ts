@@ -1,5 +1,5 @@
 // Hashes and what is derived with them: SHA-256, HMAC-SHA256, HKDF (RFC 5869). Plain forms; those that stand on the
-// path of every request have faster ones in hot.ts.
+// path of every request have faster ones in fast-hash.ts.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256, sha512 } from '@noble/hashes/sha2.js';

@@ -10,7 +10,7 @@
 
 import { KmsError } from '../errors.ts';
 import { equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
-import { hmacSha256 } from './hot.ts';
+import { hmacSha256 } from './fast-hash.ts';
 import {
   epochOfHash,
   headerMacFits,

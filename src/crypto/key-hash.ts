@@ -8,7 +8,7 @@
 // authenticate a header that holds this hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
 import { equalBytes, fromBase64Url, intoBytesOfBase64Url, toBase64Url, utf8 } from './bytes.ts';
-import { hmacSha256 } from './hot.ts';
+import { hmacSha256 } from './fast-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
 /** The keys of a tenant, as far as hashes and headers need them. */

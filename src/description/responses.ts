@@ -1,7 +1,7 @@
 // The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
 // gives.
 import { type Access, type ErrorBody, emptyBody, errorBody } from '../api/endpoint.ts';
-import { type Declared, requiredFlag, shownFlag } from './declared.ts';
+import { type DescribedEndpoint, requiredFlag, shownFlag } from './described-endpoints.ts';
 import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './openapi.ts';
 import type { Problem } from './prose.ts';
 import { exampleOf, type Schemas } from './schemas.ts';
@@ -79,11 +79,11 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
   };
 }
 
-export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Responses> {
-  const { endpoint, note } = declared;
+export function responsesOf(described: DescribedEndpoint, schemas: Schemas): Readonly<Responses> {
+  const { endpoint, note } = described;
   const responses: Responses = {
-    200: success(declared, schemas),
-    400: badRequest(declared, schemas),
+    200: success(described, schemas),
+    400: badRequest(described, schemas),
     405: shared('MethodNotAllowed'),
     500: shared('InternalError'),
   };
@@ -101,7 +101,7 @@ export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Resp
   ];
   if (forbidden.length > 0)
     responses[403] = refusal(
-      declared,
+      described,
       schemas,
       limits.length > 0 ? 'a flag is missing, or a limit is reached' : 'a flag is missing',
       forbidden,
@@ -111,30 +111,30 @@ export function responsesOf(declared: Declared, schemas: Schemas): Readonly<Resp
     ...(note.tenantless ? [] : [{ message: 'no tenant answers this host' }]),
   ];
   if (notFound.length > 0) {
-    responses[404] = refusal(declared, schemas, endpoint.errors?.[404]?.description ?? 'no such tenant', notFound);
+    responses[404] = refusal(described, schemas, endpoint.errors?.[404]?.description ?? 'no such tenant', notFound);
   }
   for (const [status, { description, schema = errorBody }] of Object.entries(endpoint.errors ?? {})) {
     if (status === '404' || status === '400') continue;
-    const problems = [...(note.problems?.[Number(status)] ?? []), ...(status === '503' ? whileSealed(declared) : [])];
+    const problems = [...(note.problems?.[Number(status)] ?? []), ...(status === '503' ? whileSealed(described) : [])];
     const example = note.errorExamples?.[Number(status)];
     const json = schemas.of(schema, 'output', `${endpoint.id}.${status}`);
     const wait = status === '429' ? { 'Retry-After': header('RetryAfter') } : {};
     responses[status] = {
       description,
-      ...withHeaders({ ...stateHeader(declared), ...wait }),
+      ...withHeaders({ ...stateHeader(described), ...wait }),
       content:
         example === undefined ? errorContent(schemas, problems) : { 'application/json': { schema: json, example } },
     };
   }
   if (endpoint.id === 'unseal') {
-    responses[503] = refusal(declared, schemas, 'it could not be opened or recorded', note.problems?.[503] ?? []);
+    responses[503] = refusal(described, schemas, 'it could not be opened or recorded', note.problems?.[503] ?? []);
   }
   return responses;
 }
 
-function success(declared: Declared, schemas: Schemas): OpenApiResponse {
-  const { endpoint, note } = declared;
-  const headers = withHeaders(stateHeader(declared));
+function success(described: DescribedEndpoint, schemas: Schemas): OpenApiResponse {
+  const { endpoint, note } = described;
+  const headers = withHeaders(stateHeader(described));
   if (endpoint.binary) {
     const schema: JsonSchema = { type: 'string', format: 'binary' };
     return { description: 'a file', ...headers, content: { 'application/octet-stream': { schema } } };
@@ -152,8 +152,8 @@ function success(declared: Declared, schemas: Schemas): OpenApiResponse {
   return { description: 'done', ...headers, content: { 'application/json': { schema, example } } };
 }
 
-function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
-  const { endpoint, note } = declared;
+function badRequest(described: DescribedEndpoint, schemas: Schemas): OpenApiResponse {
+  const { endpoint, note } = described;
   if (endpoint.silent400) {
     const schema = schemas.of(emptyBody, 'output', endpoint.id);
     return {
@@ -161,9 +161,9 @@ function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
       content: { 'application/json': { schema, example: {} } },
     };
   }
-  const problems = [...(note.problems?.[400] ?? []), ...inputProblems(declared, schemas)];
+  const problems = [...(note.problems?.[400] ?? []), ...inputProblems(described, schemas)];
   const own = endpoint.errors?.[400];
-  if (!own?.schema) return refusal(declared, schemas, 'the request breaks a rule', problems);
+  if (!own?.schema) return refusal(described, schemas, 'the request breaks a rule', problems);
   const schema = schemas.of(own.schema, 'output', endpoint.id);
   const [plain] = Object.values(errorContent(schemas, problems));
   const examples = { [own.description]: { value: exampleOf(schema, schemas, endpoint.id) }, ...plain?.examples };
@@ -174,7 +174,7 @@ function badRequest(declared: Declared, schemas: Schemas): OpenApiResponse {
 }
 
 /** What is wrong with the form of a request. */
-function inputProblems({ endpoint }: Declared, schemas: Schemas): Problem[] {
+function inputProblems({ endpoint }: DescribedEndpoint, schemas: Schemas): Problem[] {
   const problems: Problem[] = [];
   if (endpoint.body) {
     const [first] = schemas.of(endpoint.body, 'input', `${endpoint.id}.body`).required ?? [];
@@ -200,20 +200,20 @@ function missingFlag(access: Access): Problem[] {
   return flag === undefined ? [] : [{ message: `the permission flag ${shownFlag(access, flag)} is missing` }];
 }
 
-function whileSealed({ note }: Declared): Problem[] {
+function whileSealed({ note }: DescribedEndpoint): Problem[] {
   return note.whileSealed ? [] : [{ message: 'the appliance is sealed; the administrator has to unseal it' }];
 }
 
 function refusal(
-  declared: Declared,
+  described: DescribedEndpoint,
   schemas: Schemas,
   description: string,
   problems: readonly Problem[],
 ): OpenApiResponse {
-  return { description, ...withHeaders(stateHeader(declared)), content: errorContent(schemas, problems) };
+  return { description, ...withHeaders(stateHeader(described)), content: errorContent(schemas, problems) };
 }
 
-function stateHeader({ endpoint }: Declared): Readonly<Record<string, Reference>> {
+function stateHeader({ endpoint }: DescribedEndpoint): Readonly<Record<string, Reference>> {
   return endpoint.access.kind === 'public' ? {} : state;
 }
 

@@ -2,7 +2,7 @@
 // follows the chain of the activity log from its first record to its last. Changes nothing.
 import { toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import type { Mark } from '../model/mark.ts';
+import type { Mark } from '../model/store-mark.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import { verifyChain } from './activity/chain.ts';
 import { SegmentFault, segmentPath } from './activity/segment.ts';

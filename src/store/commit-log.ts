@@ -1,7 +1,7 @@
 // Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves
 // on to a new log file when a checkpoint wants the old one closed.
 import { KmsError } from '../errors.ts';
-import { Group, Numbering } from './group.ts';
+import { Group, Numbering } from './commit-group.ts';
 import { type BrokenLog, createLog, type LogContext, type LogWriter } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
 import type { ClosedLog } from './recover.ts';

@@ -3,10 +3,10 @@ import type { CheckpointJob, CheckpointResult } from './checkpoint.ts';
 import type { Commit } from './commit-log.ts';
 import type { Files } from './files.ts';
 import type { LogContext } from './log-file.ts';
-import type { Migration } from './migrations.ts';
 import type { StoreEvent } from './port.ts';
 import type { Sql } from './sql.ts';
 import type { StoreKeys } from './store-files.ts';
+import type { Migration } from './tables/migrations.ts';
 
 export interface EmbeddedOptions<T extends object> {
   readonly files: Files;

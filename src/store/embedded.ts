@@ -4,7 +4,7 @@
 
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
-import type { Mark } from '../model/mark.ts';
+import type { Mark } from '../model/store-mark.ts';
 import { emptyHead } from './activity/activity-log.ts';
 import { SegmentWatch } from './activity/segment-watch.ts';
 import { writeCheckpoint } from './checkpoint.ts';

@@ -1,7 +1,7 @@
 // A log file as it is read, written and repaired. Reading proves every record and stops at the first byte that does not
 // verify, unless that is the torn end of the last file; writing is one append and one fsync for each group.
 import { equalBytes } from '../crypto/bytes.ts';
-import { type Run, withRun } from '../model/mark.ts';
+import { type Run, withRun } from '../model/store-mark.ts';
 import { type AppendFile, type Files, isFull } from './files.ts';
 import {
   damageAt,

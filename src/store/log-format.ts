@@ -10,9 +10,9 @@
 // a shorter file.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
+import { hmacSha256 } from '../crypto/fast-hash.ts';
 import { hkdfSha256 } from '../crypto/hash.ts';
-import { hmacSha256 } from '../crypto/hot.ts';
-import type { Run } from '../model/mark.ts';
+import type { Run } from '../model/store-mark.ts';
 import { encodeFileHeader, type FileHeader, headerLength, nonceLength, tagLength } from './store-files.ts';
 
 /** Where the records start. */

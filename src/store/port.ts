@@ -1,6 +1,6 @@
 // Store is a database as the rest of the appliance sees it: transactions over typed tables, an activity log, and the
 // files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
-import type { Mark } from '../model/mark.ts';
+import type { Mark } from '../model/store-mark.ts';
 
 import type { Page, PageRequest } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';

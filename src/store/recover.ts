@@ -2,16 +2,16 @@
 // order. A start, a checkpoint and the return from a failed write all do just this.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import type { Mark } from '../model/mark.ts';
+import type { Mark } from '../model/store-mark.ts';
 import { type ActivityLog, openActivityLog } from './activity/activity-log.ts';
+import { GroupReplayer } from './commit-group.ts';
 import type { Files } from './files.ts';
-import { GroupReplayer } from './group.ts';
 import { readLog } from './log-file.ts';
 import type { LogPlace } from './log-format.ts';
-import { type Migration, refuseNewer } from './migrations.ts';
 import { readSnapshot } from './snapshot.ts';
 import { openState, type State } from './state.ts';
 import { corrupt, type FileHeader, listStoreFiles, logName, type StoreKeys, snapshotName } from './store-files.ts';
+import { type Migration, refuseNewer } from './tables/migrations.ts';
 
 export interface RecoverOptions {
   readonly files: Files;

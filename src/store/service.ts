@@ -1,17 +1,17 @@
 // Service is the time in which a store serves: what was recovered from the disk with the log that continues it. When
 // the log fails, what is in memory is thrown away whole and recovered again; until that works nothing is in service.
 import { KmsError, reasonOf } from '../errors.ts';
-import type { Mark } from '../model/mark.ts';
+import type { Mark } from '../model/store-mark.ts';
 import { CommitLog } from './commit-log.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
 import { continueLog, repairLog } from './log-file.ts';
 import { type Maintained, Maintenance, type Serving } from './maintenance.ts';
-import { migrate } from './migrations.ts';
 import type { StoreStatus } from './port.ts';
 import { type Recovered, recover } from './recover.ts';
 import { Session } from './session.ts';
 import type { State } from './state.ts';
 import { listStoreFiles, logName } from './store-files.ts';
+import { migrate } from './tables/migrations.ts';
 
 /** What is in service. */
 export interface Live<T extends object> extends Maintained {

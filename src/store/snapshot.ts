@@ -8,7 +8,7 @@
 // moved, left out or added.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
-import type { Run } from '../model/mark.ts';
+import type { Run } from '../model/store-mark.ts';
 import type { Files } from './files.ts';
 import type { LogContext } from './log-file.ts';
 import type { ChainHead, SegmentSummary } from './port.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';
 import type { Endpoint } from '../../src/api/endpoint.ts';
-import { declared } from '../../src/description/declared.ts';
+import { describedEndpoints } from '../../src/description/described-endpoints.ts';
 import type { OpenApiDocument } from '../../src/description/openapi.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { Sealing } from '../../src/http/deps.ts';
@@ -128,7 +128,7 @@ async function sampleOf(a: Appliance, id: string): Promise<Sample> {
 
 const plain = (path: string): string => path.replace(/\{\w+\}/g, 'x');
 
-for (const { endpoint, path, note } of declared) {
+for (const { endpoint, path, note } of describedEndpoints) {
   const { id, access } = endpoint;
 
   test(`${id}: what succeeds is answered as described`, async () => {
@@ -186,14 +186,14 @@ for (const { endpoint, path, note } of declared) {
 
 for (const { name, id, status, make: makeCall } of special) {
   test(`${id}: ${name}`, async () => {
-    const endpoint = declared.find((each) => each.endpoint.id === id)?.endpoint ?? assert.fail(id);
+    const endpoint = describedEndpoints.find((each) => each.endpoint.id === id)?.endpoint ?? assert.fail(id);
     const a = await make({ sealed: () => false });
     agree(id, status, await ask(a, endpoint, await makeCall(a)));
   });
 }
 
 test('what cannot be served is told as described', async () => {
-  const ready = declared.find(({ endpoint }) => endpoint.id === 'getReadiness')?.endpoint ?? assert.fail();
+  const ready = describedEndpoints.find(({ endpoint }) => endpoint.id === 'getReadiness')?.endpoint ?? assert.fail();
   agree('getReadiness', 503, await ask(sealed, ready, { url: '/readyz', key: null }));
 });
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from '../../src/api/example-values.ts';
-import { declared } from '../../src/description/declared.ts';
-import { openApiDocument } from '../../src/description/document.ts';
+import { describedEndpoints } from '../../src/description/described-endpoints.ts';
+import { openApiDocument } from '../../src/description/openapi-document.ts';
 import { curlOf } from '../../src/description/page.ts';
 import { version } from '../../src/version.ts';
 import { inviteToken, resetToken, setUpToken } from '../http/samples.ts';
@@ -119,5 +119,5 @@ test('the requests to copy name the address and the credential, and quote the bo
     assert.equal(text.includes('-d '), operation.requestBody !== undefined, text);
     assert.doesNotMatch(text, /\{\w+\}/);
   }
-  assert.equal(operations.length + 2, declared.length);
+  assert.equal(operations.length + 2, describedEndpoints.length);
 });

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { declared } from '../../src/description/declared.ts';
-import { openApiDocument } from '../../src/description/document.ts';
+import { describedEndpoints } from '../../src/description/described-endpoints.ts';
 import { guide } from '../../src/description/guide.ts';
+import { openApiDocument } from '../../src/description/openapi-document.ts';
 import { flagTable } from '../../src/model/flags.ts';
 import { version } from '../../src/version.ts';
 import { judgeOf, operationsOf } from '../support/description.ts';
@@ -40,7 +40,7 @@ test('it is OpenAPI 3.1 of version 0.1.0, for whatever address it comes from', (
 test('every declared endpoint is described, and nothing else', () => {
   assert.deepEqual(
     operations.map(({ operation }) => operation.operationId).sort(),
-    declared.map(({ endpoint }) => endpoint.id).sort(),
+    describedEndpoints.map(({ endpoint }) => endpoint.id).sort(),
   );
 });
 

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { decryptChunks, encryptChunks } from '../../src/client/chunked.ts';
 import { faultOf } from '../../src/client/file-format.ts';
 import { fromHex, toHex, utf8 } from '../../src/crypto/bytes.ts';
-import { chunkNonce, deriveChunkKeys, maxChunks } from '../../src/crypto/chunked-encryption.ts';
+import { chunkNonce, deriveChunkKeys, maxChunks } from '../../src/crypto/chunk-keys.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
 import { collect, inPieces, piece, readable } from './streams.ts';

@@ -8,7 +8,7 @@ import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
 import type { SealKeeper } from '../../src/appliance/seal-keeper.ts';
 import { checkStore } from '../../src/store/check.ts';
 import type { Files } from '../../src/store/files.ts';
-import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/migrations.ts';
+import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';

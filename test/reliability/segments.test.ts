@@ -18,9 +18,9 @@ import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-a
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
 import { openEmbedded } from '../../src/store/embedded.ts';
-import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
+import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { activityInput } from '../store/contract.ts';
 import { sqlWasm } from '../support/wasm.ts';
 

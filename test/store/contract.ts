@@ -1,9 +1,9 @@
 // What every implementation of the store port must do, as one suite that each of them runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Migration } from '../../src/store/migrations.ts';
 import type { ActivityInput, Store } from '../../src/store/port.ts';
 import type { Row, Sql } from '../../src/store/sql.ts';
+import type { Migration } from '../../src/store/tables/migrations.ts';
 
 export const contractMigrations: readonly Migration[] = [
   {

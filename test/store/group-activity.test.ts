@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { activityLine } from '../../src/store/activity/record.ts';
-import { type ActivityHead, GroupActivity, readRecord } from '../../src/store/group.ts';
+import { type ActivityHead, GroupActivity, readRecord } from '../../src/store/commit-group.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
 
 const one: ActivityInput = {

@@ -1,8 +1,8 @@
 // The table of tenants in the appliance's own database.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemMigrations } from '../../src/store/migrations.ts';
 import { systemTables } from '../../src/store/tables/databases.ts';
+import { systemMigrations } from '../../src/store/tables/migrations.ts';
 import type { NewTenant } from '../../src/store/tables/tenants.ts';
 import { createMemoryStore } from '../support/memory-store.ts';
 

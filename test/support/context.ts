@@ -7,9 +7,9 @@ import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
-import { tenantMigrations } from '../../src/store/migrations.ts';
 import type { Store } from '../../src/store/port.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
+import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { createMemoryStore } from './memory-store.ts';
 
 /** Where the clock stands at first. */

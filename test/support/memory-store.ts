@@ -5,11 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import canonicalize from 'canonicalize';
 import { KmsError } from '../../src/errors.ts';
 import { activityLine, parseActivityLine, recordLine } from '../../src/store/activity/record.ts';
-import { type Migration, migrate } from '../../src/store/migrations.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainedActivity, Store } from '../../src/store/port.ts';
 import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
+import { type Migration, migrate } from '../../src/store/tables/migrations.ts';
 import { sqlWasm } from './wasm.ts';
 
 export interface MemoryStoreOptions<T extends object> {

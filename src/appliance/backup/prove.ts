@@ -3,8 +3,8 @@
 import { KmsError } from '../../errors.ts';
 import { type CheckedStore, checkStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
-import { systemMigrations, tenantMigrations } from '../../store/migrations.ts';
 import type { StoreKeys } from '../../store/store-files.ts';
+import { systemMigrations, tenantMigrations } from '../../store/tables/migrations.ts';
 import { systemDir, tenantDir } from '../data-dir.ts';
 import type { StoreSummary, Summary } from './format.ts';
 

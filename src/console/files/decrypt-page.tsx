@@ -5,12 +5,12 @@ import { Check, FileField } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Facts, Json } from '../parts/values.tsx';
+import { FileJobView, MemoryNote, PrivateKeyFields, useChosen, useFileJob } from './file-job.tsx';
 import { decryptedName } from './saving.ts';
-import { MemoryNote, PrivateKeyFields, useChosen, useWork, WorkView } from './work.tsx';
 
 export function DecryptPage({ api }: PageProps) {
   const chosen = useChosen();
-  const [work, run] = useWork<DecryptAnswer>();
+  const [job, run] = useFileJob<DecryptAnswer>();
 
   const submit = async (values: FormValues): Promise<void> => {
     const { file, privateKey } = await chosen.read(values);
@@ -44,7 +44,7 @@ export function DecryptPage({ api }: PageProps) {
           hint="An asset that was deleted or altered does not. Without this nothing is decrypted then."
         />
       </Form>
-      <WorkView work={work} doing="Decrypting" show={(answer) => <Told answer={answer} />} />
+      <FileJobView job={job} doing="Decrypting" show={(answer) => <Told answer={answer} />} />
     </>
   );
 }

@@ -8,8 +8,8 @@ import { Check, Field, FileField, JsonField } from '../parts/fields.tsx';
 import { Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
+import { FileJobView, MemoryNote, PrivateKeyFields, useChosen, useFileJob } from './file-job.tsx';
 import { encryptedName } from './saving.ts';
-import { MemoryNote, PrivateKeyFields, useChosen, useWork, WorkView } from './work.tsx';
 
 type AssetInput = NonNullable<InputOf<'encrypt'>['asset']>;
 
@@ -17,7 +17,7 @@ export function EncryptPage({ api, session, query }: PageProps) {
   const rings = useRingNames(api);
   const chosen = useChosen();
   const [withAsset, setWithAsset] = useState(false);
-  const [work, run] = useWork<EncryptAnswer>();
+  const [job, run] = useFileJob<EncryptAnswer>();
 
   const submit = async (values: FormValues): Promise<void> => {
     const ring = values.text('ring');
@@ -65,8 +65,8 @@ export function EncryptPage({ api, session, query }: PageProps) {
           </div>
         )}
       </Form>
-      <WorkView
-        work={work}
+      <FileJobView
+        job={job}
         doing="Encrypting"
         show={({ asset }) =>
           asset && (

@@ -3,7 +3,7 @@
 // appliance; what comes out names the first record that was changed, dropped or moved.
 
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
-import { sha256 } from '../../crypto/hot.ts';
+import { sha256 } from '../../crypto/fast-hash.ts';
 
 export const hashLength = 32;
 const encoder = new TextEncoder();

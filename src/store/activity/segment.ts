@@ -4,8 +4,8 @@
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
 import { concatBytes, equalBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../../crypto/bytes.ts';
+import { hmacSha256 } from '../../crypto/fast-hash.ts';
 import { hkdfSha256 } from '../../crypto/hash.ts';
-import { hmacSha256 } from '../../crypto/hot.ts';
 import { KmsError, reasonOf, systemCode } from '../../errors.ts';
 import type { SegmentSummary } from '../port.ts';
 import { type ChainPlace, genesisHash, hashLength } from './chain.ts';

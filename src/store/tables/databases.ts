@@ -1,6 +1,5 @@
-// The tables of the two kinds of database, over whatever driver: a tenant's, and the appliance's own with the smallest of
-// them, what it keeps about itself by name.
-
+// The tables of the two kinds of database, over whatever driver: a tenant's, and the appliance's own with the smallest
+// of them, what it keeps about itself by name. The schemas are in migrations.ts.
 import type { Tables } from '../port.ts';
 import type { Row, Sql } from '../sql.ts';
 import { accountTable } from './accounts.ts';

@@ -1,6 +1,6 @@
 // How far each tenant's store was, as the appliance's own store noted it: a store that is found with less was put back
 // from an older copy.
-import type { Mark } from '../../model/mark.ts';
+import type { Mark } from '../../model/store-mark.ts';
 import type { Row, Sql } from '../sql.ts';
 import { toJson } from './columns.ts';
 

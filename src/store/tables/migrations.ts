@@ -1,9 +1,9 @@
 // The schema of a tenant's database, as the ordered list of steps that made it. A released step never changes; a change
 // of the schema is a new step. Drivers keep the number of steps done in the snapshot and run the missing ones at start,
 // in one transaction.
-import { KmsError } from '../errors.ts';
-import type { Session } from './session.ts';
-import type { State } from './state.ts';
+import { KmsError } from '../../errors.ts';
+import type { Session } from '../session.ts';
+import type { State } from '../state.ts';
 
 export interface Migration {
   readonly name: string;

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { sample } from '../api/example-values.ts';
 import { defaultLimit } from '../api/page.ts';
 import { flagTable } from '../model/flags.ts';
-import { type Declared, declared, requiredFlag, whoMay } from './declared.ts';
+import { type DescribedEndpoint, describedEndpoints, requiredFlag, whoMay } from './described-endpoints.ts';
 import { guide, tags } from './guide.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Parameter } from './openapi.ts';
 import { toMarkdown } from './prose.ts';
@@ -15,7 +15,7 @@ import { exampleOf, Schemas } from './schemas.ts';
 export function openApiDocument(version: string): OpenApiDocument {
   const schemas = new Schemas();
   const paths: Record<string, Record<string, Operation>> = {};
-  for (const each of declared) {
+  for (const each of describedEndpoints) {
     paths[each.path] = { ...paths[each.path], [each.endpoint.method.toLowerCase()]: operation(each, schemas) };
   }
   const responses = sharedResponses(schemas);
@@ -43,7 +43,7 @@ export function openApiDocument(version: string): OpenApiDocument {
   };
 }
 
-function operation(each: Declared, schemas: Schemas): Operation {
+function operation(each: DescribedEndpoint, schemas: Schemas): Operation {
   const { endpoint, note } = each;
   const flag = requiredFlag(endpoint.access);
   const parameters = parametersOf(each, schemas);
@@ -60,7 +60,7 @@ function operation(each: Declared, schemas: Schemas): Operation {
   };
 }
 
-function requestBody({ endpoint, note }: Declared, schemas: Schemas): Pick<Operation, 'requestBody'> {
+function requestBody({ endpoint, note }: DescribedEndpoint, schemas: Schemas): Pick<Operation, 'requestBody'> {
   if (!endpoint.body) return {};
   const schema = schemas.of(endpoint.body, 'input', `${endpoint.id}.body`);
   const example = note.body ?? exampleOf(schema, schemas, `${endpoint.id}.body`);
@@ -76,7 +76,7 @@ const usual: Readonly<Record<string, { readonly description: string; readonly ex
   apikeyid: { description: 'id of the API key', example: sample.apikeyId },
 };
 
-export function parametersOf({ endpoint, note, path }: Declared, schemas: Schemas): readonly Parameter[] {
+export function parametersOf({ endpoint, note, path }: DescribedEndpoint, schemas: Schemas): readonly Parameter[] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const inPath = names.map((name): Parameter => {
     const said = note.params?.[name] ?? usual[name];

@@ -1,5 +1,5 @@
-// Work is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far it is,
-// stopping it, and what came of it.
+// A file job is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far
+// it is, stopping it, and what came of it.
 import { type Child, useEffect, useRef } from 'hono/jsx/dom';
 import { readPrivateKey } from '../../client/ring-keys.ts';
 import { FieldProblems, fileErrorText, isStopped } from '../error-text.ts';
@@ -11,7 +11,7 @@ import { useState } from '../parts/state.ts';
 import { bytesText } from '../text.ts';
 import { destinationFor, mostInMemory, transfer, writesToDisk } from './saving.ts';
 
-type Work<Answer> =
+type FileJob<Answer> =
   | { readonly is: 'idle' }
   | { readonly is: 'running'; readonly read: number; readonly size: number; readonly stop: () => void }
   | { readonly is: 'stopped' }
@@ -22,9 +22,9 @@ interface FileStream<Answer> extends ReadableWritablePair<Uint8Array, Uint8Array
   readonly answer: Promise<Answer>;
 }
 
-interface WorkInput<Answer> {
+interface FileJobInput<Answer> {
   readonly file: File;
-  /** Emptied when the work is over. */
+  /** Emptied when the job is over. */
   readonly privateKey: Uint8Array;
   /** Of what is saved. */
   readonly name: string;
@@ -32,12 +32,12 @@ interface WorkInput<Answer> {
 }
 
 /** `run` throws `FieldProblems` where the file cannot be worked on at all; whatever else comes of it is the state. */
-export function useWork<Answer>(): [Work<Answer>, (input: WorkInput<Answer>) => Promise<void>] {
-  const [work, setWork] = useState<Work<Answer>>({ is: 'idle' });
+export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Answer>) => Promise<void>] {
+  const [job, setJob] = useState<FileJob<Answer>>({ is: 'idle' });
   const running = useRef<AbortController>(null);
   useEffect(() => () => running.current?.abort(), []);
 
-  const run = async ({ file, privateKey, name, stream }: WorkInput<Answer>): Promise<void> => {
+  const run = async ({ file, privateKey, name, stream }: FileJobInput<Answer>): Promise<void> => {
     if (!writesToDisk() && file.size > mostInMemory) {
       privateKey.fill(0);
       const most = `This browser holds a whole file in memory before it is saved: ${bytesText(mostInMemory)} at most.`;
@@ -49,31 +49,31 @@ export function useWork<Answer>(): [Work<Answer>, (input: WorkInput<Answer>) => 
     try {
       const destination = await destinationFor(name);
       const tell = (read: number): void => {
-        if (!signal.aborted) setWork({ is: 'running', read, size: file.size, stop: () => stopping.abort() });
+        if (!signal.aborted) setJob({ is: 'running', read, size: file.size, stop: () => stopping.abort() });
       };
       tell(0);
       const through = stream(signal);
       const saved = await transfer({ file, through, destination, signal, onProgress: tell });
       announce(saved);
-      setWork({ is: 'done', saved, answer: await through.answer });
+      setJob({ is: 'done', saved, answer: await through.answer });
     } catch (error) {
-      setWork(isStopped(error) ? { is: 'stopped' } : { is: 'failed', text: fileErrorText(error) });
+      setJob(isStopped(error) ? { is: 'stopped' } : { is: 'failed', text: fileErrorText(error) });
     } finally {
       privateKey.fill(0);
     }
   };
-  return [work, run];
+  return [job, run];
 }
 
-interface WorkViewProps<Answer> {
-  readonly work: Work<Answer>;
+interface FileJobViewProps<Answer> {
+  readonly job: FileJob<Answer>;
   /** What is being done: `Encrypting`. */
   readonly doing: string;
   readonly show: (answer: Answer) => Child;
 }
 
-export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
-  switch (work.is) {
+export function FileJobView<Answer>({ job, doing, show }: FileJobViewProps<Answer>) {
+  switch (job.is) {
     case 'idle':
       return null;
     case 'running':
@@ -81,11 +81,11 @@ export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
         <section key="running" data-panel aria-label="Progress">
           <Hold />
           <p>
-            {doing}: {bytesText(work.read)} of {bytesText(work.size)}.
+            {doing}: {bytesText(job.read)} of {bytesText(job.size)}.
           </p>
-          <progress max={Math.max(1, work.size)} value={work.read} aria-label={doing} />
+          <progress max={Math.max(1, job.size)} value={job.read} aria-label={doing} />
           <div data-actions>
-            <button type="button" data-kind="quiet" onClick={work.stop}>
+            <button type="button" data-kind="quiet" onClick={job.stop}>
               Stop
             </button>
           </div>
@@ -100,20 +100,20 @@ export function WorkView<Answer>({ work, doing, show }: WorkViewProps<Answer>) {
     case 'failed':
       return (
         <p key="failed" data-note data-tone="bad" role="alert">
-          {work.text} Nothing was saved.
+          {job.text} Nothing was saved.
         </p>
       );
     case 'done':
       return (
         <section key="done" data-note data-tone="good" aria-label="Result">
-          <p>{work.saved}</p>
-          {show(work.answer)}
+          <p>{job.saved}</p>
+          {show(job.answer)}
         </section>
       );
   }
 }
 
-/** To leave the page would end the work. */
+/** To leave the page would end the job. */
 function Hold() {
   useHold();
   return null;
@@ -151,7 +151,7 @@ interface Chosen {
   /** For `PrivateKeyFields`. */
   readonly onKeyFile: (file: File | undefined) => void;
   /** With the 32 bytes of the key. Throws `FieldProblems`. */
-  read(values: FormValues): Promise<Pick<WorkInput<unknown>, 'file' | 'privateKey'>>;
+  read(values: FormValues): Promise<Pick<FileJobInput<unknown>, 'file' | 'privateKey'>>;
 }
 
 /** The file to be worked on and the private key for it. */

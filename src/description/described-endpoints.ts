@@ -10,7 +10,7 @@ import { loginNotes, userNotes } from './notes/people.ts';
 import { systemNotes } from './notes/system.ts';
 import type { Note } from './prose.ts';
 
-export interface Declared {
+export interface DescribedEndpoint {
   readonly endpoint: Endpoint;
   readonly note: Note;
   /** As the description has it: one name for the parameter of one place, whatever the method. */
@@ -36,7 +36,7 @@ const { health, readiness, description, docs } = publicEndpoints;
 /** The body of an unseal is read apart from all others, so its declaration has none. */
 const all = [...endpoints, health, readiness, status, { ...unseal, body: unsealBody }, seal, description, docs];
 
-export const declared: readonly Declared[] = all.map((endpoint) => ({
+export const describedEndpoints: readonly DescribedEndpoint[] = all.map((endpoint) => ({
   endpoint,
   note: notes[endpoint.id],
   path: describedPath(endpoint.path),

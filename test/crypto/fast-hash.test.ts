@@ -1,9 +1,9 @@
-// The hot forms give what their plain forms give, whatever they are given and in whatever order.
+// The fast forms give what their plain forms give, whatever they are given and in whatever order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import * as fastHash from '../../src/crypto/fast-hash.ts';
 import * as plain from '../../src/crypto/hash.ts';
-import * as hot from '../../src/crypto/hot.ts';
 import * as secrets from '../../src/crypto/secrets.ts';
 
 const bytes = fc.uint8Array({ maxLength: 300 });
@@ -11,9 +11,9 @@ const bytes = fc.uint8Array({ maxLength: 300 });
 test('SHA-256 and HMAC-SHA256', () => {
   fc.assert(
     fc.property(bytes, fc.array(bytes, { maxLength: 4 }), (key, messages) => {
-      const [fast, slow] = [hot.hmacSha256(key), plain.hmacSha256(key)];
+      const [fast, slow] = [fastHash.hmacSha256(key), plain.hmacSha256(key)];
       for (const message of messages) {
-        assert.deepEqual(hot.sha256(message), plain.sha256(message));
+        assert.deepEqual(fastHash.sha256(message), plain.sha256(message));
         assert.deepEqual(fast(message), slow(message));
       }
     }),
@@ -28,10 +28,10 @@ test('secrets: their hashes and whether they are well formed', () => {
   const any = fc.string({ unit: 'binary', maxLength: 1200 });
   fc.assert(
     fc.property(fc.oneof(made, mistyped, any), (text) => {
-      assert.equal(hot.hashSecret(text), secrets.hashSecret(text));
-      assert.equal(hot.isWellFormedApiKey(text), secrets.isWellFormedApiKey(text));
+      assert.equal(fastHash.hashSecret(text), secrets.hashSecret(text));
+      assert.equal(fastHash.isWellFormedApiKey(text), secrets.isWellFormedApiKey(text));
     }),
     { numRuns: 2000 },
   );
-  fc.assert(fc.property(made, (text) => hot.isWellFormedApiKey(text)));
+  fc.assert(fc.property(made, (text) => fastHash.isWellFormedApiKey(text)));
 });

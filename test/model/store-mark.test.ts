@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { formatMark, isFork, type Mark, parseMark, runsKept, withRun } from '../../src/model/mark.ts';
+import { formatMark, isFork, type Mark, parseMark, runsKept, withRun } from '../../src/model/store-mark.ts';
 
 let tags = 0;
 const newTag = (): string => (++tags).toString(16).padStart(16, '0');

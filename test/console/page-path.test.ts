@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { consolePages } from '../../src/api/console-pages.ts';
-import { pathTo, placeOf } from '../../src/console/place.ts';
+import { pathTo, placeOf } from '../../src/console/page-path.ts';
 
 test('each page is found by its path', () => {
   for (const [page, { path }] of Object.entries(consolePages)) {
