@@ -48,7 +48,7 @@ export class Metrics {
     // Loaded when it is asked for: an appliance that nobody watches does without.
     const [{ Exposition }, { processNumbers }] = await Promise.all([
       import('./exposition.ts'),
-      import('./exposition.ts'),
+      import('./process-metrics.ts'),
     ]);
     const out = new Exposition();
     this.#requestNumbers(out, tenant);
