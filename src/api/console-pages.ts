@@ -33,6 +33,7 @@ export const consolePages = {
   activityRecord: { path: '/console/activity/{id}', title: 'Activity record' },
   encrypt: { path: '/console/encrypt', title: 'Encrypt a file' },
   decrypt: { path: '/console/decrypt', title: 'Decrypt a file' },
+  me: { path: '/console/me', title: 'Your account' },
   about: { path: '/console/about', title: 'About' },
 } as const satisfies Readonly<Record<string, ConsolePage>>;
 

@@ -27,8 +27,8 @@ export type Access =
       /** Its name in the activity log, where it is recorded under the id of the user whose name or link it came with. */
       readonly recorded?: string;
     }
-  /** Any known credential; `action` names it in the activity log. */
-  | { readonly kind: 'credential'; readonly action: string }
+  /** Any known credential; `action` names it in the activity log, `backoff` as above. */
+  | { readonly kind: 'credential'; readonly action: string; readonly backoff?: true }
   | {
       readonly kind: 'flag';
       /**

@@ -11,6 +11,7 @@ export const sample = {
   accountId: 'acct_01kdyak3se5g95x5q7yjatpbes',
   apikeyId: 'apik_01kdyak3se5g95x5q7yjatpbf4',
   userId: 'user_01kdyak3se5g95x5q7yjatpbf7',
+  sessionId: 'sess_01kdyak3se5g95x5q7yjatpbf9',
   activityId: 'act_01kdyak3se5g95x5q7yjatpbfd',
   time: '2026-01-02T03:04:05.678Z',
   epochTime: 1767323045678,

@@ -1,9 +1,9 @@
-// Logins on the wire: invites, sessions, password resets and setting up, most of it without a credential.
+// Logins on the wire: invites, sessions, passwords and setting up, most of it without a credential.
 import { z } from 'zod';
 import { emptyBody, endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { createUserBody, user } from './users.ts';
-import { requiredText, secretText, trueParam } from './values.ts';
+import { epochTime, id, pathText, requiredText, secretText, timestamp, trueParam } from './values.ts';
 
 /** A count that a password must reach, and the one that it has. */
 const least = (of: string, count: number) =>
@@ -88,6 +88,28 @@ const resetStartBody = z.object({
   email: requiredText.meta({ description: "the User's e-mail address, in any case", examples: ['ada@example.org'] }),
 });
 
+const changePasswordBody = z.object({
+  currentPassword: secretText.meta({ description: 'the password so far', examples: [sample.password] }),
+  newPassword,
+});
+
+const session = z
+  .object({
+    id: id.meta({ description: 'id of the session; refreshes keep it', examples: [sample.sessionId] }),
+    createdAt: timestamp.meta({ description: 'when the login was: RFC 3339, UTC, milliseconds' }),
+    lastUsedAt: epochTime.meta({ description: 'when it was last used, to a minute: milliseconds since 1970, UTC' }),
+    address: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'where it was used from then: an IPv4 address or the /64 of an IPv6 address; null where that is the machine of the service itself, or was not noted',
+        examples: ['192.0.2.7'],
+      }),
+    current: z.boolean().meta({ description: 'the one that asks', examples: [true] }),
+  })
+  .meta({ id: 'OwnSession', description: 'a session, as its User sees it' });
+
 const tag = 'Login';
 const refused = { description: 'the token is expired or invalid', schema: inviteRefused };
 const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
@@ -149,6 +171,39 @@ export const loginEndpoints = [
   endpoint('logout', {
     tag,
     summary: 'End the session of the access token',
+    access: { kind: 'credential', action: 'session.end' },
+    answer: emptyBody,
+  }),
+  endpoint('changePassword', {
+    tag,
+    summary: 'Change the own password; all other sessions end',
+    access: { kind: 'credential', action: 'user.password', backoff: true },
+    body: changePasswordBody,
+    answer: emptyBody,
+    errors: {
+      400: { description: 'the new password does not meet the rules', schema: malformedPassword },
+      ...wait,
+    },
+  }),
+  endpoint('listSessions', {
+    tag,
+    summary: 'List the own open sessions, oldest login first',
+    access: { kind: 'credential', action: 'session.read' },
+    answer: z.object({
+      sessions: z.array(session).meta({ description: 'those that have neither ended nor expired; 1,000 at most' }),
+    }),
+  }),
+  endpoint('endSession', {
+    tag,
+    summary: 'End one of the own sessions',
+    access: { kind: 'credential', action: 'session.end' },
+    params: z.object({ id: pathText }),
+    answer: emptyBody,
+    errors: { 404: { description: 'no such session of this User', schema: errorBody } },
+  }),
+  endpoint('endOtherSessions', {
+    tag,
+    summary: 'End all own sessions but the one that asks',
     access: { kind: 'credential', action: 'session.end' },
     answer: emptyBody,
   }),

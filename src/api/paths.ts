@@ -39,6 +39,10 @@ export const clientPaths = {
   login: ['POST', '/auth/basic/login', 'email'],
   refreshSession: ['GET', '/auth/basic/refresh'],
   logout: ['POST', '/auth/basic/logout'],
+  changePassword: ['POST', '/auth/user/password'],
+  listSessions: ['GET', '/auth/user/sessions'],
+  endSession: ['DELETE', '/auth/user/sessions/{id}'],
+  endOtherSessions: ['DELETE', '/auth/user/sessions'],
   startPasswordReset: ['POST', '/auth/basic/reset-password-start'],
   completePasswordReset: ['POST', '/auth/basic/reset-password-complete'],
 

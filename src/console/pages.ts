@@ -13,6 +13,7 @@ import { AsymPage } from './keyrings/asym-page.tsx';
 import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
+import { MePage } from './me/me-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import type { Page } from './page.ts';
 import { NewUserPage } from './users/new-user-page.tsx';
@@ -40,5 +41,6 @@ export const pages: readonly Page[] = [
   { name: 'activityRecord', component: ActivityRecordPage, under: 'activity' },
   { name: 'encrypt', component: EncryptPage, under: 'encrypt', needs: 'keyring.encrypt' },
   { name: 'decrypt', component: DecryptPage, under: 'decrypt', needs: 'keyring.decrypt' },
+  { name: 'me', component: MePage, under: 'me' },
   { name: 'about', component: AboutPage, under: 'about' },
 ];

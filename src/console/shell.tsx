@@ -143,7 +143,7 @@ function Who({ session, onLogout }: { readonly session: Session; readonly onLogo
   return (
     <div data-who>
       {user ? (
-        <a href={hrefTo('about')}>
+        <a href={hrefTo('me')}>
           <bdi>{user.displayName}</bdi>
         </a>
       ) : (

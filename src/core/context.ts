@@ -10,7 +10,7 @@ import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Ring } from '../store/tables/rings.ts';
 
-type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'acct' | 'apik' | 'act' | 'tenant';
+type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'acct' | 'apik' | 'act' | 'tenant';
 
 /** Who calls. `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -74,6 +74,8 @@ export interface Context {
   readonly world: World;
   /** Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. */
   note(deed: Deed): void;
+  /** Where the request came from; undefined where that is the machine itself. */
+  readonly address?: string | undefined;
 }
 
 /** What an operation is given that needs no credential. */

@@ -3,7 +3,7 @@ import { hashSecret, isWellFormedApiKey } from '../crypto/fast-hash.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Caller } from './context.ts';
-import { authenticateToken, type TokenVerdict } from './logins.ts';
+import { authenticateToken, type TokenVerdict } from './sessions.ts';
 
 interface Credential {
   readonly caller: Caller;

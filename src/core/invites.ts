@@ -13,7 +13,7 @@ import type { User as UserRow } from '../store/tables/users.ts';
 import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
-import { openSession } from './logins.ts';
+import { openSession } from './sessions.ts';
 import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {

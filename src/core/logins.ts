@@ -1,16 +1,15 @@
-// Logins by user name and password, and the sessions that come of them. A login takes three steps, because checking a
-// password is too slow for a transaction: find the stored hash, check the password against it outside, open the
-// session; whatever is wrong, the answer is one and takes one time. A session is known by an access token of which only
-// the hash is stored.
+// Logins by user name and password. A login takes three steps, because checking a password is too slow for a
+// transaction: find the stored hash, check the password against it outside, open the session; whatever is wrong, the
+// answer is one and takes one time. Changing one's own password goes the same way.
 import type { User } from '../api/users.ts';
 import { decoyPasswordHash } from '../crypto/argon2id.ts';
 import { isHashable } from '../crypto/password-rules.ts';
-import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
-import type { Context, PublicContext } from './context.ts';
+import type { Caller, Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
-import { userAnswer } from './users.ts';
+import { openSession, sessionOf } from './sessions.ts';
+import { findUser, userAnswer, userThing } from './users.ts';
 
 /** Hashing takes long, and is done elsewhere. */
 export interface PasswordHasher {
@@ -74,82 +73,35 @@ export async function login(ctx: PublicContext, input: LoginInput): Promise<{ us
   return { user: userAnswer(user), accessToken };
 }
 
-/** How long an expired or ended session is remembered at most, so that the use of its token is known and recorded. */
-const remembered = 7 * 86_400_000;
-/** Open sessions of one user; one more ends the oldest. */
-export const mostOpen = 1000;
-/** Sessions of one user that are remembered at all, open ones aside. */
-export const mostRemembered = 2000;
-/** Old sessions removed with each new one: more than come, so that they don't pile up. */
-const purgedAtOnce = 20;
-
-/** What an access token stands for. `ended` has expired, was refreshed or logged out, or its user is gone. */
-export type TokenVerdict =
-  | { readonly kind: 'active'; readonly session: string; readonly userId: string; readonly flagsText: string }
-  | { readonly kind: 'ended'; readonly userId: string };
-
-/** Undefined for a token that is not known. */
-export async function authenticateToken(
-  { sessions, users }: Pick<Tables, 'sessions' | 'users'>,
-  token: string,
-  now: number,
-): Promise<TokenVerdict | undefined> {
-  if (!isWellFormedToken('session', token)) return undefined;
-  const session = await sessions.byTokenHash(hashSecret(token));
-  if (!session) return undefined;
-  const { tokenHash, userId, endedAt, expiresAt } = session;
-  const flagsText = await users.flagsText(userId);
-  if (endedAt !== undefined || now >= expiresAt || flagsText === undefined) return { kind: 'ended', userId };
-  return { kind: 'active', session: tokenHash, userId, flagsText };
+/** The caller's own password, to be checked before it is changed. */
+export async function ownCandidate(tables: Pick<Tables, 'users'>, { id }: Caller): Promise<LoginCandidate> {
+  return { userId: id, passwordHash: await tables.users.passwordHash(id) };
 }
 
-/** Opens a session and answers its access token. `chainStartedAt` is the login that a refresh goes back to. */
-export async function openSession(
-  { tx, world }: PublicContext,
-  userId: string,
-  lifetimes: Lifetimes,
-  chainStartedAt = world.now(),
-): Promise<string> {
+interface ChangePasswordInput {
+  /** The caller. */
+  readonly candidate: LoginCandidate | undefined;
+  /** Of the new one, made beforehand. Undefined where the current one was wrong. */
+  readonly newHash: string | undefined;
+}
+
+/**
+ * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid` where
+ * the current password was wrong, or has changed since it was checked.
+ */
+export async function changePassword(
+  { tx, caller, world, note }: Context,
+  { candidate, newHash }: ChangePasswordInput,
+): Promise<Record<string, never>> {
+  const current = sessionOf(caller);
+  const user = await findUser(tx, { text: caller.id, is: 'id' });
+  if (newHash === undefined || (await tx.users.passwordHash(user.id)) !== candidate?.passwordHash) {
+    throw new KmsError('invalid', 'the current password is wrong');
+  }
   const now = world.now();
-  const token = newToken('session', world.random);
-  await tx.sessions.insert({
-    tokenHash: hashSecret(token),
-    userId,
-    chainStartedAt,
-    expiresAt: Math.min(now + lifetimes.access, chainStartedAt + lifetimes.session),
-  });
-  await tx.sessions.endBeyond(userId, mostOpen, now);
-  await tx.sessions.purgeBeyond(userId, mostRemembered, now);
-  await purgeSessions({ tx, world });
-  return token;
-}
-
-/** Erases some of those that are forgotten, if there are any. */
-export async function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): Promise<void> {
-  await tx.sessions.purge(world.now() - remembered, purgedAtOnce);
-}
-
-/** Exchanges the caller's access token for a new one; the old one ends at once. */
-export async function refreshSession(
-  ctx: Context,
-  input: { readonly lifetimes: Lifetimes },
-): Promise<{ user: User; accessToken: string }> {
-  const { tx, world } = ctx;
-  const session = await tx.sessions.byTokenHash(sessionOf(ctx));
-  const user = session && (await tx.users.byId(session.userId));
-  if (!session || !user) throw new KmsError('unauthenticated', 'the access token has ended');
-  await tx.sessions.end(session.tokenHash, world.now());
-  const accessToken = await openSession(ctx, user.id, input.lifetimes, session.chainStartedAt);
-  return { user: userAnswer(user), accessToken };
-}
-
-/** Ends the session of the caller's access token. */
-export async function logout(ctx: Context): Promise<Record<string, never>> {
-  await ctx.tx.sessions.end(sessionOf(ctx), ctx.world.now());
+  await tx.users.setPasswordHash(user.id, newHash, now);
+  await tx.userTokens.erase(user.id, 'reset');
+  await tx.sessions.endAllOf(user.id, now, current);
+  note({ object: userThing(user), changed: ['password'] });
   return {};
-}
-
-function sessionOf({ caller }: Context): string {
-  if (caller.session === undefined) throw new KmsError('invalid', 'expected an access token, not an API key');
-  return caller.session;
 }

@@ -3,6 +3,7 @@
 import { judgePassword } from '../crypto/password-rules.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
+import { noMailMessage } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { mayTouch } from './authorization.ts';
@@ -11,7 +12,11 @@ import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
 /** What everybody is answered who asks for a reset, before anything is looked up. */
-export const resetStarted = { message: 'if there is such a user, a link to reset the password is on its way' } as const;
+export function resetStarted(sendsMail: boolean): { readonly message: string } {
+  return {
+    message: sendsMail ? 'if there is such a user, a link to reset the password is on its way' : noMailMessage,
+  };
+}
 
 /** The mail with a new link; undefined where nobody has that address, or one who has no password yet to reset. */
 export async function startReset(

@@ -15,7 +15,7 @@ import { makeApiKey } from './api-keys.ts';
 import { type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
 import { localCaller } from './credential.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
-import { openSession } from './logins.ts';
+import { openSession } from './sessions.ts';
 import { addUser, userAnswer, userThing } from './users.ts';
 
 const prefix = 'kmssu_';

@@ -5,9 +5,9 @@
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
-import type { Context, PublicContext } from '../core/context.ts';
+import type { Caller, Context, PublicContext } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { purgeSessions } from '../core/logins.ts';
+import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import { ownRecordHeader } from '../model/names.ts';
@@ -54,7 +54,7 @@ export type PlainRoute = PlainOperation | PlainPreparation;
 type PlainOperation = (ctx: PublicContext, input: Exchange) => Promise<unknown>;
 
 interface PlainPreparation {
-  prepare(input: Exchange): Promise<PlainOperation>;
+  prepare(input: Exchange, caller: Caller | undefined): Promise<PlainOperation>;
 }
 
 /** One request on its way: what is known of it so far, and what its route is given of it. */
@@ -139,7 +139,7 @@ export function serveEndpoint(
   const { world } = deps;
   const { access, changes = endpoint.method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
-  const backsOff = access.kind === 'public' && access.backoff === true;
+  const backsOff = access.kind !== 'flag' && access.backoff === true;
   const action = actionOf(access);
   const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
@@ -215,6 +215,9 @@ export function serveEndpoint(
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined;
+    if (caller.session !== undefined) {
+      await noteSessionUse({ tx, world, address: exchange.remoteAddress }, caller.session);
+    }
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
     const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
@@ -247,7 +250,7 @@ export function serveEndpoint(
   }
 
   async function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Promise<Outcome> {
-    const { handle, operation, problem } = exchange;
+    const { handle, operation, problem, remoteAddress: address } = exchange;
     if (problem) return refused(problem, endpoint.silent400);
     try {
       if (!operation) throw changedMeanwhile;
@@ -258,8 +261,8 @@ export function serveEndpoint(
         exchange.named = { userId };
       };
       const ctx: PublicContext | Context = admitted
-        ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note }
-        : { tx, tenant: handle.tenant, world, note, identify };
+        ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note, address }
+        : { tx, tenant: handle.tenant, world, note, identify, address };
       const answer = await tx.savepoint(() => operation(ctx, exchange));
       // The types of the routes see to it that lists answer pages and all others objects.
       if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
@@ -284,16 +287,18 @@ export function serveEndpoint(
   /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
   async function prepared(exchange: Exchange, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
     const { handle, credential, raw } = exchange;
+    let caller: Caller | undefined;
     if (!isPublic) {
       if (!credential) return undefined;
       const admission = await handle.store.peek((tables) =>
         admit(endpoint, handle, tables, credential, raw, world.now()),
       );
       if (!admission || admission.refusal) return undefined;
+      caller = admission.caller;
     }
     if (exchange.problem) return undefined;
     try {
-      return await prepare(exchange);
+      return await prepare(exchange, caller);
     } catch (error) {
       return () => Promise.reject(error);
     }

@@ -1,7 +1,7 @@
 // What stands behind an endpoint: an operation of the core in the request's transaction, and where something slow comes
 // before that, what prepares the operation.
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
-import type { Context, PublicContext } from '../core/context.ts';
+import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { AppDeps } from './deps.ts';
 import type { TenantHandle } from './tenants.ts';
@@ -35,7 +35,8 @@ type ItemOf<Answer> = Answer extends { readonly data: readonly (infer Item)[] } 
 /** What an operation answers: the body of status 200, or for lists a page of items. */
 type Result<E> = E extends { readonly paginated: true } ? Page<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
 
-type ContextOf<E> = E extends { readonly access: { readonly kind: 'public' } } ? PublicContext : Context;
+type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'public' } } ? Yes : No;
+type ContextOf<E> = IsPublic<E, PublicContext, Context>;
 
 /** Nothing is awaited in it but the store. */
 type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
@@ -45,7 +46,7 @@ type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
  * the caller will be let in. It answers the operation; what it throws counts as thrown by that.
  */
 interface Preparation<E> {
-  prepare(input: Input<E>): Promise<(ctx: ContextOf<E>) => Promise<Result<E>>>;
+  prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Promise<Result<E>>>;
 }
 
 /** The routes of some endpoints, by their ids. */

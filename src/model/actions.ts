@@ -7,6 +7,7 @@ const withoutFlag = [
   'session.create',
   'session.refresh',
   'session.end',
+  'session.read',
   'user.password',
   'user.invited',
   'user.reset',

@@ -5,7 +5,17 @@ import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 
 /** What was made, changed or removed. */
 export interface Thing {
-  readonly type: 'account' | 'apikey' | 'asset' | 'asym-keyring' | 'custodian' | 'key' | 'keyring' | 'tenant' | 'user';
+  readonly type:
+    | 'account'
+    | 'apikey'
+    | 'asset'
+    | 'asym-keyring'
+    | 'custodian'
+    | 'key'
+    | 'keyring'
+    | 'session'
+    | 'tenant'
+    | 'user';
   readonly id: string;
   /** What people call it; absent where it has no name. */
   readonly name?: string | undefined;

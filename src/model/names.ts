@@ -1,4 +1,5 @@
-// Names that all rooms share: which ones rings and tenants can have, and the HTTP headers of this service.
+// Names that all rooms share: which ones rings and tenants can have, the HTTP headers of this service, and the one
+// message that a program goes by.
 import { invalidField } from '../errors.ts';
 
 const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -10,6 +11,10 @@ export const stateHeader = 'Kms-State';
 export const ownRecordHeader = 'Kms-Activity';
 /** Names the tenant of a request over the local socket. */
 export const tenantHeader = 'kms-tenant';
+
+/** What is answered to everybody who asks for a reset link where no mail goes out: by it the console knows. */
+export const noMailMessage =
+  'no mail goes out from here: ask an administrator, who makes a link with `kms user reset-link`';
 
 export function isRingName(name: string): boolean {
   return ringName.test(name);

@@ -57,6 +57,8 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   await post('/auth/user/invite-complete', { token: invite, password: sample.password }, null);
   const session = await post('/auth/basic/login', { username: 'ada', password: sample.password }, null);
   values[sample.accessToken] = session.accessToken;
+  const own = await a.call('GET', '/auth/user/sessions', undefined, { key: session.accessToken });
+  values[sample.sessionId] = own.body.sessions[0].id;
   values[sample.resetToken] = await resetToken(a, 'ada');
   values[sample.activityId] = (await a.activity())[0]?.id ?? '';
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
@@ -64,7 +66,7 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
 }
 
 const sampleSetUpToken = 'kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg';
-const sessionOnly = ['refreshSession', 'logout'];
+const sessionOnly = ['refreshSession', 'logout', 'changePassword', 'listSessions', 'endSession', 'endOtherSessions'];
 const operations = operationsOf(openApiDocument(version)).filter(({ operation }) => {
   // The paths that the app of a test has none of are tried where they are served.
   return !['getOpenApi', 'getDocs'].includes(operation.operationId);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { serve } from '../../src/server/serve.ts';
-import { inviteToken, makeRing } from '../http/samples.ts';
+import { goodPassword, inviteToken, logIn, makeRing } from '../http/samples.ts';
 import type { Appliance } from '../support/appliance.ts';
 import type { Given } from '../support/description.ts';
 
@@ -54,6 +54,8 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'getConfig') return [{ url: `${url}?ringname=x` }];
   // What they are asked for is refused as malformed, unless it once was there.
   if (endpoint.id === 'resolveHash' || endpoint.id === 'decrypt') return [];
+  // It takes a session to be told so.
+  if (endpoint.id === 'endSession') return [];
   return [{ url, body: bodies[endpoint.id] }];
 }
 
@@ -158,6 +160,33 @@ export const special: readonly Special[] = [
       const body = { username: 'x', password: 'y' };
       for (let n = 0; n < 6; n++) await a.call('POST', '/auth/basic/login', body, { key: null });
       return { url: '/auth/basic/login', key: null, body };
+    },
+  },
+  {
+    name: 'a session that is not there',
+    id: 'endSession',
+    status: 404,
+    make: async (a) => ({ url: '/auth/user/sessions/x', key: (await logIn(a)).accessToken }),
+  },
+  {
+    name: 'a password that breaks the rules',
+    id: 'changePassword',
+    status: 400,
+    make: async (a) => ({
+      url: '/auth/user/password',
+      key: (await logIn(a)).accessToken,
+      body: { currentPassword: 'x', newPassword: 'weak' },
+    }),
+  },
+  {
+    name: 'too many failures',
+    id: 'changePassword',
+    status: 429,
+    async make(a) {
+      const body = { currentPassword: 'x', newPassword: goodPassword };
+      const { accessToken: key } = await logIn(a);
+      for (let n = 0; n < 6; n++) await a.call('POST', '/auth/user/password', body, { key });
+      return { url: '/auth/user/password', key, body };
     },
   },
   {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Initialised } from '../../src/appliance/init.ts';
+import type { PeopleSettings } from '../../src/appliance/mail.ts';
 import type { Lifetimes } from '../../src/core/links.ts';
 import { serve } from '../../src/server/serve.ts';
 
@@ -27,14 +28,17 @@ export interface ServedAppliance {
   addUser(username: string, password: string, more?: object): Promise<void>;
 }
 
-export async function servedAppliance(lifetimes: Partial<Lifetimes> = {}): Promise<ServedAppliance> {
+export async function servedAppliance(
+  lifetimes: Partial<Lifetimes> = {},
+  more: Pick<PeopleSettings, 'mail'> = {},
+): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
   const { url, setUpUrl, appliance, close } = await serve({
     data: join(dir, 'data'),
     listen: '127.0.0.1:0',
     logLevel: 'silent',
-    people: { lifetimes },
+    people: { lifetimes, ...more },
     onInitialised: (first) => {
       made = first;
     },

@@ -5,17 +5,18 @@ import type { ServedAppliance } from './appliance.ts';
 
 export const password = 'Correct-Horse-7';
 
-/** At `path`, as a user with that name who is there already and has `password`. */
+/** At `path`, as a user with that name who is there already and has this password. */
 export async function visitAs(
   { url }: ServedAppliance,
   username: string,
   path = '/console',
   look: Look = {},
+  typed = password,
 ): Promise<Visit> {
   const visited = await visit(url + path, look);
   const { page } = visited;
   await page.getByLabel('User name or e-mail address').fill(username);
-  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByLabel('Password', { exact: true }).fill(typed);
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('button', { name: 'Log out' }).waitFor();
   return visited;

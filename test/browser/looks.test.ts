@@ -8,6 +8,8 @@ import { looksRight } from './looks-right.ts';
 
 const appliance = await servedAppliance();
 const shortLived = await servedAppliance({ invite: 1 });
+const mail = { host: '127.0.0.1', port: 9, tls: 'off', from: 'kms@example.org' } as const;
+const mailing = await servedAppliance({}, { mail });
 const strong = 'Correct-Horse-7';
 await appliance.addUser('grace', strong);
 
@@ -74,7 +76,18 @@ const states: readonly State[] = [
   { name: 'reset-missing', url: at('/console/reset'), heading: 'Open the link that you were given' },
   { name: 'forgot', url: at('/console/forgot'), heading: 'Forgot your password?' },
   { name: 'forgot-wrong', url: at('/console/forgot'), go: asked('grace'), heading: 'Forgot your password?' },
-  { name: 'forgot-sent', url: at('/console/forgot'), go: asked('grace@example.org'), heading: 'Look into your mail' },
+  {
+    name: 'forgot-unsent',
+    url: at('/console/forgot'),
+    go: asked('grace@example.org'),
+    heading: 'Ask your administrator',
+  },
+  {
+    name: 'forgot-sent',
+    url: () => `${mailing.url}/console/forgot`,
+    go: asked('grace@example.org'),
+    heading: 'Look into your mail',
+  },
 ];
 
 for (const { name, url, go, heading, withoutNetwork } of states) {

@@ -2,16 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';
 import type { PasswordHasher } from '../../src/core/logins.ts';
-import {
-  authenticateToken,
-  checkCandidate,
-  findCandidate,
-  login,
-  logout,
-  mostOpen,
-  mostRemembered,
-  refreshSession,
-} from '../../src/core/logins.ts';
+import { checkCandidate, findCandidate, login } from '../../src/core/logins.ts';
+import { authenticateToken, logout, mostOpen, mostRemembered, refreshSession } from '../../src/core/sessions.ts';
 import { createUser } from '../../src/core/users.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, callerOf, fieldsOf, inviteToken, lifetimes, tokenFor } from '../support/people.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';
-import { authenticateToken, findCandidate } from '../../src/core/logins.ts';
+import { findCandidate } from '../../src/core/logins.ts';
 import { checkResetPassword, completeReset, resetLink, startReset } from '../../src/core/password-reset.ts';
+import { authenticateToken } from '../../src/core/sessions.ts';
 import { deleteUser, type UserRef, updateUser } from '../../src/core/users.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, inviteToken, links, tokenFor, tokenIn } from '../support/people.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authenticateToken } from '../../src/core/logins.ts';
+import { authenticateToken } from '../../src/core/sessions.ts';
 import {
   createUser,
   deleteUser,

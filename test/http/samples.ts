@@ -219,6 +219,20 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   },
   refreshSession: async (a) => ({ key: (await logIn(a)).accessToken }),
   logout: async (a) => ({ key: (await logIn(a)).accessToken }),
+  changePassword: async (a) => {
+    const { user, password } = await makeUser(a);
+    const { accessToken } = await ok(
+      a.call('POST', '/auth/basic/login', { username: user.username, password }, { key: null }),
+    );
+    return { body: { currentPassword: password, newPassword: goodPassword }, key: accessToken };
+  },
+  listSessions: async (a) => ({ key: (await logIn(a)).accessToken }),
+  endSession: async (a) => {
+    const { accessToken: key } = await logIn(a);
+    const { sessions } = await ok(a.call('GET', '/auth/user/sessions', undefined, { key }));
+    return { params: { id: sessions[0].id }, key };
+  },
+  endOtherSessions: async (a) => ({ key: (await logIn(a)).accessToken }),
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),

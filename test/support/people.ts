@@ -6,7 +6,7 @@ import type { User } from '../../src/api/users.ts';
 import type { Caller, PublicContext } from '../../src/core/context.ts';
 import { inviteUser } from '../../src/core/invites.ts';
 import { defaultLifetimes, type LinkSettings } from '../../src/core/links.ts';
-import { authenticateToken, openSession } from '../../src/core/logins.ts';
+import { authenticateToken, openSession } from '../../src/core/sessions.ts';
 import { createUser } from '../../src/core/users.ts';
 import { flagsOfText } from '../../src/model/flags.ts';
 import type { TestTenant } from './context.ts';

@@ -86,7 +86,9 @@ const actions: readonly Candidate[] = [
     .filter(({ flag }) => flag !== '*')
     .map(({ flag, grants }) => ({ value: flag.replace(ofRings, ''), about: grants })),
   { value: 'session.refresh', about: 'refresh a session' },
-  { value: 'session.end', about: 'log out' },
+  { value: 'session.end', about: "log out, or end a session of one's own" },
+  { value: 'session.read', about: "list one's own sessions" },
+  { value: 'user.password', about: "change one's own password" },
 ];
 
 /** Rings are asked for only once the flag is one of theirs. */

@@ -2,6 +2,7 @@
 // Whether the link is good is known only when a password comes with it.
 import { useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
+import { noMailMessage } from '../../model/names.ts';
 import { errorText, FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import { announce } from '../parts/messages.tsx';
@@ -69,7 +70,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
 
 export function ForgotPage() {
   const field = useRef<HTMLInputElement>(null);
-  const [sentTo, setSentTo] = useState('');
+  const [asked, setAsked] = useState<{ readonly email: string; readonly message: string } | undefined>(undefined);
 
   const { isBusy, error, start, clear } = useAction(
     async () => {
@@ -79,8 +80,8 @@ export function ForgotPage() {
         throw new FieldProblems({ email: 'Type a whole e-mail address, such as name@example.org.' });
       }
       announce('Asking for a link.');
-      await appliance().startPasswordReset({ email }, patience());
-      setSentTo(email);
+      const { message } = await appliance().startPasswordReset({ email }, patience());
+      setAsked({ email, message });
     },
     () => field.current?.focus(),
   );
@@ -89,20 +90,38 @@ export function ForgotPage() {
     void start();
   };
 
-  if (sentTo !== '') {
+  if (asked?.message === noMailMessage) {
+    return (
+      <MessagePage key="unsent" title="Ask your administrator">
+        <p>
+          No mail goes out from this service, so there is none for you to wait for. Whoever runs it can make a link with
+          which you choose a new password, on the machine of the service: <code>kms user reset-link</code> and your user
+          name.
+        </p>
+        <p>
+          <a href={hrefTo('home')}>Back to the login</a>
+        </p>
+      </MessagePage>
+    );
+  }
+  if (asked) {
     return (
       <MessagePage key="sent" title="Look into your mail" tone="good">
         <p>
-          If somebody here has the address <bdi>{sentTo}</bdi>, a link to choose a new password is on its way to it. It
-          works for a short time only.
+          If somebody here has the address <bdi>{asked.email}</bdi>, a link to choose a new password is on its way to
+          it. It works for a short time only.
         </p>
-        <WithoutMail />
+        <p>
+          <small>
+            No mail? Your administrator can make a link for you, with <code>kms user reset-link</code>.
+          </small>
+        </p>
       </MessagePage>
     );
   }
   return (
     <MessagePage key="form" title="Forgot your password?" isFirst>
-      <p>You get a link by mail with which you choose a new one.</p>
+      <p>You get a link by mail with which you choose a new one, or learn here who can make one for you.</p>
       <form method="post" noValidate onSubmit={submit} aria-busy={isBusy ? 'true' : undefined}>
         <label for="email">Your e-mail address</label>
         <input
@@ -122,18 +141,6 @@ export function ForgotPage() {
           {isBusy ? 'Asking…' : 'Send me a link'}
         </button>
       </form>
-      <WithoutMail />
     </MessagePage>
-  );
-}
-
-function WithoutMail() {
-  return (
-    <p>
-      <small>
-        No mail? Not every service of this kind is set up to send any. Your administrator can make a link for you, with{' '}
-        <code>kms user reset-link</code>.
-      </small>
-    </p>
   );
 }

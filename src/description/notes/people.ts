@@ -1,4 +1,4 @@
-// Notes on Users, invites, logins, sessions and password resets.
+// Notes on Users, invites, logins, sessions and passwords.
 
 import { sample } from '../../api/example-values.ts';
 import type { loginEndpoints } from '../../api/logins.ts';
@@ -105,9 +105,34 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
     description: ['Ends the access token with which it is called. No body is needed.'],
     problems: { 400: [notASession] },
   },
+  changePassword: {
+    description: [
+      'Sets the password of the User whose access token it is. All other sessions of the User end, and so does a reset link that is out; the session that asks goes on.',
+      'The current password is checked as at login: after too many failures, of logins too, the next try has to wait. A new password that breaks a rule gets 400 with `state` `malformed-password` and the counts.',
+    ],
+    problems: {
+      400: [{ message: 'the current password is wrong' }, notASession],
+      429: [{ message: 'too many failed logins; try again in 4 s' }],
+    },
+  },
+  listSessions: {
+    description: [
+      'Answers the open sessions of the User whose access token it is, so that one who sees a strange one can end it. A session is a login with all its refreshes.',
+    ],
+    problems: { 400: [notASession] },
+  },
+  endSession: {
+    description: ['Ends one session of the User whose access token it is: its access token works no longer.'],
+    params: { id: { description: 'id of the session', example: sample.sessionId } },
+    problems: { 400: [notASession], 404: [{ message: 'there is no such session' }] },
+  },
+  endOtherSessions: {
+    description: ['Ends every session of the User but the one whose access token it is.'],
+    problems: { 400: [notASession] },
+  },
   startPasswordReset: {
     description: [
-      'Where there is a User of this address and SMTP is set up, a link goes out that works once, for 1 hour. The answer is the same in any case.',
+      'Where there is a User of this address and SMTP is set up, a link goes out that works once, for 1 hour. The answer is the same for every address. Where SMTP is not set up it says so, and who can help: `no mail goes out from here: ask an administrator, who makes a link with kms user reset-link` (with the command in backquotes).',
     ],
     answer: { message: 'if there is such a user, a link to reset the password is on its way' },
   },

@@ -8,12 +8,12 @@ import { localCaller } from '../../core/credential.ts';
 import { checkInvite, checkInvitePassword, completeInvite, inviteUser, validateInvite } from '../../core/invites.ts';
 import { inviteMail, type LinkSettings, type Mailer } from '../../core/links.ts';
 import {
+  changePassword,
   checkCandidate,
   findCandidate,
   type LoginCandidate,
   login,
-  logout,
-  refreshSession,
+  ownCandidate,
 } from '../../core/logins.ts';
 import {
   checkReset,
@@ -23,6 +23,7 @@ import {
   resetStarted,
   startReset,
 } from '../../core/password-reset.ts';
+import { endOtherSessions, endSession, listSessions, logout, refreshSession, sessionOf } from '../../core/sessions.ts';
 import { checkSetUp, completeSetUp, setUpLink } from '../../core/set-up.ts';
 import {
   checkUserNames,
@@ -35,6 +36,7 @@ import {
   updateUser,
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
+import type { Tables } from '../../store/port.ts';
 import type { AppDeps } from '../deps.ts';
 import type { LocalHandlers } from '../local.ts';
 import type { Around, RoutesOf } from '../route.ts';
@@ -90,15 +92,31 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       const { body, query } = input;
       const { lifetimes } = input.deps.people;
       const name = { name: body.username, isEmail: query.email === 'true' };
-      const checked = await checkLogin(input, name, body.password);
+      const find = (tables: Tables) => findCandidate(tables, name);
+      const checked = await checkPassword(input, { name: name.name, password: body.password, find });
       return (ctx) => login(ctx, { ...checked, lifetimes });
     },
   },
   refreshSession: (ctx, { deps: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
   logout: (ctx) => logout(ctx),
+  changePassword: {
+    async prepare(input, caller) {
+      sessionOf(caller);
+      const { body, deps, handle } = input;
+      checkInvitePassword(body.newPassword);
+      const name = await handle.store.peek(async ({ users }) => (await users.byId(caller.id))?.username ?? '');
+      const find = (tables: Tables) => ownCandidate(tables, caller);
+      const { candidate, passed } = await checkPassword(input, { name, password: body.currentPassword, find });
+      const newHash = passed ? await deps.people.hasher.hash(body.newPassword) : undefined;
+      return (ctx) => changePassword(ctx, { candidate, newHash });
+    },
+  },
+  listSessions: (ctx) => listSessions(ctx),
+  endSession: (ctx, { params }) => endSession(ctx, params),
+  endOtherSessions: (ctx) => endOtherSessions(ctx),
   async startPasswordReset(_ctx, input) {
     mailLater(input, (mailer) => sendResetLink(input, mailer, input.body.email));
-    return resetStarted;
+    return resetStarted(input.deps.people.mailer !== undefined);
   },
   completePasswordReset: {
     async prepare({ body: { token, password }, deps, handle }) {
@@ -128,16 +146,22 @@ function mailLater(around: Around, send: (mailer: Mailer) => Promise<void>): voi
   around.afterCommit(async () => void sending());
 }
 
+interface PasswordCheck {
+  /** Under which failures are counted. */
+  readonly name: string;
+  readonly password: string;
+  find(tables: Tables): Promise<LoginCandidate | undefined>;
+}
+
 /** Checks a password at the pace that the tries before allow. */
-async function checkLogin(
+async function checkPassword(
   { deps, handle, address }: Around,
-  name: { readonly name: string; readonly isEmail: boolean },
-  password: string,
+  { name, password, find }: PasswordCheck,
 ): Promise<{ readonly candidate: LoginCandidate | undefined; readonly passed: boolean }> {
   const { backoff, hasher } = deps.people;
-  const attempt = await backoff.begin({ tenant: handle.tenant.id, name: name.name, address });
+  const attempt = await backoff.begin({ tenant: handle.tenant.id, name, address });
   try {
-    const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
+    const candidate = await handle.store.peek(find);
     const passed = await checkCandidate(hasher, candidate, password);
     if (passed) attempt.succeeded();
     else attempt.failed();

@@ -192,7 +192,26 @@ export const tenantMigrations: readonly Migration[] = [
       `CREATE INDEX asset_parents_by_asset ON asset_parents (asset_seq)`,
     ],
   },
+  {
+    name: 'ids of sessions, and when and from where they were used',
+    statements: [
+      `ALTER TABLE sessions ADD COLUMN id TEXT NOT NULL DEFAULT ''`,
+      `ALTER TABLE sessions ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0`,
+      `ALTER TABLE sessions ADD COLUMN address TEXT`,
+      // Of those that are there: a ULID of the login's time and, in place of what is random, the row's number.
+      `UPDATE sessions SET used_at = chain_started_at, id = 'sess_' || ${ulidTime('chain_started_at')}
+        || printf('%016d', seq)`,
+    ],
+  },
 ];
+
+/** The ten characters with which a ULID begins, from the milliseconds in a column. */
+function ulidTime(column: string): string {
+  const digits = [45, 40, 35, 30, 25, 20, 15, 10, 5, 0].map(
+    (shift) => `substr('0123456789abcdefghjkmnpqrstvwxyz', ((${column} >> ${shift}) & 31) + 1, 1)`,
+  );
+  return digits.join(' || ');
+}
 
 export const systemMigrations: readonly Migration[] = [
   {

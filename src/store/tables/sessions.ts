@@ -1,22 +1,34 @@
-// Sessions: what an access token stands for, found by the token's hash. Ended and expired ones stay until `purge`.
+// Sessions: what an access token stands for, found by the token's hash. A refresh ends a row and adds one with the same
+// id. Ended and expired ones stay until `purge`.
 import type { Row, Sql } from '../sql.ts';
 
 interface Session {
   readonly tokenHash: string;
+  /** Of the login and of all its refreshes. */
+  readonly id: string;
   readonly userId: string;
   /** When the login was that this session and all refreshes before it go back to. */
   readonly chainStartedAt: number;
   readonly expiresAt: number;
   readonly endedAt: number | undefined;
+  /** To a minute. */
+  readonly usedAt: number;
+  /** Where it was used from then; undefined from the machine itself, and where an older program did not note it. */
+  readonly address: string | undefined;
 }
 
 interface SessionRow extends Row {
   token_hash: string;
+  id: string;
   user_id: string;
   chain_started_at: number;
   expires_at: number;
   ended_at: number | null;
+  used_at: number;
+  address: string | null;
 }
+
+const select = `SELECT token_hash, id, user_id, chain_started_at, expires_at, ended_at, used_at, address FROM sessions`;
 
 export type SessionTable = ReturnType<typeof sessionTable>;
 
@@ -24,27 +36,39 @@ export function sessionTable(sql: Sql) {
   return {
     async insert(session: Omit<Session, 'endedAt'>): Promise<void> {
       await sql.run(
-        'INSERT INTO sessions (token_hash, user_id, chain_started_at, expires_at) VALUES (?, ?, ?, ?)',
+        `INSERT INTO sessions (token_hash, id, user_id, chain_started_at, expires_at, used_at, address)
+          VALUES (?, ?, ?, ?, ?, ?, ?)`,
         session.tokenHash,
+        session.id,
         session.userId,
         session.chainStartedAt,
         session.expiresAt,
+        session.usedAt,
+        session.address ?? null,
       );
     },
 
     async byTokenHash(tokenHash: string): Promise<Session | undefined> {
-      const row = await sql.get<SessionRow>(
-        'SELECT token_hash, user_id, chain_started_at, expires_at, ended_at FROM sessions WHERE token_hash = ?',
-        tokenHash,
+      const row = await sql.get<SessionRow>(`${select} WHERE token_hash = ?`, tokenHash);
+      return row && fromRow(row);
+    },
+
+    /** Those of the user that are open at that time, the oldest login first. */
+    async openOf(userId: string, now: number): Promise<Session[]> {
+      const rows = await sql.all<SessionRow>(
+        `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
+        userId,
+        now,
       );
-      return (
-        row && {
-          tokenHash: row.token_hash,
-          userId: row.user_id,
-          chainStartedAt: row.chain_started_at,
-          expiresAt: row.expires_at,
-          endedAt: row.ended_at ?? undefined,
-        }
+      return rows.map(fromRow);
+    },
+
+    async noteUse(tokenHash: string, now: number, address: string | undefined): Promise<void> {
+      await sql.run(
+        'UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?',
+        now,
+        address ?? null,
+        tokenHash,
       );
     },
 
@@ -58,8 +82,26 @@ export function sessionTable(sql: Sql) {
       return ended === 1;
     },
 
-    async endAllOf(userId: string, now: number): Promise<void> {
-      await sql.run('UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL', now, userId);
+    /** Ends the one of that id; false where the user has no such session that is open. */
+    async endById(userId: string, id: string, now: number): Promise<boolean> {
+      const ended = await sql.run(
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
+        now,
+        userId,
+        now,
+        id,
+      );
+      return ended > 0;
+    },
+
+    /** Ends all of the user's sessions but the one with that token. */
+    async endAllOf(userId: string, now: number, exceptTokenHash = ''): Promise<void> {
+      await sql.run(
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
+        now,
+        userId,
+        exceptTokenHash,
+      );
     },
 
     /** Ends all but the newest `most` of the user's sessions that are open at that time. */
@@ -104,5 +146,18 @@ export function sessionTable(sql: Sql) {
         most,
       );
     },
+  };
+}
+
+function fromRow(row: SessionRow): Session {
+  return {
+    tokenHash: row.token_hash,
+    id: row.id,
+    userId: row.user_id,
+    chainStartedAt: row.chain_started_at,
+    expiresAt: row.expires_at,
+    endedAt: row.ended_at ?? undefined,
+    usedAt: row.used_at,
+    address: row.address ?? undefined,
   };
 }

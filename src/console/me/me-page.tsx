@@ -1,0 +1,172 @@
+// MePage is one's own account: who one is, the password, and the sessions that are open under one's name.
+import type { AnswerTo } from '../../client/client.ts';
+import { passwordRules } from '../../client/password-rules.ts';
+import { KmsError } from '../../errors.ts';
+import { FieldProblems } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { Field } from '../parts/fields.tsx';
+import { EditPanel } from '../parts/form.tsx';
+import { ActionError, Loaded, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useAction, useAnswer, useState } from '../parts/state.ts';
+import { type Column, Rows } from '../parts/table.tsx';
+import { Facts, Time } from '../parts/values.tsx';
+import { checkSummary, PasswordChecklist } from '../public/password.tsx';
+
+export function MePage({ api, session: { user } }: PageProps) {
+  const [changes, setChanges] = useState(0);
+  if (!user) {
+    return (
+      <>
+        <PageHeader title="Your account" />
+        <p>
+          You came with an API key, which has neither a password nor sessions. Make a user for yourself to have both.
+        </p>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHeader title="Your account" lead="What is yours alone: nobody needs a permission for it." />
+      <section data-panel>
+        <div data-bar>
+          <h2>You</h2>
+          <a href={hrefTo('user', { username: user.username })} data-button data-kind="quiet">
+            Change who you are
+          </a>
+        </div>
+        <Facts
+          facts={[
+            ['Name', <bdi key="name">{user.displayName}</bdi>],
+            ['User name', <bdi key="username">{user.username}</bdi>],
+            ['E-mail', <bdi key="email">{user.email}</bdi>],
+          ]}
+        />
+      </section>
+      <Password api={api} username={user.username} onChanged={() => setChanges(changes + 1)} />
+      <Sessions api={api} changes={changes} />
+    </>
+  );
+}
+
+interface PasswordProps extends Pick<PageProps, 'api'> {
+  readonly username: string;
+  readonly onChanged: () => void;
+}
+
+function Password({ api, username, onChanged }: PasswordProps) {
+  const [check, setCheck] = useState(passwordRules(''));
+  return (
+    <EditPanel
+      title="Password"
+      change="Change password"
+      action="Save password"
+      needs={undefined}
+      onBegin={() => setCheck(passwordRules(''))}
+      onSave={async (values) => {
+        const newPassword = values.exactly('newPassword');
+        const now = passwordRules(newPassword);
+        if (!now.isValid) throw new FieldProblems({ newPassword: checkSummary(now) });
+        await changePassword(api, values.exactly('currentPassword'), newPassword);
+        onChanged();
+      }}
+      saved="The password is changed. Your other sessions have ended."
+      fields={
+        <>
+          <input name="username" autocomplete="username" readOnly hidden value={username} />
+          <Field
+            name="currentPassword"
+            label="Current password"
+            type="password"
+            autocomplete="current-password"
+            isRequired
+          />
+          <Field
+            name="newPassword"
+            label="New password"
+            type="password"
+            autocomplete="new-password"
+            isRequired
+            onInput={(typed) => setCheck(passwordRules(typed))}
+          />
+          <PasswordChecklist id="rules" check={check} />
+        </>
+      }
+      shown={<p>When you change it, all your other sessions end.</p>}
+    />
+  );
+}
+
+async function changePassword(api: PageProps['api'], currentPassword: string, newPassword: string): Promise<void> {
+  try {
+    await api.changePassword({ currentPassword, newPassword });
+  } catch (error) {
+    // All else that the appliance could find wrong was looked at before.
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+    throw new FieldProblems({ currentPassword: 'This is not your password.' });
+  }
+}
+
+type OwnSession = AnswerTo<'listSessions'>['sessions'][number];
+
+interface SessionsProps extends Pick<PageProps, 'api'> {
+  /** How often something else has ended some. */
+  readonly changes: number;
+}
+
+function Sessions({ api, changes }: SessionsProps) {
+  const answer = useAnswer((signal) => api.listSessions({}, { signal }), [changes]);
+  const end = useAction(async (id: string | undefined) => {
+    if (id === undefined) await api.endOtherSessions();
+    else await api.endSession({ id });
+    toast(id === undefined ? 'All other sessions have ended.' : 'The session has ended.');
+    answer.reload();
+  });
+  const columns: readonly Column<OwnSession>[] = [
+    { title: 'Logged in', kind: 'name', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { title: 'From', cell: ({ address }) => (address === null ? 'not noted' : <code>{address}</code>) },
+    {
+      title: 'End it',
+      cell: ({ id, current, createdAt }) =>
+        current ? (
+          <span data-quiet>This is where you are: log out.</span>
+        ) : (
+          <Button
+            kind="quiet"
+            isBusy={end.isBusy}
+            label={`End the session of ${createdAt}`}
+            onClick={() => void end.start(id)}
+          >
+            End
+          </Button>
+        ),
+    },
+  ];
+  const others = answer.is === 'ready' && answer.value.sessions.some(({ current }) => !current);
+  return (
+    <section data-panel>
+      <div data-bar>
+        <h2>Sessions</h2>
+        {others && (
+          <Button kind="quiet" isBusy={end.isBusy} onClick={() => void end.start(undefined)}>
+            End all others
+          </Button>
+        )}
+      </div>
+      <p>
+        Where you are logged in. Times are exact to a minute. If you do not know one of them, end it and change your
+        password.
+      </p>
+      <ActionError error={end.error} />
+      <Loaded
+        of={answer}
+        show={({ sessions }) => (
+          <Rows caption="Your sessions" columns={columns} items={sessions} keyOf={({ id }) => id} />
+        )}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,167 @@
+// Sessions: what comes of a login and lasts through its refreshes, known by an access token of which only the hash is
+// stored. Each refresh is a row of its own under the session's id. When and from where one was used is noted once a
+// minute, so that using it does not mean to write each time.
+import type { Answer } from '../api/endpoints.ts';
+import type { User } from '../api/users.ts';
+import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
+import { KmsError } from '../errors.ts';
+import { canonicalBlock } from '../model/addresses.ts';
+import type { Thing } from '../model/deed.ts';
+import type { Tables } from '../store/port.ts';
+import { type Context, type PublicContext, timestamp } from './context.ts';
+import type { Lifetimes } from './links.ts';
+import { networksOf } from './login-backoff.ts';
+import { userAnswer } from './users.ts';
+
+/** How long an expired or ended session is remembered at most, so that the use of its token is known and recorded. */
+const remembered = 7 * 86_400_000;
+/** Open sessions of one user; one more ends the oldest. */
+export const mostOpen = 1000;
+/** Sessions of one user that are remembered at all, open ones aside. */
+export const mostRemembered = 2000;
+/** Old sessions removed with each new one: more than come, so that they don't pile up. */
+const purgedAtOnce = 20;
+/** Milliseconds in which the use of a session is noted once. */
+const useNoted = 60_000;
+
+/** What an access token stands for. `ended` has expired, was refreshed or logged out, or its user is gone. */
+export type TokenVerdict =
+  | { readonly kind: 'active'; readonly session: string; readonly userId: string; readonly flagsText: string }
+  | { readonly kind: 'ended'; readonly userId: string };
+
+/** Undefined for a token that is not known. */
+export async function authenticateToken(
+  { sessions, users }: Pick<Tables, 'sessions' | 'users'>,
+  token: string,
+  now: number,
+): Promise<TokenVerdict | undefined> {
+  if (!isWellFormedToken('session', token)) return undefined;
+  const session = await sessions.byTokenHash(hashSecret(token));
+  if (!session) return undefined;
+  const { tokenHash, userId, endedAt, expiresAt } = session;
+  const flagsText = await users.flagsText(userId);
+  if (endedAt !== undefined || now >= expiresAt || flagsText === undefined) return { kind: 'ended', userId };
+  return { kind: 'active', session: tokenHash, userId, flagsText };
+}
+
+/** What a refresh goes on with: the session, and the login that it goes back to. */
+interface Chain {
+  readonly id: string;
+  readonly chainStartedAt: number;
+}
+
+/** Opens a session, or goes on with one under a new token, and answers the access token. */
+export async function openSession(
+  { tx, world, address }: PublicContext,
+  userId: string,
+  lifetimes: Lifetimes,
+  { id, chainStartedAt }: Chain = { id: world.newId('sess'), chainStartedAt: world.now() },
+): Promise<string> {
+  const now = world.now();
+  const token = newToken('session', world.random);
+  await tx.sessions.insert({
+    tokenHash: hashSecret(token),
+    id,
+    userId,
+    chainStartedAt,
+    expiresAt: Math.min(now + lifetimes.access, chainStartedAt + lifetimes.session),
+    usedAt: now,
+    address: shownAddress(address),
+  });
+  await tx.sessions.endBeyond(userId, mostOpen, now);
+  await tx.sessions.purgeBeyond(userId, mostRemembered, now);
+  await purgeSessions({ tx, world });
+  return token;
+}
+
+/** Erases some of those that are forgotten, if there are any. */
+export async function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): Promise<void> {
+  await tx.sessions.purge(world.now() - remembered, purgedAtOnce);
+}
+
+/** Notes that the session of this token's hash is in use, and where from. */
+export async function noteSessionUse(
+  { tx, world, address }: Pick<PublicContext, 'tx' | 'world' | 'address'>,
+  tokenHash: string,
+): Promise<void> {
+  const now = world.now();
+  const session = await tx.sessions.byTokenHash(tokenHash);
+  // A clock that was set back is followed.
+  if (!session || Math.abs(now - session.usedAt) < useNoted) return;
+  await tx.sessions.noteUse(tokenHash, now, shownAddress(address));
+}
+
+/** What counts as one address where logins are slowed down. */
+function shownAddress(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined;
+  const { host } = networksOf(address);
+  return canonicalBlock(host) ?? host;
+}
+
+/** Exchanges the caller's access token for a new one; the old one ends at once. */
+export async function refreshSession(
+  ctx: Context,
+  input: { readonly lifetimes: Lifetimes },
+): Promise<{ user: User; accessToken: string }> {
+  const { tx, world } = ctx;
+  const session = await tx.sessions.byTokenHash(sessionOf(ctx.caller));
+  const user = session && (await tx.users.byId(session.userId));
+  if (!session || !user) throw new KmsError('unauthenticated', 'the access token has ended');
+  await tx.sessions.end(session.tokenHash, world.now());
+  const accessToken = await openSession(ctx, user.id, input.lifetimes, session);
+  return { user: userAnswer(user), accessToken };
+}
+
+/** Ends the session of the caller's access token. */
+export async function logout({ tx, world, caller }: Context): Promise<Record<string, never>> {
+  await tx.sessions.end(sessionOf(caller), world.now());
+  return {};
+}
+
+/** The caller's own open sessions, the oldest login first. */
+export async function listSessions({ tx, world, caller }: Context): Promise<Answer<'listSessions'>> {
+  const own = sessionOf(caller);
+  const open = await tx.sessions.openOf(caller.id, world.now());
+  return {
+    sessions: open.map(({ tokenHash, id, chainStartedAt, usedAt, address }) => ({
+      id,
+      createdAt: timestamp(chainStartedAt),
+      lastUsedAt: usedAt,
+      address: address ?? null,
+      current: tokenHash === own,
+    })),
+  };
+}
+
+/** Ends one of the caller's own sessions. */
+export async function endSession(
+  { tx, world, caller, note }: Context,
+  { id }: { readonly id: string },
+): Promise<Record<string, never>> {
+  sessionOf(caller);
+  if (!(await tx.sessions.endById(caller.id, id, world.now()))) {
+    throw new KmsError('not-found', 'there is no such session');
+  }
+  note({ object: sessionThing({ id }) });
+  return {};
+}
+
+/** Ends all of the caller's sessions but the one that it calls with. */
+export async function endOtherSessions({ tx, world, caller, note }: Context): Promise<Record<string, never>> {
+  const now = world.now();
+  const own = sessionOf(caller);
+  const others = (await tx.sessions.openOf(caller.id, now)).filter(({ tokenHash }) => tokenHash !== own);
+  await tx.sessions.endAllOf(caller.id, now, own);
+  note({ objects: others.map(sessionThing), objectCount: others.length });
+  return {};
+}
+
+function sessionThing({ id }: { readonly id: string }): Thing {
+  return { type: 'session', id };
+}
+
+/** The hash of the caller's access token. Throws `invalid` for an API key and for the administrator at the machine. */
+export function sessionOf({ session }: Context['caller']): string {
+  if (session === undefined) throw new KmsError('invalid', 'expected an access token, not an API key');
+  return session;
+}
