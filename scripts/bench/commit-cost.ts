@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRandom } from '../../src/crypto/random.ts';
-import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, readEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import type { Store } from '../../src/store/port.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
@@ -54,7 +54,8 @@ async function open(home: string, dir: string): Promise<Store> {
   await createEmbedded({ files, dir, keys, random: systemRandom, at: Date.now() });
   // No checkpoint while the clock runs: it has a thread of its own in the server, and none here.
   const limits = { checkpointBytes: Number.MAX_SAFE_INTEGER };
-  return openEmbedded({ files, dir, keys, wasm, migrations: tenantMigrations, tables: tenantTables, limits });
+  const tenant = { files, dir, keys, wasm, migrations: tenantMigrations, tables: tenantTables, limits };
+  return (await readEmbedded(tenant)).open();
 }
 
 function insert(into: { store: Store; next: number }, count: number): Promise<void> {

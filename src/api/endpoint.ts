@@ -51,7 +51,7 @@ export type Access =
     };
 
 /** For the administrator at the machine, on the local socket and in process; to everybody else the path is unknown. */
-export interface LocalAccess {
+interface LocalAccess {
   readonly kind: 'local';
   /** What it is about: the tenant that the request names, where there are several, or the appliance. */
   readonly of: 'appliance' | 'tenant';

@@ -350,7 +350,7 @@ export const localEndpoints = [
   }),
 ] as const;
 
-export type AnyLocalEndpoint = (typeof localEndpoints)[number];
+type AnyLocalEndpoint = (typeof localEndpoints)[number];
 export type LocalId = AnyLocalEndpoint['id'];
 export type LocalOf<Id extends LocalId> = Extract<AnyLocalEndpoint, { readonly id: Id }>;
 

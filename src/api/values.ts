@@ -51,7 +51,7 @@ export const epochTime = z
 
 export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys are for: AES-256' });
 
-export type FreeForm = Record<string, unknown>;
+type FreeForm = Record<string, unknown>;
 
 /** What is wrong with `value` as a free-form object; undefined when nothing is. */
 function freeFormProblem(value: FreeForm): string | undefined {

@@ -325,7 +325,7 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
  * Records that the appliance was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
  * sealed.
  */
-export async function recordUnsealing(
+async function recordUnsealing(
   appliance: Pick<OpenAppliance, 'record' | 'close'>,
   { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
   keyid: string,

@@ -32,7 +32,7 @@ export const restoreMark = 'kms.restore';
  */
 const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
 
-export type DataDirState =
+type DataDirState =
   | 'missing'
   | 'empty'
   /** An `init` did not get to its end. */
@@ -97,13 +97,13 @@ export function tenantDir(name: string): string {
   return `tenants/${name}`;
 }
 
-export interface Owned {
+interface Owned {
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
 }
 
-export interface Identity {
+interface Identity {
   readonly uid: number | undefined;
   readonly groups: readonly number[];
 }
@@ -112,7 +112,7 @@ export interface Identity {
  * `own-group`: it belongs to somebody else, who lets this process in by its group, as volumes of containers do; there
  * the group is the owner in all but name.
  */
-export type Exposure = 'none' | 'own-group' | 'group' | 'others';
+type Exposure = 'none' | 'own-group' | 'group' | 'others';
 
 export function exposureOf({ mode, uid, gid }: Owned, me: Identity = identity()): Exposure {
   if ((mode & 0o007) !== 0) return 'others';
@@ -120,7 +120,7 @@ export function exposureOf({ mode, uid, gid }: Owned, me: Identity = identity())
   return uid !== me.uid && me.groups.includes(gid) ? 'own-group' : 'group';
 }
 
-export function identity(): Identity {
+function identity(): Identity {
   return { uid: userId(), groups: groupIds() };
 }
 

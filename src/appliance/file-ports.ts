@@ -57,7 +57,7 @@ class AppendFileInPlace implements AppendFile {
   }
 }
 
-export interface ListedFile {
+interface ListedFile {
   readonly bytes: number;
 }
 

@@ -31,7 +31,7 @@ import { sqlWasm } from './program-files.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
 import { anyHost, hostList } from './tenants.ts';
 
-export interface InitOptions {
+interface InitOptions {
   /** The data directory: missing, empty, or left unfinished by an earlier try. */
   readonly data: string;
   /** Used as it is where it exists. Default: beside the data directory. */

@@ -53,7 +53,7 @@ interface ConsoleSources {
 }
 
 /** In a checkout they are made from the sources at each start, without a build. */
-export async function consoleSources(): Promise<ConsoleSources> {
+async function consoleSources(): Promise<ConsoleSources> {
   if (sea.isSea()) {
     const text = (name: string): string => sea.getAsset(name, 'utf8');
     return { script: text('console.js'), style: text('console.css'), icon: text('icon.svg') };
@@ -89,7 +89,7 @@ interface DescriptionSources {
 }
 
 /** In a checkout they are made from the sources, without a build. */
-export async function descriptionSources(): Promise<DescriptionSources> {
+async function descriptionSources(): Promise<DescriptionSources> {
   if (sea.isSea()) {
     const text = (name: string): string => sea.getAsset(name, 'utf8');
     return { document: text('openapi.json'), page: text('docs.html'), style: text('docs.css'), icon: text('icon.svg') };
@@ -100,7 +100,7 @@ export async function descriptionSources(): Promise<DescriptionSources> {
 }
 
 /** Whose work is in the executable. */
-export interface Attribution {
+interface Attribution {
   /** JSON: name, version, license and its text of everything that is somebody else's. */
   readonly thirdParties: string;
   /** CycloneDX JSON. */

@@ -16,7 +16,7 @@ import type { Tenants } from './tenants.ts';
 import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
 /** A store that is less than what was noted of it. */
-export interface OlderStore {
+interface OlderStore {
   /** `system`, or the tenant's directory. */
   readonly dir: string;
   /** As people call it. */
@@ -161,7 +161,7 @@ export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: stri
   }
 }
 
-export interface Accepting {
+interface Accepting {
   readonly system: SystemStore;
   readonly tenants: Pick<Tenants, 'all'>;
   readonly read: ReadStores;

@@ -10,14 +10,14 @@ import type { ApplianceEvent } from './events.ts';
 import type { SealKeeper } from './seal-keeper.ts';
 import type { ServedTenant, Tenants } from './tenants.ts';
 
-export interface RekeyResult {
+interface RekeyResult {
   /** Of the tenant key that is used from now on. */
   readonly epoch: number;
   /** Whether no file needs an older one. */
   readonly complete: boolean;
 }
 
-export interface RekeyStep {
+interface RekeyStep {
   readonly seal: SealKeeper;
   /** As the seal calls the store. */
   readonly dir: string;
@@ -41,7 +41,7 @@ export async function finishRekey({ seal, dir, store }: RekeyStep): Promise<Reke
   return { epoch: newest, complete: !isUnfinished(seal, dir) };
 }
 
-export interface RekeyDeps {
+interface RekeyDeps {
   readonly seal: SealKeeper;
   readonly tenants: Tenants;
   readonly world: World;

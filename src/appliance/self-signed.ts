@@ -7,7 +7,7 @@ import { toHex } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 
-export interface SelfSigned {
+interface SelfSigned {
   /** PEM. */
   readonly cert: string;
   readonly key: string;

@@ -7,6 +7,7 @@ import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenants.ts';
+import { checkTenantName } from '../model/names.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import { tenantDir } from './data-dir.ts';
@@ -133,8 +134,6 @@ function ipv6(name: string): string | undefined {
   return URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : undefined;
 }
 
-const namePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
-
 const limitNames = [
   'keyrings',
   'keysPerRing',
@@ -146,7 +145,7 @@ const limitNames = [
 ] as const satisfies readonly (keyof Limits)[];
 
 export function newTenantInput({ name, hosts = [] }: { readonly name: string; readonly hosts?: readonly string[] }) {
-  return { name: tenantName(name), hosts: hostList(hosts) };
+  return { name: checkTenantName(name), hosts: hostList(hosts) };
 }
 
 export interface TenantChanges {
@@ -156,7 +155,7 @@ export interface TenantChanges {
 
 export function tenantChanges({ name, hosts }: TenantChanges): TenantChanges {
   return {
-    ...(name === undefined ? {} : { name: tenantName(name) }),
+    ...(name === undefined ? {} : { name: checkTenantName(name) }),
     ...(hosts === undefined ? {} : { hosts: hostList(hosts) }),
   };
 }
@@ -178,16 +177,6 @@ export function limitsAfter(limits: Limits, changes: LimitChanges): Limits {
   return after;
 }
 
-/** Names compare without regard to case, as ring names do. */
-function tenantName(value: string): string {
-  if (value === '') throw invalidField('name', 'is required');
-  const name = value.toLowerCase();
-  if (namePattern.test(name)) return name;
-  throw invalidField(
-    'name',
-    'expected 1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit',
-  );
-}
 /** What was done to the appliance as a whole: each tenant's log has it, since each tenant's data depends on it. */
 export interface ApplianceActivity {
   readonly action: 'system.unseal' | 'system.seal' | 'system.master' | 'system.backup';

@@ -4,7 +4,7 @@ import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
 
-export interface ExportExpectations {
+interface ExportExpectations {
   /**
    * A head that was kept: the export goes through it, or begins right after it. Any JSON value; refused unless it is
    * one.
@@ -14,7 +14,7 @@ export interface ExportExpectations {
   readonly publicKey?: string;
 }
 
-export interface ExportVerdict extends ChainVerdict {
+interface ExportVerdict extends ChainVerdict {
   readonly since?: ActivityHead;
 }
 

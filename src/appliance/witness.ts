@@ -28,7 +28,7 @@ const headLength = 16;
 const nonceLength = 24;
 const label = utf8('kms/witness/v1');
 
-export function sealWitness(keys: TenantKeys, noted: Noted, random: (length: number) => Uint8Array): Uint8Array {
+function sealWitness(keys: TenantKeys, noted: Noted, random: (length: number) => Uint8Array): Uint8Array {
   const head = new Uint8Array(headLength);
   head.set(magic);
   const view = new DataView(head.buffer);
@@ -40,7 +40,7 @@ export function sealWitness(keys: TenantKeys, noted: Noted, random: (length: num
   return concatBytes(head, nonce, sealXChaCha(keys.key('witness'), nonce, plain, concatBytes(label, head)));
 }
 
-export function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
+function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
   const head = bytes.subarray(0, headLength);
   if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic)) throw damaged('it is no such file');
   const view = new DataView(head.buffer, head.byteOffset, headLength);
@@ -101,7 +101,7 @@ export function olderThanNoted(
   return `${found.log} holds another history than the one with the ${was}`;
 }
 
-export interface WitnessDeps {
+interface WitnessDeps {
   readonly files: Files;
   /** Of the appliance's own store. */
   readonly keys: TenantKeys;

@@ -251,7 +251,7 @@ export function localOf(cli: Cli, connection: Connection): Local {
   };
 }
 
-export function localQuestion(
+function localQuestion(
   id: LocalId,
   { params = {}, query = {}, body }: { params?: object; query?: object; body?: object } = {},
 ): Question {

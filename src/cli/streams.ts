@@ -16,7 +16,7 @@ import { hasColour, pathFrom, write } from './io.ts';
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
 
-export interface Input {
+interface Input {
   readonly source: AsyncIterable<Uint8Array>;
   /** Bytes, where that is known beforehand. */
   readonly size: number | undefined;

@@ -191,7 +191,7 @@ async function nameToSearch({ tx, caller }: Context, ref: RingRef): Promise<stri
   return found.name;
 }
 
-export function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
+function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
   return {
     keyid: key.id,
     active: key.active,

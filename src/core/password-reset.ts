@@ -29,7 +29,7 @@ export async function startReset(
   return resetMail(user, url, expiresAt);
 }
 
-export interface ResetLink {
+interface ResetLink {
   readonly username: string;
   readonly resetUrl: string;
   readonly expiresAt: string;

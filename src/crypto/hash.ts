@@ -11,7 +11,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 }
 
 /** SHA-256 of bytes that come in pieces. */
-export interface RunningSha256 {
+interface RunningSha256 {
   update(bytes: Uint8Array): void;
   /** 32 bytes; nothing may be added after it. */
   digest(): Uint8Array;

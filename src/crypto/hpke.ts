@@ -1,7 +1,6 @@
 // HPKE (RFC 9180), base mode, single shot: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The key schedule
 // takes the AEAD as a parameter because the published vectors for X25519 exist for others only.
 import { gcm } from '@noble/ciphers/aes.js';
-import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { KmsError } from '../errors.ts';
@@ -9,7 +8,7 @@ import { concatBytes, utf8 } from './bytes.ts';
 import { type KeyPair, publicFromPrivate, sharedSecret } from './x25519.ts';
 
 /** An AEAD of RFC 9180 §7.3. */
-interface HpkeAead {
+export interface HpkeAead {
   readonly id: number;
   readonly keyLength: number;
   readonly seal: (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array) => Uint8Array;
@@ -17,22 +16,11 @@ interface HpkeAead {
   readonly open: (key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, ciphertext: Uint8Array) => Uint8Array;
 }
 
-function aesGcm(id: number, keyLength: number): HpkeAead {
-  return {
-    id,
-    keyLength,
-    seal: (key, nonce, aad, plaintext) => gcm(key, nonce, aad).encrypt(plaintext),
-    open: (key, nonce, aad, ciphertext) => gcm(key, nonce, aad).decrypt(ciphertext),
-  };
-}
-
-export const hpkeAes128Gcm = aesGcm(0x0001, 16);
-const hpkeAes256Gcm = aesGcm(0x0002, 32);
-export const hpkeChaCha20Poly1305: HpkeAead = {
-  id: 0x0003,
+const hpkeAes256Gcm: HpkeAead = {
+  id: 0x0002,
   keyLength: 32,
-  seal: (key, nonce, aad, plaintext) => chacha20poly1305(key, nonce, aad).encrypt(plaintext),
-  open: (key, nonce, aad, ciphertext) => chacha20poly1305(key, nonce, aad).decrypt(ciphertext),
+  seal: (key, nonce, aad, plaintext) => gcm(key, nonce, aad).encrypt(plaintext),
+  open: (key, nonce, aad, ciphertext) => gcm(key, nonce, aad).decrypt(ciphertext),
 };
 
 const none = new Uint8Array(0);

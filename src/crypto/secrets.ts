@@ -42,7 +42,7 @@ export function hashSecret(text: string): string {
 }
 
 /** The bytes as one big-endian number in base62, zero-padded to `length` characters. */
-export function base62(bytes: Uint8Array, length: number): string {
+function base62(bytes: Uint8Array, length: number): string {
   const number = Uint8Array.from(bytes);
   let text = '';
   for (let i = 0; i < length; i++) {

@@ -64,17 +64,15 @@ export function formatUlid(bytes: Uint8Array, offset = 0): string {
   }${pairs[d & 1023]}`;
 }
 
-/** The 16 bytes of a text that `formatUlid` makes; undefined for every other (upper case, `i l o u`, over 128 bits). */
-export function parseUlid(text: string): Uint8Array | undefined {
-  return text.length === 26 ? parseAt(text, 0) : undefined;
-}
-
 /** `ring` and 16 bytes as `ring_01h…`. */
 export function idFromBytes(prefix: string, bytes: Uint8Array, offset = 0): string {
   return `${prefix}_${formatUlid(bytes, offset)}`;
 }
 
-/** The 16 bytes of an id with that prefix; undefined for any other text. */
+/**
+ * The 16 bytes of an id with that prefix; undefined for any other text: one in upper case, with `i l o u`, of more than
+ * 128 bits.
+ */
 export function idToBytes(prefix: string, id: string): Uint8Array | undefined {
   const start = prefix.length + 1;
   if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return undefined;

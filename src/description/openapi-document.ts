@@ -76,7 +76,7 @@ const usual: Readonly<Record<string, { readonly description: string; readonly ex
   apikeyid: { description: 'id of the API key', example: sample.apikeyId },
 };
 
-export function parametersOf({ endpoint, note, path }: DescribedEndpoint, schemas: Schemas): readonly Parameter[] {
+function parametersOf({ endpoint, note, path }: DescribedEndpoint, schemas: Schemas): readonly Parameter[] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const inPath = names.map((name): Parameter => {
     const said = note.params?.[name] ?? usual[name];

@@ -7,7 +7,7 @@ import type { AppDeps } from './deps.ts';
 import type { TenantHandle } from './tenants.ts';
 
 /** What a route is given of a request beside the transaction. */
-export interface Input<E> extends Around {
+interface Input<E> extends Around {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: BodyOf<E>;

@@ -21,26 +21,6 @@ export interface TenantDirectory {
   names(): readonly string[];
 }
 
-/**
- * A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other
- * lists.
- */
-export function tenantDirectory(
-  tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
-): TenantDirectory {
-  const byHost = new Map<string, TenantHandle>();
-  const byName = new Map<string, TenantHandle>();
-  for (const { handle, hosts } of tenants) {
-    byName.set(handle.tenant.name.toLowerCase(), handle);
-    for (const host of hosts) byHost.set(host.toLowerCase(), handle);
-  }
-  return {
-    byHost: (host) => byHost.get(host) ?? byHost.get('*'),
-    byName: (name) => byName.get(name),
-    names: () => [...byName.values()].map(({ tenant }) => tenant.name),
-  };
-}
-
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
   if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));

@@ -9,7 +9,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** `base` with the entries of `change` set, objects within objects merged in the same way. */
-export function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
+function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base));
   for (const [name, value] of Object.entries(change)) {
     const old = merged.get(name);
@@ -19,7 +19,7 @@ export function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
 }
 
 /** `base` without the entries that `names` has, whatever their values. */
-export function withoutEntries(base: JsonObject, names: JsonObject): JsonObject {
+function withoutEntries(base: JsonObject, names: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(base).filter(([name]) => !Object.hasOwn(names, name)));
 }
 
@@ -37,14 +37,9 @@ export function sameJson(a: unknown, b: unknown): boolean {
 }
 
 /**
- * Whether `value` contains `wanted`: an object contains every object whose entries it contains, recursively; arrays and
- * scalars compare whole. Only own keys count, so `__proto__` and `constructor` are keys like any other.
+ * Whether a value contains `wanted`: an object contains every object whose entries it contains, recursively; arrays and
+ * scalars compare whole. What is wanted is taken apart once, so that one without it costs next to nothing.
  */
-export function containsJson(value: unknown, wanted: unknown): boolean {
-  return containing(wanted)(value);
-}
-
-/** The same for many values: what is wanted is taken apart once, so that one without it costs next to nothing. */
 export function containing(wanted: unknown): (value: unknown) => boolean {
   if (!isJsonObject(wanted)) return (value) => sameJson(value, wanted);
   const parts = Object.entries(wanted).map(([key, part]) => ({ key, isIn: containing(part) }));

@@ -31,9 +31,9 @@ export function checkRingName(name: string): string {
   return name.toLowerCase();
 }
 
-/** The lower-case form of a tenant's name. Throws `invalid` for what cannot be one. */
-export function checkTenantName(value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw invalidField('name', 'is required');
+/** The lower-case form of a tenant's name, which it is compared by. Throws `invalid` for what cannot be one. */
+export function checkTenantName(value: string): string {
+  if (value === '') throw invalidField('name', 'is required');
   const name = value.toLowerCase();
   if (tenantName.test(name)) return name;
   throw invalidField(

@@ -5,7 +5,7 @@ import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { formatHeader, headerText, parseHeader, type SealHeader } from './header.ts';
-import { fingerprint, makeSlot, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
+import { fingerprint, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
 import { readingKeysOf, type TenantKeys, tenantKeyLength, tenantKeys } from './tenant-keys.ts';
 
 /** A tenant key that there is or was. */
@@ -59,13 +59,6 @@ interface State {
   readonly masterKey: Uint8Array;
   readonly slots: readonly Slot[];
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
-}
-
-/**
- * A seal with a new master key, held by one custodian of the kind `keyfile`. `params` is kept with its slot in clear.
- */
-export function createSeal(secret: Uint8Array, random: Random, params: Slot['params'] = {}): Seal {
-  return sealFor([makeSlot('keyfile', secret, params)], random);
 }
 
 /** A seal with a new master key, held by each of these custodians. */

@@ -59,7 +59,7 @@ const strictTransport = 'max-age=31536000';
 /** How long requests under way may take once the server ends, in milliseconds. */
 const grace = 15_000;
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly tls?: Certificate | undefined;
   readonly limits?: Partial<HttpLimits>;
   /** For the bodies that wait, where it is not this server's own. */

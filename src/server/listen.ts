@@ -31,7 +31,7 @@ export interface Listening {
   urlOf(port: number): string;
 }
 
-export const defaultListen = '127.0.0.1:8080';
+const defaultListen = '127.0.0.1:8080';
 
 export async function listening(options: ListenOptions): Promise<Listening> {
   const { host, port } = parseListen(options.listen ?? defaultListen);

@@ -10,7 +10,7 @@ const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 /** Names of fields whose values are never written, at the top and one level down. */
 const secretFields = ['authorization', 'key', 'privateKey', 'password', 'token', 'accessToken', 'secret'];
 
-export interface ServerLog {
+interface ServerLog {
   readonly logger: Logger;
   /** Writes out what is still held back. */
   flush(): void;

@@ -240,13 +240,7 @@ export async function readEmbedded<T extends object>(options: EmbeddedOptions<T>
   };
 }
 
-/** The two in one. */
-export async function openEmbedded<T extends object>(options: EmbeddedOptions<T>): Promise<Store<T>> {
-  const read = await readEmbedded(options);
-  return read.open();
-}
-
-export const defaultLimits: StoreLimits = {
+const defaultLimits: StoreLimits = {
   checkpointBytes: 8 * 1024 * 1024,
   recoveryRetry: 1000,
   checkpointRetry: 60_000,
@@ -254,7 +248,7 @@ export const defaultLimits: StoreLimits = {
   activityCacheBytes: 32 * 1024 * 1024,
 };
 
-export function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
+function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
   const { files, dir, keys, wasm, random = systemRandom } = options;
   return {
     onEvent: () => {},

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { canonicalJson } from '../../src/crypto/canonical-json.ts';
 import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
-import { activityLine, parseActivityLine, recordLine } from '../../src/store/activity/record.ts';
+import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
 import { activity } from './appliance-log.ts';
 
 describe('the canonical line of a record', () => {
@@ -41,7 +41,7 @@ describe('the canonical line of a record', () => {
         assert.equal(line, canonicalJson({ ...shown, seq }));
         const record = parseActivityLine(line);
         assert.ok(record);
-        assert.equal(recordLine(record), line);
+        assert.equal(activityLine(record, record.seq), line);
         assert.equal(record.seq, seq);
         assert.equal(record.id, input.id);
         assert.ok(!line.includes('\n'));

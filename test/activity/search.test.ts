@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { containsJson } from '../../src/model/json.ts';
+import { containing } from '../../src/model/json.ts';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
 import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
@@ -48,7 +48,7 @@ function matches(record: ActivityInput, filter: ActivityFilter): boolean {
     (filter.valid ?? record.validAction) === record.validAction &&
     record.createdAt >= (filter.start ?? 0) &&
     record.createdAt <= (filter.end ?? 60) &&
-    containsJson(record.props, filter.props ?? {})
+    containing(filter.props ?? {})(record.props)
   );
 }
 

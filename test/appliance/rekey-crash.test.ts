@@ -5,13 +5,13 @@ import { test } from 'node:test';
 import { sealFile } from '../../src/appliance/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
 import { SealKeeper } from '../../src/appliance/seal-keeper.ts';
-import { createSeal, openSeal } from '../../src/seal/seal.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
+import { openSeal, sealFor } from '../../src/seal/seal.ts';
+import { makeSlot } from '../../src/seal/slot.ts';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import { createTestStore, testDir, testOptions } from '../support/embedded-store.ts';
+import { createTestStore, openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 
@@ -38,7 +38,7 @@ async function open(files: SimFiles, generator: Prng): Promise<Opened> {
 }
 
 async function make(files: SimFiles, generator: Prng): Promise<void> {
-  const seal = createSeal(secret, (length) => generator.bytes(length)).withStore(testDir);
+  const seal = sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length)).withStore(testDir);
   await files.replace(sealFile, seal.toBytes());
   await createTestStore(files, generator, { keys: seal.keysFor(testDir) });
 }

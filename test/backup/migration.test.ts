@@ -12,10 +12,10 @@ import { systemDir } from '../../src/appliance/data-dir.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { createStore } from '../../src/appliance/stores.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { systemTables } from '../../src/store/tables/databases.ts';
 import { type Migration, systemMigrations } from '../../src/store/tables/migrations.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
 import { sqlWasm } from '../support/wasm.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));

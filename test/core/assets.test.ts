@@ -7,7 +7,7 @@ import type { Body } from '../../src/api/endpoints.ts';
 import { deleteAsset, getAsset, searchAssets } from '../../src/core/assets.ts';
 import { encrypt } from '../../src/core/encryption.ts';
 import { createKeyring } from '../../src/core/keyrings.ts';
-import { containsJson } from '../../src/model/json.ts';
+import { containing } from '../../src/model/json.ts';
 import { callerWith, refusal, startTime, testTenant } from '../support/context.ts';
 
 interface Made {
@@ -46,7 +46,7 @@ function expected(made: readonly Made[], filter: Body<'searchAssets'>): Asset[] 
     (filter.start === undefined || time >= filter.start) &&
     (filter.end === undefined || time <= filter.end) &&
     (filter.parents ?? []).every((parent) => answer.parents.includes(parent)) &&
-    (filter.data === undefined || containsJson(answer.data, filter.data));
+    (filter.data === undefined || containing(filter.data)(answer.data));
   return made
     .filter(holds)
     .map(({ answer }) => answer)

@@ -5,9 +5,8 @@ import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { createApp } from '../../src/http/app.ts';
 import { type AppDeps, peopleDeps } from '../../src/http/deps.ts';
-import { tenantDirectory } from '../../src/http/tenants.ts';
 import type { Store } from '../../src/store/port.ts';
-import { testAppliance } from '../support/appliance.ts';
+import { tenantDirectory, testAppliance } from '../support/appliance.ts';
 import { pretendHasher } from '../support/pretend-hasher.ts';
 
 async function withStore(change: (store: Store) => Partial<Store>) {

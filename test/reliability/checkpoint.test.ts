@@ -1,12 +1,11 @@
 // A fault at every step of a start, of writes, and of checkpoints with segments of the activity log.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { NoteTables } from '../store/contract.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import { createTestStore, testOptions } from '../support/embedded-store.ts';
+import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
 import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { writeNote } from '../support/store-sample.ts';

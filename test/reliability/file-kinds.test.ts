@@ -18,11 +18,11 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import { openSealFile, SealKeeper } from '../../src/appliance/seal-keeper.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { activityInput } from '../store/contract.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { sqlWasm } from '../support/wasm.ts';
 

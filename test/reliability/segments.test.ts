@@ -17,11 +17,11 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { activityInput } from '../store/contract.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
 import { sqlWasm } from '../support/wasm.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape

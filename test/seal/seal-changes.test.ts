@@ -3,14 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
-import { createSeal, openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
+import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
 import { type KeyLabel, liveKeys } from '../../src/seal/tenant-keys.ts';
 
 const secret = systemRandom(32);
 const other = systemRandom(32);
 const dir = 'ab12';
-const seal = createSeal(secret, systemRandom).withStore('system').withStore(dir);
+const seal = sealFor([makeSlot('keyfile', secret)], systemRandom)
+  .withStore('system')
+  .withStore(dir);
 const reopened = (changed: Seal, key = secret): Seal => openSeal(changed.toBytes(), key, systemRandom);
 const fileLabels: readonly KeyLabel[] = ['log', 'snapshot', 'activity'];
 const readingLabels: readonly KeyLabel[] = ['hash', 'header', 'cursor', 'asset-signing', 'activity-head'];

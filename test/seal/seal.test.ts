@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
-import { createSeal, openSeal } from '../../src/seal/seal.ts';
-import { slotIdOf } from '../../src/seal/slot.ts';
+import { openSeal, sealFor } from '../../src/seal/seal.ts';
+import { makeSlot, slotIdOf } from '../../src/seal/slot.ts';
 
 const secret = systemRandom(32);
-const sealed = createSeal(secret, systemRandom).withStore('system').withStore('ab12');
+const sealed = sealFor([makeSlot('keyfile', secret)], systemRandom)
+  .withStore('system')
+  .withStore('ab12');
 const bytes = sealed.toBytes();
 
 function refusal(run: () => unknown): KmsError {
@@ -103,7 +105,13 @@ test('a newer version is named as such', () => {
 });
 
 test('pieces of another appliance with the same secret do not fit', () => {
-  const other = JSON.parse(Buffer.from(createSeal(secret, systemRandom).withStore('ab12').toBytes()).toString());
+  const other = JSON.parse(
+    Buffer.from(
+      sealFor([makeSlot('keyfile', secret)], systemRandom)
+        .withStore('ab12')
+        .toBytes(),
+    ).toString(),
+  );
   const mine = JSON.parse(Buffer.from(bytes).toString());
   for (const field of ['appliance', 'master', 'slots', 'keys', 'mac']) {
     const mixed = Buffer.from(`${JSON.stringify({ ...mine, [field]: other[field] }, null, 2)}\n`);

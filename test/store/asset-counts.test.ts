@@ -3,11 +3,12 @@
 // that never counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Store, Transaction } from '../../src/store/port.ts';
 import { assetSearch } from '../../src/store/tables/assets.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { testStoreKeys } from '../support/store-keys.ts';

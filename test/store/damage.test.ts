@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import { logHeaderLength } from '../../src/store/log-format.ts';
 import type { StoreEvent } from '../../src/store/port.ts';
-import { simStore, testDir, testOptions } from '../support/embedded-store.ts';
+import { openEmbedded, simStore, testDir, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { Inode, SimDisk } from '../support/sim-disk.ts';
 import { SimFiles } from '../support/sim-files.ts';

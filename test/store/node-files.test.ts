@@ -5,9 +5,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/embedded.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
-import { createTestStore, testOptions } from '../support/embedded-store.ts';
+import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { activityInput, storeContract } from './contract.ts';
 

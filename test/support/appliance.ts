@@ -7,7 +7,7 @@ import { type App, createApp } from '../../src/http/app.ts';
 import { type AppDeps, type PeopleOptions, peopleDeps, type Readiness, type Sealing } from '../../src/http/deps.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../../src/http/pages.ts';
 import type { RequestEnv } from '../../src/http/request.ts';
-import { type TenantHandle, tenantDirectory } from '../../src/http/tenants.ts';
+import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
@@ -177,4 +177,24 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
 function bodyOf(type: string, text: string): AnyJson {
   if (type.startsWith('text/')) return text;
   return type === 'application/json' && text !== '' ? JSON.parse(text) : undefined;
+}
+
+/**
+ * A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other
+ * lists.
+ */
+export function tenantDirectory(
+  tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
+): TenantDirectory {
+  const byHost = new Map<string, TenantHandle>();
+  const byName = new Map<string, TenantHandle>();
+  for (const { handle, hosts } of tenants) {
+    byName.set(handle.tenant.name.toLowerCase(), handle);
+    for (const host of hosts) byHost.set(host.toLowerCase(), handle);
+  }
+  return {
+    byHost: (host) => byHost.get(host) ?? byHost.get('*'),
+    byName: (name) => byName.get(name),
+    names: () => [...byName.values()].map(({ tenant }) => tenant.name),
+  };
 }

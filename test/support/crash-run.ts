@@ -2,10 +2,9 @@
 // that was acknowledged, and on to the next crash. Whatever goes wrong is thrown, and the seed repeats it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { openEmbedded } from '../../src/store/embedded.ts';
 import type { Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
-import { createTestStore, testOptions } from './embedded-store.ts';
+import { createTestStore, openEmbedded, testOptions } from './embedded-store.ts';
 import { type Prng, prng } from './prng.ts';
 import { SimFiles, type Step } from './sim-files.ts';
 

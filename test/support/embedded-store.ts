@@ -1,5 +1,5 @@
 // Opens an embedded store for a test, on whatever files, with the tables of the contract suite.
-import { createEmbedded, openEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, readEmbedded } from '../../src/store/embedded.ts';
 import type { EmbeddedOptions } from '../../src/store/embedded-options.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/port.ts';
@@ -26,6 +26,11 @@ export function testOptions(files: Files, generator: Prng, more: More = {}): Emb
     later: () => {},
     ...more,
   };
+}
+
+/** Reads and opens it at once. */
+export async function openEmbedded<T extends object>(options: EmbeddedOptions<T>): Promise<Store<T>> {
+  return (await readEmbedded(options)).open();
 }
 
 export async function createTestStore(files: Files, generator: Prng, more: More = {}): Promise<void> {

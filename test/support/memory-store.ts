@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import canonicalize from 'canonicalize';
 import { KmsError } from '../../src/errors.ts';
-import { activityLine, parseActivityLine, recordLine } from '../../src/store/activity/record.ts';
+import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainedActivity, Store } from '../../src/store/port.ts';
 import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
@@ -115,7 +115,7 @@ class ArrayActivity implements Staging {
   async *read(fromSeq: number): AsyncIterable<ChainedActivity> {
     let hash = Buffer.alloc(32);
     for (const record of this.records) {
-      const line = recordLine(record);
+      const line = activityLine(record, record.seq);
       hash = createHash('sha256').update(hash).update(line).digest();
       if (record.seq >= fromSeq) yield { record, line, hash: hash.toString('base64url') };
     }

@@ -17,7 +17,7 @@ import { isLog, type Point, type ShippedPlace, samePlace, sealDigest, shippedDir
 import { ShipTarget } from './ship-target.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
-export interface ShipDeps extends Collecting {
+interface ShipDeps extends Collecting {
   readonly seal: { readonly current: Seal };
   /** The directory's files for one epoch of the appliance. */
   target(directory: string): Files;

@@ -16,7 +16,7 @@ import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, type OpenedBackup, openBackup, readSummary, sealOf } from './read.ts';
 import { copyFiles } from './restore.ts';
 
-export interface Verified {
+interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
   /** Absent where no master key was there: then the digests alone were compared. */

@@ -27,17 +27,6 @@ export function keyFilePlaces(dataDir: string, keyFile: string | undefined, slot
   return [...new Set([...noted, defaultKeyFile(dataDir)])];
 }
 
-/** The secret in the first of `places` that is there, and that place. */
-export async function findKeyFile(places: readonly string[]): Promise<{ secret: Uint8Array; place: string }> {
-  for (const place of places) {
-    const secret = await readKeyFile(place);
-    if (secret) return { secret, place };
-  }
-  throw new KmsError('sealed', `the master key file is missing: looked for ${places.join(', then ')}`, {
-    hint: 'put the key file there, or name it with --key-file (KMS_KEY_FILE)',
-  });
-}
-
 /** Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file. */
 export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
   const draft = `${place}.${toHex(systemRandom(6))}.new`;

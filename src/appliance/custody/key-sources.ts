@@ -64,7 +64,7 @@ export function credentialSource(env: NonNullable<KeySources['env']> = environme
   };
 }
 
-export function fileSource(place: string, exposed = false): KeySource {
+function fileSource(place: string, exposed = false): KeySource {
   return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
@@ -120,7 +120,7 @@ export interface SecretCommand {
 const patience = 30_000;
 const most = 64 * 1024;
 
-export function commandOf({ params }: Slot): SecretCommand {
+function commandOf({ params }: Slot): SecretCommand {
   const { command, args } = params;
   if (typeof command !== 'string' || !Array.isArray(args)) {
     throw new KmsError('corrupt', 'the seal file names no command for its custodian of the kind exec');

@@ -11,14 +11,14 @@ import { type Slot, slotId } from '../../seal/slot.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants, type Tenants } from '../tenants.ts';
 
-export interface MasterAdminDeps {
+interface MasterAdminDeps {
   readonly seal: SealKeeper;
   readonly tenants: Tenants;
   readonly world: World;
 }
 
 /** A custodian as it is sent: the secret stays with whoever made it. */
-export interface NewSlot {
+interface NewSlot {
   readonly kind: Slot['kind'];
   readonly params: Slot['params'];
   readonly publicKey: string;

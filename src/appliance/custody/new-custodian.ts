@@ -123,7 +123,7 @@ function checkPassphrase(passphrase: string): void {
   });
 }
 
-export interface KitFacts {
+interface KitFacts {
   readonly applianceId: string;
   /** Of its custodian. */
   readonly id: string;

@@ -130,7 +130,7 @@ export async function openWithPassphrase(
   throw new KmsError('refused', own.length === 0 ? 'no custodian here is a passphrase' : 'wrong passphrase');
 }
 
-export function wrongKey(what: string, slots: readonly Slot[], got: string, place?: string): KmsError {
+function wrongKey(what: string, slots: readonly Slot[], got: string, place?: string): KmsError {
   const another = place === undefined ? '' : `${place} holds another one: `;
   return new KmsError('refused', `${what}: needs ${slots.map(({ id }) => id).join(' or ')}, got ${got}`, {
     hint: `${another}give the key that belongs to this data; nothing was changed`,

@@ -17,7 +17,7 @@ import { SerialQueue } from '../../store/serial-queue.ts';
 import type { KeySources } from './key-sources.ts';
 import { type OpenedSeal, openWith, openWithPassphrase, type SealBytes, unlockSeal } from './unlock.ts';
 
-export interface UnsealerOptions {
+interface UnsealerOptions {
   /** The data directory. */
   readonly data: string;
   readonly sources: KeySources;

@@ -1,6 +1,6 @@
 // What `kms doctor` finds: a name that scripts go by, how bad it is, where, and what to do.
 
-export type Severity =
+type Severity =
   /** Something is lost, exposed, or about to be. */
   | 'error'
   /** Something is not as it should be. */

@@ -89,7 +89,7 @@ const known = [
 ];
 const storeFile = /^(snapshot|log)-[0-9]{10}\.kms$|^activity-[0-9]{12}\.kms$/;
 
-export interface LooksAt {
+interface LooksAt {
   /** Absolute. */
   readonly data: string;
   /** Whether a process has the directory open. */

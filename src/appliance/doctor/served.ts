@@ -12,7 +12,7 @@ import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates } from './keys.ts';
 import { findSegment } from './stores.ts';
 
-export interface ServedDeps extends Collecting {
+interface ServedDeps extends Collecting {
   /** The data directory. */
   readonly root: string;
   readonly seal: SealKeeper;

@@ -17,7 +17,7 @@ import { type ExamineWork, keysFromData } from '../threads/jobs.ts';
 import { type Noted, olderThanNoted } from '../witness.ts';
 import { type Examination, type Examined, type Find, Findings } from './finding.ts';
 
-export interface StoresToExamine {
+interface StoresToExamine {
   readonly files: Files;
   readonly wasm: Uint8Array;
   readonly stores: readonly { readonly dir: string; readonly keys: StoreKeys }[];
@@ -172,7 +172,7 @@ async function examineBackup(noted: string | undefined, now: number, find: Find)
   }
 }
 
-export function heldFiles(files: Files, held: readonly HeldFile[]): Files {
+function heldFiles(files: Files, held: readonly HeldFile[]): Files {
   const byName = new Map(held.map((file) => [file.name, file]));
   return listedFiles(byName, 'who only looks writes nothing', (fileOf) => ({
     read: async (name) => files.readAt(name, 0, fileOf(name).bytes),

@@ -7,14 +7,14 @@ import type { Commit } from '../../store/commit-log.ts';
 import type { StoreEvent } from '../../store/port.ts';
 
 /** Upper ends of the buckets, ascending; one more stands for all that is greater. */
-export type Bounds = readonly number[];
+type Bounds = readonly number[];
 
 /** Seconds, from half a millisecond, which an encrypt takes, to ten seconds. */
-export const requestSeconds: Bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const requestSeconds: Bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Seconds of a write to a disk. */
-export const diskSeconds: Bounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
-export const checkpointSeconds: Bounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-export const groupSizes: Bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const diskSeconds: Bounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
+const checkpointSeconds: Bounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const groupSizes: Bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 export class Buckets {
   readonly bounds: Bounds;
@@ -37,14 +37,14 @@ export class Buckets {
 }
 
 /** `none` where nobody was asked: the endpoint is public, or the request was refused before. */
-export const verdicts = ['none', 'granted', 'denied'] as const;
-export type Verdict = (typeof verdicts)[number];
+const verdicts = ['none', 'granted', 'denied'] as const;
+type Verdict = (typeof verdicts)[number];
 
 /** Keyrings that are counted by name; those beyond are counted as one, under a name that no keyring has. */
 export const mostRings = 500;
 export const otherRings = '_other';
 
-export interface AnswerCount {
+interface AnswerCount {
   readonly action: string;
   readonly verdict: Verdict;
   readonly status: number;

@@ -5,7 +5,7 @@ import type { Buckets } from './counts.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-export interface Sample {
+interface Sample {
   readonly labels?: Labels;
   readonly value: number;
 }

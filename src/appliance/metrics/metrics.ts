@@ -14,7 +14,7 @@ export interface MetricsSettings {
 }
 
 /** What is looked up when metrics are asked for. */
-export interface MetricsView {
+interface MetricsView {
   /** Of the tenant's store. */
   readonly store: StoreStatus;
   readonly copies: CopiesStatus;

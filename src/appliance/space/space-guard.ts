@@ -28,8 +28,8 @@ export interface SpaceStatus {
   readonly reason?: string;
 }
 
-export const usualReserve = 16 * 1024 * 1024;
-export const usualFloor = 16 * 1024 * 1024;
+const usualReserve = 16 * 1024 * 1024;
+const usualFloor = 16 * 1024 * 1024;
 /** Of the whole disk, for small ones. */
 const share = 16;
 /** Fewer files than this left to make is as bad as no bytes. */
@@ -201,7 +201,7 @@ export class SpaceGuard {
 }
 
 /** Told how many bytes found no room; answers whether to try again. */
-export type OnFull = (bytes: number) => Promise<boolean>;
+type OnFull = (bytes: number) => Promise<boolean>;
 
 export function guardedFiles(files: Files, onFull: OnFull): Files {
   const again = async <R>(bytes: number, step: () => Promise<R>): Promise<R> => {

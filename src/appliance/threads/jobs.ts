@@ -10,7 +10,7 @@ import type { Summary } from '../backup/format.ts';
 import type { Proof } from '../backup/prove.ts';
 
 /** A store's keys as data: the epoch in force and every key held. */
-export interface KeysAsData {
+interface KeysAsData {
   readonly epoch: number;
   readonly held: readonly { readonly label: StoreKeyLabel; readonly epoch: number; readonly key: Uint8Array }[];
 }
@@ -29,7 +29,7 @@ export interface CheckpointOrder {
 }
 
 /** Hashes passwords until it is told to end: see passwords.ts. */
-export interface PasswordWork {
+interface PasswordWork {
   readonly kind: 'passwords';
 }
 

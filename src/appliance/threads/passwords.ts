@@ -39,7 +39,7 @@ export interface PasswordWorkerOptions {
   readonly most?: number;
 }
 
-export interface PasswordWorker extends PasswordHasher {
+interface PasswordWorker extends PasswordHasher {
   /** Ends the thread; what waits is refused. */
   close(): Promise<void>;
 }
@@ -141,7 +141,7 @@ export function stepBack(): void {
 /**
  * What the slot of a passphrase keeps, so that the same secret can be made again when the cost of new ones has changed.
  */
-export interface PassphraseParams extends PassphraseCost {
+interface PassphraseParams extends PassphraseCost {
   readonly salt: Uint8Array;
 }
 

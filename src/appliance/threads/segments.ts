@@ -32,7 +32,7 @@ const usual: VerifierSettings = {
   bytesPerSecond: 256 * 1024,
 };
 
-export interface VerifierDeps {
+interface VerifierDeps {
   /** The data directory. */
   readonly root: string;
   /** Those in service now. */

@@ -14,7 +14,7 @@ export type NameKind = 'account' | 'action' | 'api-key' | 'custodian' | 'flag' |
 export type Completes = readonly string[] | 'file' | 'directory' | NameKind | undefined;
 
 /** Where a value is read, for those who have to say that it is wrong. */
-export interface Place {
+interface Place {
   readonly name: string;
   readonly io: Io;
   readonly seeHelp: string;

@@ -14,8 +14,6 @@ import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts'
 import { makeSegment } from './segment-writer.ts';
 import { ActivityTail } from './tail.ts';
 
-export type { ActivityKeys } from './segment.ts';
-
 /** The head of a log without records. */
 export const emptyHead: ChainHead = { seq: 0, hash: toBase64Url(new Uint8Array(32)) };
 

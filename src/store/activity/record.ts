@@ -31,11 +31,6 @@ export function activityLine(input: ActivityInput, seq: number): string {
   );
 }
 
-/** The line of a record that came from the log. */
-export function recordLine(record: ActivityRecord): string {
-  return activityLine(record, record.seq);
-}
-
 function isProps(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

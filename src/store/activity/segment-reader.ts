@@ -79,7 +79,7 @@ export class ByteCache {
   }
 }
 
-export interface SegmentBlock {
+interface SegmentBlock {
   /** Chain hash before the block's first line. */
   readonly prevHash: Uint8Array;
   readonly lines: readonly string[];
@@ -101,7 +101,7 @@ export interface OpenSegment {
   readonly offsets: readonly number[];
 }
 
-export interface SegmentSource {
+interface SegmentSource {
   readonly files: Files;
   readonly dir: string;
   readonly keys: ActivityKeys;
