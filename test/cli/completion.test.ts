@@ -86,7 +86,7 @@ const byGrammar: readonly (readonly [line: readonly string[], offers: readonly s
   ],
   [
     ['activity', 'search', '--action', 'session'],
-    ['words', 'session.refresh', 'session.end'],
+    ['words', 'session.refresh', 'session.end', 'session.read'],
   ],
   [
     ['apikey', 'create', '--flag', 'activity'],
