@@ -1,19 +1,16 @@
-// Appliance is what holds a data directory and answers requests about it: sealed, when it knows no keys and tells its
-// state and the steps to open it, and 503 to everything else; or open, with stores and tenants behind the app. It goes
-// from one to the other while the sockets of a server stay open. A command without a server opens one for itself.
+// HeldAppliance is a data directory that this process has for itself, and the app over it. It is sealed, when it knows
+// no keys and all but its state and the steps to open it is answered 503, or open, with stores and tenants; it goes from
+// one to the other while the sockets of a server stay open. A command without a server opens one for itself.
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { localPaths } from '../api/paths.ts';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
+import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import { createApp } from '../http/app.ts';
-import type { Sealing } from '../http/deps.ts';
-import type { LocalHandlers } from '../http/local.ts';
-import type { RequestEnv } from '../http/request.ts';
-import { silentLogger } from '../http/request-log.ts';
-import { refused, respond } from '../http/respond.ts';
+import { type App, createApp } from '../http/app.ts';
+import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
+import { defaultBodyLimit, type RequestEnv } from '../http/request.ts';
 import type { Files } from '../store/files.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
@@ -25,8 +22,7 @@ import { needAppliance, needPrivateDirectory } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
 import { filesInPlace } from './file-ports.ts';
 import { hardenProcess } from './hardening.ts';
-import { servedPeople } from './mail.ts';
-import { type ApplianceOptions, type OpenAppliance, openUnsealed } from './open-appliance.ts';
+import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
 import {
   endSealOnPurpose,
@@ -36,28 +32,35 @@ import {
   sealedOnPurpose,
   sealOnPurpose,
 } from './seal-keeper.ts';
-import { Tenants } from './tenants.ts';
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
 
-/** Without keys, or with stores and tenants: either answers requests. */
-type State = SealedAppliance | OpenAppliance;
-
-interface SealedAppliance {
-  readonly sealed: true;
-  fetch(request: Request, env: RequestEnv): Response | Promise<Response>;
+/** An appliance that is open, for whoever holds it. */
+export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {
+  readonly app: App;
+  /** A request from the administrator at this machine. */
+  fetchLocal(request: Request): Promise<Response>;
+  /** Waits for what is under way, and lets go of the directory. */
+  close(): Promise<void>;
 }
 
-export class Appliance implements Sealing {
+export class HeldAppliance implements Appliance, Sealing {
+  readonly app: App;
+  readonly world: World;
+  readonly logger: Logger;
+  readonly bodyLimit: number;
+  readonly consoleFiles = consoleFiles();
+  readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;
+  readonly #serves: boolean;
   readonly #lock: DirectoryLock;
   readonly #unsealer: Unsealer;
   /** Of the data directory, for the mark of a seal on purpose. */
   readonly #files: Files;
   readonly #backoff: UnsealBackoff;
-  readonly #sealed: SealedAppliance;
-  #state: State;
+  readonly #sealed: SealedState;
+  #state: SealedState | Unsealed;
   #underWay = 0;
   /** Opening or closing: one at a time. */
   readonly #queue = new SerialQueue();
@@ -73,21 +76,26 @@ export class Appliance implements Sealing {
 
   /**
    * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
-   * another has it.
+   * another has it. `serves`: it goes on until somebody ends it.
    */
-  static hold(options: ApplianceOptions): Appliance {
-    return new Appliance(options, lockDirectory(resolve(options.data)));
+  static hold(options: ApplianceOptions, { serves }: { readonly serves: boolean }): HeldAppliance {
+    return new HeldAppliance(options, serves, lockDirectory(resolve(options.data)));
   }
 
-  private constructor(options: ApplianceOptions, lock: DirectoryLock) {
+  private constructor(options: ApplianceOptions, serves: boolean, lock: DirectoryLock) {
+    const { data, keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
+    this.world = world;
+    this.logger = logger;
+    this.bodyLimit = bodyLimit;
     this.#options = options;
+    this.#serves = serves;
     this.#lock = lock;
-    this.#files = filesInPlace(nodeFiles(resolve(options.data)), () => lock.needInPlace());
-    this.#backoff = new UnsealBackoff(options.world ?? systemWorld());
-    const sources = { ...options.sources, keyFile: options.keyFile };
-    this.#unsealer = new Unsealer({ data: options.data, sources, read: () => readSealFile(options.data) });
-    this.#sealed = this.#sealedAppliance();
+    this.#files = filesInPlace(nodeFiles(resolve(data)), () => lock.needInPlace());
+    this.#backoff = new UnsealBackoff(world);
+    this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read: () => readSealFile(data) });
+    this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
+    this.app = createApp(this);
   }
 
   /**
@@ -107,8 +115,40 @@ export class Appliance implements Sealing {
     }
   }
 
-  get state(): State {
+  /**
+   * Opens it now, with the key that is to be had at this machine. Throws `sealed` where there is none, and where
+   * somebody sealed it on purpose.
+   */
+  async open(): Promise<void> {
+    const { data, keyFile, sources, unseals } = this.#options;
+    const onPurpose = await isSealedOnPurpose(this.#files);
+    if (onPurpose && !unseals) throw sealedOnPurpose;
+    const opened = await openSealFile(resolve(data), { ...sources, keyFile });
+    const open = await this.#openWith(opened);
+    if (onPurpose) await recordUnsealing(open, opened, localCaller.id, this.#files);
+    this.#state = open;
+  }
+
+  get state(): SealedState | Unsealed {
     return this.#state;
+  }
+
+  get sealing(): Sealing {
+    return this;
+  }
+
+  /** Throws `sealed` while it is. */
+  get opened(): OpenAppliance {
+    const state = this.#state;
+    if (state.sealed) throw sealedError;
+    return {
+      app: this.app,
+      fetchLocal: (request) => this.fetch(request, { local: true }),
+      status: state.status,
+      copies: state.copies,
+      custodians: state.custodians,
+      close: () => this.close(),
+    };
   }
 
   /** Whether the directory is still where it was taken. */
@@ -122,11 +162,10 @@ export class Appliance implements Sealing {
   }
 
   async fetch(request: Request, env: RequestEnv): Promise<Response> {
-    const state = this.#state;
-    if (state.sealed) return state.fetch(request, env);
+    if (this.#state.sealed) return this.app.fetch(request, env);
     this.#underWay++;
     try {
-      return await state.app.fetch(request, env);
+      return await this.app.fetch(request, env);
     } finally {
       this.#underWay--;
     }
@@ -181,7 +220,7 @@ export class Appliance implements Sealing {
     }
   }
 
-  async #shut(open: OpenAppliance): Promise<void> {
+  async #shut(open: Unsealed): Promise<void> {
     for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
     await open.close();
     await this.#unsealer.look();
@@ -229,49 +268,21 @@ export class Appliance implements Sealing {
     this.#say('info', 'the appliance was unsealed');
   }
 
-  async #openWith(opened: OpenedSeal): Promise<OpenAppliance> {
+  async #openWith(opened: OpenedSeal): Promise<Unsealed> {
     this.#unsealer.forget();
     try {
-      const appliance = await openUnsealed({ ...this.#options, sealing: this }, opened, this.#lock);
+      const holder = { lock: this.#lock, world: this.world, sealing: this, serves: this.#serves };
+      const open = await openUnsealed(this.#options, opened, holder);
       // Once: after a seal and an unseal the files are compared again.
       this.#options = { ...this.#options, acceptOlder: undefined };
-      return appliance;
+      return open;
     } catch (error) {
       opened.seal.wipe();
       throw error;
     }
   }
 
-  #sealedAppliance(): SealedAppliance {
-    const { logger = silentLogger, world = systemWorld(), baseUrl } = this.#options;
-    const app = createApp({
-      tenants: new Tenants(),
-      world,
-      logger,
-      get baseUrl() {
-        return baseUrl?.() ?? 'http://kms.local';
-      },
-      people: servedPeople(world).people,
-      consoleFiles: consoleFiles(),
-      descriptionFiles: descriptionFiles(),
-      ready: () => ({ ok: false, reason: 'the appliance is sealed', details: { sealed: true } }),
-      sealed: () => true,
-      sealing: this,
-      local: this.#sealedHandlers(),
-    });
-    return {
-      sealed: true,
-      fetch(request, env) {
-        // What belongs to the open appliance is unknown to this app; the administrator is told better.
-        const { pathname } = new URL(request.url);
-        const known = sealedPaths.includes(pathname);
-        if (env.local && pathname.startsWith('/local/') && !known) return respond(refused(sealedError));
-        return app.fetch(request, env);
-      },
-    };
-  }
-
-  #sealedHandlers(): Pick<LocalHandlers, 'applianceStatus' | 'sealAppliance'> {
+  #sealedHandlers(): SealedState['local'] {
     return {
       applianceStatus: async () => ({
         version,
@@ -302,18 +313,12 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
   await needPrivateDirectory(data);
   await hardenProcess();
   try {
-    const lock = lockDirectory(data);
+    const held = HeldAppliance.hold(options, { serves: false });
     try {
-      const files = nodeFiles(data);
-      const onPurpose = await isSealedOnPurpose(files);
-      if (onPurpose && !options.unseals) throw sealedOnPurpose;
-      const opened = await openSealFile(data, { ...options.sources, keyFile: options.keyFile });
-      const appliance = await openUnsealed(options, opened, lock);
-      if (onPurpose) await recordUnsealing(appliance, opened, localCaller.id, files);
-      const close = (): Promise<void> => appliance.close().finally(() => lock.release());
-      return { ...appliance, close };
+      await held.open();
+      return held.opened;
     } catch (error) {
-      lock.release();
+      await held.close();
       throw error;
     }
   } catch (error) {
@@ -326,7 +331,7 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
  * sealed.
  */
 async function recordUnsealing(
-  appliance: Pick<OpenAppliance, 'record' | 'close'>,
+  appliance: Pick<Unsealed, 'record' | 'close'>,
   { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
   keyid: string,
   files: Files,
@@ -347,5 +352,3 @@ function localOnly({ reset }: UnsealStep): KmsError {
   const what = reset ? 'forgetting the shares that were given (reset)' : 'looking for the key again (retry)';
   return new KmsError('forbidden', `${what} is for the local socket: run \`kms unseal\` on the machine itself`);
 }
-
-const sealedPaths: readonly string[] = [localPaths.applianceStatus[1], localPaths.sealAppliance[1]];

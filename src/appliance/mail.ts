@@ -5,7 +5,7 @@ import type { Transporter } from 'nodemailer';
 import type { World } from '../core/context.ts';
 import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
-import { type PeopleDeps, peopleDeps } from '../http/deps.ts';
+import { type People, peopleOf } from '../http/appliance.ts';
 import { startWorker } from './program-files.ts';
 import type { Work } from './threads/jobs.ts';
 import { passwordWorker } from './threads/passwords.ts';
@@ -19,10 +19,10 @@ export interface PeopleSettings {
 export function servedPeople(
   world: World,
   { lifetimes = {}, mail }: PeopleSettings = {},
-): { readonly people: PeopleDeps; close(): Promise<void> } {
+): { readonly people: People; close(): Promise<void> } {
   const start = () => startWorker({ kind: 'passwords' } satisfies Work);
   const hasher = passwordWorker({ start, random: world.random });
-  const people = peopleDeps(world, { hasher, lifetimes, ...(mail && { mailer: smtpMailer(mail) }) });
+  const people = peopleOf(world, { hasher, lifetimes, ...(mail && { mailer: smtpMailer(mail) }) });
   return { people, close: () => hasher.close() };
 }
 

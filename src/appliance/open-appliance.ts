@@ -1,5 +1,6 @@
-// OpenAppliance is an appliance whose keys are at hand: seal, stores, tenants, copies, and the app over them. Its parts
-// are opened one after the other, each upon those before it, and closed in reverse order.
+// An appliance whose keys are at hand: its data (seal, stores, tenants), and upon that what works with them (copies,
+// background work, all that the app asks). One is opened after the other, each upon those before it, and they are closed
+// in reverse order.
 
 import { resolve } from 'node:path';
 import type { OpenStatus } from '../api/local.ts';
@@ -9,9 +10,7 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { purgeExpired } from '../core/keyrings.ts';
 import { systemError } from '../errors.ts';
-import { type App, createApp } from '../http/app.ts';
-import type { Sealing } from '../http/deps.ts';
-import { type Logger, silentLogger } from '../http/request-log.ts';
+import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
 import { formatMark } from '../model/store-mark.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
@@ -25,12 +24,11 @@ import type { OpenedSeal } from './custody/unlock.ts';
 import { initMark, systemDir } from './data-dir.ts';
 import type { CertificateFiles } from './doctor/keys.ts';
 import { examineServed } from './doctor/served.ts';
-import { systemWorld } from './environment.ts';
 import { type ApplianceEvent, storeEvents } from './events.ts';
 import { filesInPlace } from './file-ports.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
 import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
-import { consoleFiles, descriptionFiles, sqlWasm } from './program-files.ts';
+import { sqlWasm } from './program-files.ts';
 import { acceptOlder, type ReadStores, readStores } from './read-stores.ts';
 import { Rekeying } from './rekey.ts';
 import { SealKeeper } from './seal-keeper.ts';
@@ -69,18 +67,22 @@ export interface ApplianceOptions {
   readonly segments?: Partial<VerifierSettings> | undefined;
   /** Opens it also where it was sealed on purpose, which ends that; for a process of its own alone. */
   readonly unseals?: boolean;
-  /** By which it can be sealed from outside; absent where it cannot. */
-  readonly sealing?: Sealing;
   /** Clock and randomness; the system's when absent. */
   readonly world?: World;
 }
 
-export interface OpenAppliance {
-  readonly sealed: false;
+/** What whoever holds the data directory has, open or not. */
+export interface Holder {
+  readonly lock: Pick<DirectoryLock, 'needInPlace'>;
+  readonly world: World;
+  readonly sealing: Sealing;
+  /** Whether it goes on until somebody ends it. A command that is done in a moment leaves to it what takes its time. */
+  readonly serves: boolean;
+}
+
+/** The open state of an appliance, as the app has it and as the process around it has. */
+export interface Unsealed extends OpenState {
   readonly files: Files;
-  readonly app: App;
-  /** A request from the administrator at this machine. */
-  fetchLocal(request: Request): Promise<Response>;
   status(): Promise<OpenStatus>;
   /** Backups and shipping, and what `/readyz`, metrics and doctor tell of them. */
   readonly copies: Pick<Copies, 'status' | 'backUpNow'>;
@@ -91,78 +93,104 @@ export interface OpenAppliance {
   /** Waits for what is under way, makes it durable, wipes the keys and lets go of the files. */
   close(): Promise<void>;
 }
-const day = 24 * 60 * 60 * 1000;
+
+type End = () => Promise<void> | void;
+
+/** What ends the things that are open, the last first. */
+class Ends {
+  readonly #ends: End[] = [];
+
+  push(end: End): void {
+    this.#ends.push(end);
+  }
+
+  async all(): Promise<void> {
+    for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end();
+  }
+}
 
 /** Opens what an opened seal has the keys of. The caller keeps the lock on the directory until all is closed. */
-export async function openUnsealed(
+export async function openUnsealed(options: ApplianceOptions, opened: OpenedSeal, holder: Holder): Promise<Unsealed> {
+  const ends = new Ends();
+  try {
+    const data = await openData(options, opened, holder, ends);
+    return await openServices(options, data, holder, ends);
+  } catch (error) {
+    await ends.all();
+    throw systemError(error, resolve(options.data));
+  }
+}
+
+/** What lies on the disk, open: files, keys and stores. */
+interface OpenData {
+  /** The data directory. */
+  readonly root: string;
+  readonly files: Files;
+  readonly seal: SealKeeper;
+  readonly space: SpaceGuard;
+  readonly metrics: Metrics;
+  readonly system: SystemStore;
+  readonly tenants: Tenants;
+  readonly admin: TenantAdmin;
+  readonly baseUrl: () => string;
+}
+
+async function openData(
   options: ApplianceOptions,
   opened: OpenedSeal,
-  lock: Pick<DirectoryLock, 'needInPlace'>,
-): Promise<OpenAppliance> {
-  const data = resolve(options.data);
-  // What is open, to be closed in reverse order.
-  const open: (() => Promise<void> | void)[] = [];
-  const closeAll = async (): Promise<void> => {
-    for (let close = open.pop(); close; close = open.pop()) await close();
+  { lock, world, serves }: Holder,
+  ends: Ends,
+): Promise<OpenData> {
+  const { onEvent } = options;
+  const { now, random } = world;
+  const root = resolve(options.data);
+  let guard: SpaceGuard | undefined;
+  const files = guardedFiles(
+    filesInPlace(nodeFiles(root), () => lock.needInPlace()),
+    async (bytes) => (await guard?.full(bytes)) ?? false,
+  );
+  const seal = new SealKeeper(opened.seal, files);
+  ends.push(() => seal.wipe());
+  const metrics = new Metrics(now(), options.metrics);
+  const stores: StoreWorld = {
+    root,
+    files,
+    wasm: await sqlWasm(),
+    needFreeSpace: async (bytes) => guard?.needFreeSpace(bytes),
+    onEvent: storeEvents(onEvent),
+    counts: (dir) => metrics.store(dir),
+    beforeMigration: backupBeforeMigration({ files, root, seal, now }, onEvent),
   };
-  try {
-    let space: SpaceGuard | undefined;
-    const files = guardedFiles(
-      filesInPlace(nodeFiles(data), () => lock.needInPlace()),
-      async (bytes) => (await space?.full(bytes)) ?? false,
-    );
-    const seal = new SealKeeper(opened.seal, files);
-    open.push(() => seal.wipe());
-    const { world = systemWorld(), onEvent } = options;
-    const metrics = new Metrics(world.now(), options.metrics);
-    const stores: StoreWorld = {
-      root: data,
-      files,
-      wasm: await sqlWasm(),
-      needFreeSpace: async (bytes) => space?.needFreeSpace(bytes),
-      onEvent: storeEvents(options.onEvent),
-      counts: (dir) => metrics.store(dir),
-      beforeMigration: backupBeforeMigration({ files, root: data, seal, now: world.now }, options.onEvent),
-    };
-    const read = await readStores(stores, seal, options.acceptOlder);
-    open.push(() => read.discard());
-    // Everything is read and sound: from here on files change.
-    const guard = await SpaceGuard.open(data, options.space ?? {}, onEvent);
-    space = guard;
-    open.push(() => guard.close());
-    // A crash right after an `init` can leave it behind.
-    if (await files.exists(initMark)) await files.remove(initMark);
-    const system = await read.system.open();
-    open.push(() => system.close());
-    const baseUrl = await address(system, options.baseUrl);
-    const tenants = new Tenants();
-    let closeWitness = async (): Promise<void> => {};
-    open.push(async () => {
-      for (const { handle } of tenants.all) await handle.store.close();
-      await closeWitness();
-    });
-    const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
-    await admin.openAll(read.tenants);
-    await acceptOlder({ system, tenants, read, world });
-    sayAccepted(read, onEvent);
-    await read.discard();
-    const { now, random } = world;
-    const mustWait = (): boolean => guard.refusal !== undefined;
-    const keys = seal.keysFor(systemDir);
-    const witness = new Witness({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
-    if (read.accepted.length > 0) await witness.note();
-    closeWitness = () => witness.close();
-    // A command that is done in a moment notes what it did at its end.
-    if (options.sealing) witness.start();
-    const deps = { root: data, files, seal, system, tenants, admin, world };
-    const copies = await openCopies(deps, options.copies ?? {}, options.onEvent);
-    open.push(() => copies.close());
-    const parts = { files, seal, system, tenants, world, admin, baseUrl, copies, space: guard, metrics, lock };
-    return assemble(options, parts, open, closeAll);
-  } catch (error) {
-    await closeAll();
-    throw systemError(error, data);
-  }
+  const read = await readStores(stores, seal, options.acceptOlder);
+  ends.push(() => read.discard());
+  // Everything is read and sound: from here on files change.
+  const space = await SpaceGuard.open(root, options.space ?? {}, onEvent);
+  guard = space;
+  ends.push(() => space.close());
+  // A crash right after an `init` can leave it behind.
+  if (await files.exists(initMark)) await files.remove(initMark);
+  const system = await read.system.open();
+  ends.push(() => system.close());
+  const baseUrl = await address(system, options.baseUrl);
+  const tenants = new Tenants();
+  let closeWitness = async (): Promise<void> => {};
+  ends.push(async () => {
+    for (const { handle } of tenants.all) await handle.store.close();
+    await closeWitness();
+  });
+  const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
+  await admin.openAll(read.tenants);
+  await acceptOlder({ system, tenants, read, world });
+  sayAccepted(read, onEvent);
+  await read.discard();
+  const mustWait = (): boolean => space.refusal !== undefined;
+  const keys = seal.keysFor(systemDir);
+  const witness = new Witness({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
+  if (read.accepted.length > 0) await witness.note();
+  closeWitness = () => witness.close();
+  // It notes what was done at its end, too.
+  if (serves) witness.start();
+  return { root, files, seal, space, metrics, system, tenants, admin, baseUrl };
 }
 
 function sayAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
@@ -188,66 +216,55 @@ async function address(system: SystemStore, served: ApplianceOptions['baseUrl'])
   return served;
 }
 
-/** What is open before there is an app. */
-interface Parts {
-  readonly files: Files;
-  readonly seal: SealKeeper;
-  readonly system: SystemStore;
-  readonly tenants: Tenants;
-  readonly world: World;
-  readonly admin: TenantAdmin;
-  readonly baseUrl: () => string;
-  readonly copies: Copies;
-  readonly space: SpaceGuard;
-  readonly metrics: Metrics;
-  readonly lock: Pick<DirectoryLock, 'needInPlace'>;
-}
-
-/** Puts the app over the opened parts; what it starts itself is added to `open`, which `closeAll` closes. */
-function assemble(
+/** What works with the data: copies, background work, and all that the app asks of an open appliance. */
+async function openServices(
   options: ApplianceOptions,
-  { files, seal, system, tenants, world, admin, baseUrl, copies, space, metrics, lock }: Parts,
-  open: (() => Promise<void> | void)[],
-  closeAll: () => Promise<void>,
-): OpenAppliance {
-  const { logger = silentLogger, bodyLimit, onEvent, sealing } = options;
-  const status = (): Promise<OpenStatus> =>
-    applianceStatus(seal.current, system, tenants, copies.status(), space.status());
+  data: OpenData,
+  { lock, world, sealing, serves }: Holder,
+  ends: Ends,
+): Promise<Unsealed> {
+  const { onEvent, certificates = {} } = options;
+  const { root, files, seal, space, metrics, system, tenants, admin, baseUrl } = data;
+  const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent);
+  ends.push(() => copies.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
-  // A command that is done in a moment leaves it to a server.
-  if (sealing) rekeying.resume();
-  const allStores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
-  if (sealing || options.segments) {
-    const keysFor = (name: string) => seal.keysFor(name);
-    const verifier = new SegmentVerifier(
-      { root: resolve(options.data), stores: allStores, keysFor, onEvent },
-      options.segments,
-    );
+  if (serves) rekeying.resume();
+  const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
+  if (serves || options.segments) {
+    const verified = { root, stores, keysFor: (name: string) => seal.keysFor(name), onEvent };
+    const verifier = new SegmentVerifier(verified, options.segments);
     verifier.start();
-    open.push(() => verifier.close());
+    ends.push(() => verifier.close());
   }
   const { people, close: closePeople } = servedPeople(world, options.people);
-  open.push(closePeople);
-  const app = createApp({
+  ends.push(closePeople);
+  ends.push(startPurging(data, world, onEvent));
+  const status = (): Promise<OpenStatus> =>
+    applianceStatus(seal.current, system, tenants, copies.status(), space.status());
+  return {
+    sealed: false,
     tenants,
-    world,
-    logger,
     get baseUrl() {
       return baseUrl();
     },
-    ...(bodyLimit === undefined ? {} : { bodyLimit }),
     people,
-    consoleFiles: consoleFiles(),
-    descriptionFiles: descriptionFiles(),
-    ready: () => ({
+    meter: metrics.meter,
+    local: {
+      applianceStatus: status,
+      sealAppliance: () => sealLocally(sealing, tenants, world),
+      examineAppliance: () => examineServed({ ...data, copies, certificates, now: world.now }),
+      ...copies.local,
+      ...tenantHandlers(admin, rekeying, baseUrl),
+      ...masterHandlers({ seal, tenants, world }),
+    },
+    readiness: () => ({
       ...readiness(system, tenants, space, lock),
-      details: { ...copies.details(), ...diskDetails(space), ...activityDetails(allStores()) },
+      details: { ...copies.details(), ...diskDetails(space), ...activityDetails(stores()) },
     }),
     refuseWrites: () => space.refusal,
     backup: () => copies.stream(),
     recordInOthers: (action, { tenant }) =>
       recordInTenants(tenants, world, { action, keyid: byOperator.by, props: {} }, tenant.id),
-    meter: metrics.meter,
     metrics: ({ tenant, store }) =>
       metrics.text(tenant.id, tenants.dirOf(tenant.id), {
         store: store.status(),
@@ -256,27 +273,19 @@ function assemble(
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,
-    ...(sealing && { sealing }),
-    local: {
-      applianceStatus: status,
-      ...copies.local,
-      examineAppliance: () =>
-        examineServed({
-          root: resolve(options.data),
-          files,
-          seal,
-          system,
-          tenants,
-          admin,
-          copies,
-          certificates: options.certificates ?? {},
-          now: world.now,
-        }),
-      ...tenantHandlers(admin, rekeying, baseUrl),
-      ...masterHandlers({ seal, tenants, world }),
-      ...(sealing && { sealAppliance: () => sealLocally(sealing, tenants, world) }),
-    },
-  });
+    files,
+    status,
+    copies,
+    custodians: () => seal.current.slots,
+    record: (activity) => recordInTenants(tenants, world, activity),
+    close: () => ends.all(),
+  };
+}
+
+const day = 24 * 60 * 60 * 1000;
+
+/** Erases now and once a day what was deleted long enough ago; answers what ends that. */
+function startPurging({ admin, tenants }: OpenData, world: World, onEvent: ApplianceOptions['onEvent']): End {
   const purge = async (): Promise<void> => {
     await admin.purge();
     for (const { handle } of tenants.all) await purgeExpired(handle.store, world);
@@ -288,21 +297,10 @@ function assemble(
     );
   };
   const timer = setInterval(purgeQuietly, day).unref();
-  open.push(async () => {
+  purgeQuietly();
+  return async () => {
     clearInterval(timer);
     await purging;
-  });
-  purgeQuietly();
-  return {
-    sealed: false,
-    files,
-    app,
-    fetchLocal: async (request) => app.fetch(request, { local: true }),
-    status,
-    copies,
-    custodians: () => seal.current.slots,
-    record: (activity) => recordInTenants(tenants, world, activity),
-    close: closeAll,
   };
 }
 

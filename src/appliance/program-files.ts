@@ -7,7 +7,7 @@ import sea from 'node:sea';
 import { Worker } from 'node:worker_threads';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
-import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../http/pages.ts';
+import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../http/appliance.ts';
 
 /** The content of sql.js's sql-wasm.wasm. */
 export async function sqlWasm(): Promise<Uint8Array> {

@@ -2,7 +2,7 @@
 // `/readyz` whether it can serve.
 import type { OpenStatus } from '../api/local.ts';
 import { reasonOf } from '../errors.ts';
-import type { Readiness } from '../http/deps.ts';
+import type { Readiness } from '../http/appliance.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { DirectoryLock } from '../store/lock.ts';
 import { version } from '../version.ts';

@@ -5,65 +5,34 @@ import { consolePages } from '../api/console-pages.ts';
 import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import { sealedError } from './admission.ts';
+import type { Appliance, ConsoleFiles, DescriptionFiles, State } from './appliance.ts';
 import type { AppContext } from './request.ts';
-import type { Served, ServedPath } from './request-log.ts';
-import { type Outcome, refused, unknownPath } from './respond.ts';
-import { type TenantDirectory, tenantOf } from './tenants.ts';
-
-export interface ConsoleFile {
-  /** Changes with the content. */
-  readonly name: string;
-  readonly contentType: string;
-  readonly content: Uint8Array<ArrayBuffer>;
-}
-
-export interface ConsoleFiles {
-  readonly script: ConsoleFile;
-  readonly style: ConsoleFile;
-  readonly icon: ConsoleFile;
-}
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-export interface DescriptionFiles {
-  /** OpenAPI 3.1, JSON. */
-  readonly document: Bytes;
-  /** HTML, which refers to the two below. */
-  readonly page: Bytes;
-  readonly style: Bytes;
-  readonly icon: Bytes;
-}
-
-export interface PageDeps {
-  readonly tenants: TenantDirectory;
-  /** Whether the master key is out of reach: then all but health answers 503. Called for each request. */
-  sealed?(): boolean;
-  /** The console; where it is absent there is none. Called for each request to a page of it. */
-  consoleFiles?(): Promise<ConsoleFiles>;
-  /** The API description, where it is served. Called for each request to it. */
-  descriptionFiles?(): Promise<DescriptionFiles>;
-}
+import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
+import type { ServedPath } from './route.ts';
+import { tenantOf } from './tenants.ts';
 
 /** Where a file's name is appended. */
 const assets = '/console/static/';
 
-export function consoleRoutes(deps: PageDeps): readonly ServedPath[] {
-  const { consoleFiles } = deps;
-  if (!consoleFiles) return [];
+export function consolePaths(appliance: Appliance): readonly ServedPath[] {
   const pages = [...Object.values(consolePages), { ...consolePages.home, path: '/console/' }];
   return [
     ...pages.map(({ path, title }): ServedPath => {
       const serve = async () =>
-        consolePage(200, pageHtml(title, { root: rootFrom(path), files: await consoleFiles() }));
-      return { method: 'GET', path, serve: inConsole(deps, serve) };
+        consolePage(200, pageHtml(title, { root: rootFrom(path), files: await appliance.consoleFiles() }));
+      return { method: 'GET', path, serve: inConsole(appliance, serve) };
     }),
-    { method: 'GET', path: `${assets}{name}`, serve: async (c) => ({ outcome: consoleFile(await consoleFiles(), c) }) },
+    {
+      method: 'GET',
+      path: `${assets}{name}`,
+      serve: async (c) => ({ outcome: consoleFile(await appliance.consoleFiles(), c) }),
+    },
   ];
 }
 
 /** For every other path below the console: a page for whoever wants one, JSON for the rest. */
-export function serveUnknownPage(deps: PageDeps): ServedPath['serve'] {
-  return inConsole(deps, () => Promise.reject(unknownPath));
+export function serveUnknownPage(appliance: Appliance): ServedPath['serve'] {
+  return inConsole(appliance, () => Promise.reject(unknownPath));
 }
 
 /**
@@ -71,14 +40,14 @@ export function serveUnknownPage(deps: PageDeps): ServedPath['serve'] {
  * a page.
  */
 async function guarded(
-  deps: PageDeps,
+  state: State,
   c: AppContext,
   serve: () => Promise<Outcome>,
   notice?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
 ): Promise<Served> {
   try {
-    if (deps.sealed?.()) throw sealedError;
-    tenantOf(deps, c);
+    if (state.sealed) throw sealedError;
+    tenantOf(state, c);
     return { outcome: await serve() };
   } catch (error) {
     const outcome = refused(error);
@@ -87,11 +56,11 @@ async function guarded(
 }
 
 /** The same for the console: what is wrong is told on a page where one was asked for. */
-function inConsole(deps: PageDeps, serve: () => Promise<Outcome>) {
-  return (c: AppContext): Promise<Served> =>
-    guarded(deps, c, serve, async (error, outcome) => {
-      if (!deps.consoleFiles || !c.req.header('accept')?.includes('text/html')) return outcome;
-      const text = noticeHtml(noticeOf(error), { root: rootFrom(c.req.path), files: await deps.consoleFiles() });
+function inConsole(appliance: Appliance, serve: () => Promise<Outcome>): ServedPath['serve'] {
+  return (c, state) =>
+    guarded(state, c, serve, async (error, outcome) => {
+      if (!c.req.header('accept')?.includes('text/html')) return outcome;
+      const text = noticeHtml(noticeOf(error), { root: rootFrom(c.req.path), files: await appliance.consoleFiles() });
       return { ...consolePage(outcome.status, text), cause: outcome.cause };
     });
 }
@@ -195,22 +164,17 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-/** None where there are no files. */
-export function descriptionRoutes(deps: PageDeps): readonly ServedPath[] {
-  const { descriptionFiles } = deps;
-  if (!descriptionFiles) return [];
+export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
   const { description, docs } = publicEndpoints;
-  const route = (path: string, file: keyof DescriptionFiles, headers: Readonly<Record<string, string>>) => ({
-    method: 'GET' as const,
-    path,
-    serve: (c: AppContext) =>
-      guarded(deps, c, async () => ({ status: 200, body: {}, content: (await descriptionFiles())[file], headers })),
-  });
+  const at = (path: string, file: keyof DescriptionFiles, headers: Readonly<Record<string, string>>): ServedPath => {
+    const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
+    return { method: 'GET', path, serve: (c, state) => guarded(state, c, serve) };
+  };
   return [
-    route(description.path, 'document', {}),
-    route(docs.path, 'page', pageHeaders),
-    route(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
-    route(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+    at(description.path, 'document', {}),
+    at(docs.path, 'page', pageHeaders),
+    at(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
+    at(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
   ];
 }
 

@@ -23,7 +23,7 @@ import {
   sealedError,
   unknownCredential,
 } from './admission.ts';
-import type { AppDeps } from './deps.ts';
+import type { Appliance, OpenState, State } from './appliance.ts';
 import {
   type Checked,
   type CheckedInput,
@@ -33,17 +33,10 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import {
-  type AppContext,
-  type BodyRead,
-  defaultBodyLimit,
-  keptNumbers,
-  publicBodyLimit,
-  readJsonBody,
-} from './request.ts';
-import { reported, type Served } from './request-log.ts';
-import { answered, failed, type Outcome, refused, streamed } from './respond.ts';
-import type { Around } from './route.ts';
+import { type AppContext, type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './request.ts';
+import { reported } from './request-log.ts';
+import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
+import type { Input, ServedPath } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
@@ -58,10 +51,11 @@ interface PlainPreparation {
 }
 
 /** One request on its way: what is known of it so far, and what its route is given of it. */
-class Exchange implements Around, CheckedInput {
-  readonly deps: AppDeps;
-  readonly handle: TenantHandle;
+class Exchange implements Input<unknown>, CheckedInput {
+  readonly appliance: Appliance;
   readonly endpoint: Endpoint;
+  readonly open: OpenState;
+  readonly handle: TenantHandle;
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
   readonly remoteAddress: string | undefined;
@@ -77,15 +71,17 @@ class Exchange implements Around, CheckedInput {
   #checked: Checked | undefined = undefined;
 
   constructor(
-    deps: AppDeps,
-    handle: TenantHandle,
+    appliance: Appliance,
     endpoint: Endpoint,
+    open: OpenState,
+    handle: TenantHandle,
     credential: Credential | undefined,
     c: AppContext,
   ) {
-    this.deps = deps;
-    this.handle = handle;
+    this.appliance = appliance;
     this.endpoint = endpoint;
+    this.open = open;
+    this.handle = handle;
     this.credential = credential;
     this.remoteAddress = c.env?.remoteAddress;
     this.raw = rawInput(endpoint, c);
@@ -131,37 +127,33 @@ class Exchange implements Around, CheckedInput {
   }
 }
 
-export function serveEndpoint(
-  deps: AppDeps,
-  endpoint: Endpoint,
-  route: PlainRoute,
-): (c: AppContext) => Promise<Served> {
-  const { world } = deps;
-  const { access, changes = endpoint.method !== 'GET' } = endpoint;
+export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: PlainRoute): ServedPath {
+  const { world, logger } = appliance;
+  const { method, path, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   const backsOff = access.kind !== 'flag' && access.backoff === true;
   const action = actionOf(access);
   const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
-  const bodyLimit = Math.min(deps.bodyLimit ?? defaultBodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
+  const bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
   const kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
 
-  async function serve(c: AppContext): Promise<Served> {
-    if (deps.sealed?.()) return { outcome: refused(sealedError), action };
+  async function serve(c: AppContext, open: State): Promise<Served> {
+    if (open.sealed) return { outcome: refused(sealedError), action };
     let handle: TenantHandle;
     try {
-      handle = tenantOf(deps, c);
+      handle = tenantOf(open, c);
     } catch (error) {
       return { outcome: refused(error), action };
     }
     const tenant = handle.tenant.id;
     const credential = credentialOf(c);
     if (!credential && !isPublic) return { outcome: refused(noCredential), action, tenant, granted: false };
-    const refusal = changes ? deps.refuseWrites?.() : undefined;
+    const refusal = changes ? open.refuseWrites() : undefined;
     // Not recorded: what room is left is for the records of what is still done.
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
-    const exchange = new Exchange(deps, handle, endpoint, credential, c);
-    const wait = backsOff ? deps.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
+    const exchange = new Exchange(appliance, endpoint, open, handle, credential, c);
+    const wait = backsOff ? open.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
     if (endpoint.body) {
       try {
@@ -172,7 +164,7 @@ export function serveEndpoint(
     }
     const served = await transact(exchange);
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
-    if (!isPublic && served.keyid !== undefined) served.state = deps.stateOf?.(handle);
+    if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
     return served;
   }
 
@@ -277,7 +269,7 @@ export function serveEndpoint(
   }
 
   function binaryAnswer(pieces: AsyncIterable<Uint8Array>): Outcome {
-    return streamed('application/octet-stream', reported(deps.logger, endpoint.path, pieces));
+    return streamed('application/octet-stream', reported(logger, path, pieces));
   }
 
   function textAnswer(type: string, content: string): Outcome {
@@ -304,5 +296,5 @@ export function serveEndpoint(
     }
   }
 
-  return serve;
+  return { method, path, counted: isPublic ? endpoint.id : action, serve };
 }

@@ -1,88 +1,59 @@
 // The request log is one structured line for each request: a failure of the server at level error, a refusal at info,
 // all others at debug, since the activity log has them and a line a request would cost as much as the rest of it. It
 // names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
+import type { Appliance, Logger, Meter } from './appliance.ts';
 import type { AppContext } from './request.ts';
-import { type Outcome, refused, respond } from './respond.ts';
+import { refused, respond, type Served } from './respond.ts';
+import type { ServedPath } from './route.ts';
 
-/** Pino's shape, as far as it is used. */
-export interface Logger {
-  /** Absent = all are written. */
-  readonly level?: string;
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-/** An outcome and what the log says of the request. */
-export interface Served {
-  readonly outcome: Outcome;
-  readonly action?: string;
-  readonly keyid?: string;
-  /** How far the appliance is, for whoever has a credential: the header `Kms-State`. */
-  state?: string | undefined;
-  /** For who counts: the tenant's id, the verdict of authorization where there was one, and the ring's name. */
-  readonly tenant?: string;
-  readonly granted?: boolean;
-  readonly ringname?: string;
-  /** It came without a credential, under a name that nobody has. */
-  readonly byNobody?: boolean;
-}
-
-/** A path that stands beside the declared endpoints, and what serves it. */
-export interface ServedPath {
-  readonly method: 'GET' | 'POST';
-  /** With `{name}` for parameters. */
-  readonly path: string;
-  readonly serve: (c: AppContext) => Promise<Served>;
-}
-
-/** Whoever counts answers. Nothing may be done per answer but add to numbers. */
-export interface Meter {
-  /** Asked once for each route; what it answers is told of each request to it, with the milliseconds that it took. */
-  route(action: string): (served: Served, milliseconds: number) => void;
-}
-
-export interface RequestLogDeps {
-  readonly logger: Logger;
-  /** Where it is absent nothing is counted. */
-  readonly meter?: Meter;
-}
-
-/** Makes a handler of `serve`: its outcome is logged, counted under `counted` where it has one, and sent. */
+/**
+ * Makes a handler of what serves a path: its outcome is logged, counted where that is wanted, and sent. The state that
+ * the appliance is in is asked for here, once for each request.
+ */
 export function logged(
-  { logger, meter }: RequestLogDeps,
+  appliance: Appliance,
   ids: RequestIds,
-  route: string,
-  serve: (c: AppContext) => Promise<Served>,
-  counted?: string,
+  { path: route, serve, counted }: Pick<ServedPath, 'path' | 'serve' | 'counted'>,
 ) {
+  const { logger } = appliance;
   const tellsAll = logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
-  const count = counted === undefined ? undefined : meter?.route(counted);
+  const countOf = counted === undefined ? undefined : countedBy(counted);
   return async (c: AppContext): Promise<Response> => {
     const started = performance.now();
+    const { state } = appliance;
     let served: Served;
     try {
-      served = await serve(c);
+      served = await serve(c, state);
     } catch (error) {
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
-    const { outcome, action, keyid, state, byNobody } = served;
+    const { outcome, action, keyid, byNobody, state: told } = served;
     const { status, cause } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
-    count?.(served, ms);
-    if (status < 400 && !tellsAll) return respond(outcome, state);
+    if (countOf && !state.sealed) countOf(state.meter)(served, ms);
+    if (status < 400 && !tellsAll) return respond(outcome, told);
     const requestId = ids.next();
     const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');
-      return respond(outcome, state);
+      return respond(outcome, told);
     }
     logger.error({ ...fields, err: cause }, 'request failed');
-    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } }, state);
+    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } }, told);
+  };
+}
+
+/** Counters start anew each time that the appliance is opened. */
+function countedBy(action: string): (meter: Meter) => ReturnType<Meter['route']> {
+  let asked: Meter | undefined;
+  let count: ReturnType<Meter['route']> = () => {};
+  return (meter) => {
+    if (meter !== asked) {
+      asked = meter;
+      count = meter.route(action);
+    }
+    return count;
   };
 }
 

@@ -35,6 +35,21 @@ export interface Outcome {
   readonly cause?: unknown;
 }
 
+/** An outcome and what the log says of the request. */
+export interface Served {
+  readonly outcome: Outcome;
+  readonly action?: string;
+  readonly keyid?: string;
+  /** How far the appliance is, for whoever has a credential: the header `Kms-State`. */
+  state?: string | undefined;
+  /** For who counts: the tenant's id, the verdict of authorization where there was one, and the ring's name. */
+  readonly tenant?: string;
+  readonly granted?: boolean;
+  readonly ringname?: string;
+  /** It came without a credential, under a name that nobody has. */
+  readonly byNobody?: boolean;
+}
+
 export function answered(body: object): Outcome {
   return { status: 200, body };
 }

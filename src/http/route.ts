@@ -1,24 +1,40 @@
-// What stands behind an endpoint: an operation of the core in the request's transaction, and where something slow comes
-// before that, what prepares the operation.
+// A route is a path and what serves it. What serves a tenant's endpoint is an operation of the core in the request's
+// transaction, and where something slow comes before that, what prepares the operation.
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
+import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { AppDeps } from './deps.ts';
+import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
+import type { AppContext } from './request.ts';
+import type { Served } from './respond.ts';
 import type { TenantHandle } from './tenants.ts';
 
+/** A path of the app. */
+export interface ServedPath {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With `{name}` for parameters. */
+  readonly path: string;
+  /** Under which name its requests are counted; those of others are not. */
+  readonly counted?: string;
+  /** Unknown to others than the administrator at the machine. */
+  readonly local?: true;
+  readonly serve: (c: AppContext, state: State) => Promise<Served>;
+}
+
+/** What a request is in the midst of, whatever it asks. */
+export interface Around {
+  readonly appliance: Appliance;
+  readonly open: OpenState;
+  readonly handle: TenantHandle;
+}
+
 /** What a route is given of a request beside the transaction. */
-interface Input<E> extends Around {
+export interface Input<E> extends Around {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: BodyOf<E>;
   /** For lists. */
   readonly page: PageRequest;
-}
-
-/** What a request is in the midst of, whatever it asks. */
-export interface Around {
-  readonly deps: AppDeps;
-  readonly handle: TenantHandle;
   /** Where it comes from; `local` where that is no place on the network. */
   readonly address: string;
   /** With `{name}` for parameters. */
@@ -39,7 +55,7 @@ type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'publi
 type ContextOf<E> = IsPublic<E, PublicContext, Context>;
 
 /** Nothing is awaited in it but the store. */
-type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
+export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
 
 /**
  * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that
@@ -52,6 +68,16 @@ interface Preparation<E> {
 /** The routes of some endpoints, by their ids. */
 export type RoutesOf<Id extends EndpointId> = {
   readonly [I in Id]: Operation<EndpointOf<I>> | Preparation<EndpointOf<I>>;
+};
+
+/**
+ * What serves the local endpoints that are about a tenant: outside of any transaction, and recording for themselves
+ * what they do.
+ */
+export type TenantRoutes = {
+  readonly [Id in LocalId as LocalOf<Id>['access']['of'] extends 'tenant' ? Id : never]: (
+    input: LocalInput<LocalOf<Id>> & Around,
+  ) => Promise<LocalAnswer<LocalOf<Id>>>;
 };
 
 /** A route whose answer is read beside the transaction, in which the request is recorded alone. */

@@ -1,23 +1,20 @@
-// Requests that no endpoint takes: an unknown path, or a known one with another method.
+// Requests that no route takes: an unknown path, or a known one with another method.
 import { activityRecord } from '../core/activity.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, identify, sealedError } from './admission.ts';
-import type { AppDeps } from './deps.ts';
+import type { Appliance } from './appliance.ts';
+import { serveUnknownPage } from './pages.ts';
 import { type AppContext, headerOf } from './request.ts';
-import type { Served } from './request-log.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
+import type { ServedPath } from './route.ts';
 import { tenantOf } from './tenants.ts';
 
-interface KnownPath {
-  readonly method: string;
-  /** With `{name}` for parameters. */
-  readonly path: string;
-  /** To others than the administrator at the machine it is unknown. */
-  readonly local?: boolean;
-}
-
-export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: AppContext) => Promise<Served> {
-  const { world } = deps;
+export function serveUnmatched(
+  appliance: Appliance,
+  paths: readonly Pick<ServedPath, 'method' | 'path' | 'local'>[],
+): ServedPath['serve'] {
+  const { world } = appliance;
+  const unknownPage = serveUnknownPage(appliance);
   const known = paths.map((each) => ({ ...each, segments: each.path.split('/') }));
 
   function methodsOf(path: string, local: boolean): string[] {
@@ -31,16 +28,19 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
     return [...methods].sort();
   }
 
-  return async (c) => {
+  return async (c, state) => {
     const methods = methodsOf(c.req.path, c.env?.local === true);
-    if (methods.length === 0) return { outcome: leadsToConsole(deps, c) ? toConsole : refused(unknownPath) };
-    if (deps.sealed?.()) return { outcome: refused(sealedError) };
+    if (methods.length === 0) {
+      if (isInConsole(c)) return unknownPage(c, state);
+      return { outcome: leadsToConsole(c) ? toConsole : refused(unknownPath) };
+    }
+    if (state.sealed) return { outcome: refused(sealedError) };
     const allow = methods.join(', ');
     const { status, body } = refused(new KmsError('method-not-allowed', `this path takes ${allow}`));
     const outcome: Outcome = { status, body, headers: { Allow: allow } };
     const credential = credentialOf(c);
     try {
-      const { store, tenant } = tenantOf(deps, c);
+      const { store, tenant } = tenantOf(state, c);
       if (!credential) return { outcome, action: 'none', tenant: tenant.id, granted: false };
       const keyid = await store.transaction(async (tx) => {
         const found = await identify(tx, credential, world.now());
@@ -60,14 +60,13 @@ export function serveUnmatched(deps: AppDeps, paths: readonly KnownPath[]): (c: 
 const toConsole: Outcome = { status: 302, body: {}, content: null, headers: { Location: './console' } };
 
 /** Who opens the appliance's address in a browser wants the console. */
-function leadsToConsole({ consoleFiles }: AppDeps, c: AppContext): boolean {
+function leadsToConsole(c: AppContext): boolean {
   const { method, path } = c.req;
-  return (
-    consoleFiles !== undefined &&
-    method === 'GET' &&
-    path === '/' &&
-    headerOf(c, 'accept')?.includes('text/html') === true
-  );
+  return method === 'GET' && path === '/' && headerOf(c, 'accept')?.includes('text/html') === true;
+}
+
+function isInConsole({ req: { method, path } }: AppContext): boolean {
+  return (method === 'GET' || method === 'HEAD') && path.startsWith('/console/');
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

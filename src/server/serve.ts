@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
-import { Appliance } from '../appliance/appliance.ts';
+import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
 import type { CopySettings } from '../appliance/backup/service.ts';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
@@ -12,11 +12,10 @@ import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import type { PeopleSettings } from '../appliance/mail.ts';
 import type { MetricsSettings } from '../appliance/metrics/metrics.ts';
-import type { ApplianceOptions, OpenAppliance } from '../appliance/open-appliance.ts';
+import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import type { SpaceSettings } from '../appliance/space/space-guard.ts';
 import type { VerifierSettings } from '../appliance/threads/segments.ts';
 import { type KmsError, systemError } from '../errors.ts';
-import { sealedError } from '../http/admission.ts';
 import type { RequestEnv } from '../http/request.ts';
 import {
   type AppFetch,
@@ -96,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
   });
-  let appliance: Appliance | undefined;
+  let appliance: HeldAppliance | undefined;
   const close = async (): Promise<void> => {
     // Closing takes the socket's name away, which may be another server's by now.
     if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);
@@ -131,7 +130,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       segments: options.segments,
       certificates: options,
     };
-    const started = Appliance.hold(settings);
+    const started = HeldAppliance.hold(settings, { serves: true });
     appliance = started;
     const sealed = await started.start();
     await openSocket(socket, data, logger);
@@ -141,9 +140,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       url,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
-        const { state } = started;
-        if (state.sealed) throw sealedError;
-        return state;
+        return started.opened;
       },
       sealed,
       reloadTls: () => reloadTls(network, options, logger),
@@ -156,13 +153,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 }
 
-async function setUpUrl({ state }: Appliance): Promise<string | undefined> {
-  if (state.sealed) return undefined;
-  const [only, another] = (await state.status()).tenants;
+async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> {
+  const [only, another] = (await opened.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
   const headers = { 'content-type': 'application/json' };
   const request = new Request('http://kms.local/local/set-up-link', { method: 'POST', headers, body: '{}' });
-  const answer: { readonly url?: string } | undefined = await (await state.fetchLocal(request)).json();
+  const answer: { readonly url?: string } | undefined = await (await opened.fetchLocal(request)).json();
   return answer?.url;
 }
 
@@ -205,15 +201,15 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
 
 /** Holds requests that come before the appliance is open until it is, or could not be. */
 class Gate {
-  readonly #opened = Promise.withResolvers<Appliance | undefined>();
-  #appliance: Appliance | undefined;
+  readonly #opened = Promise.withResolvers<HeldAppliance | undefined>();
+  #appliance: HeldAppliance | undefined;
 
   readonly fetch: AppFetch = (request, env) => {
     const appliance = this.#appliance;
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
 
-  open(appliance: Appliance): void {
+  open(appliance: HeldAppliance): void {
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
   }

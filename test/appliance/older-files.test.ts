@@ -17,11 +17,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
-import type { OpenAppliance } from '../../src/appliance/open-appliance.ts';
 import { rollbackWatch, type SeenState } from '../../src/client/rollback.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';

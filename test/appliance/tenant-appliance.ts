@@ -2,11 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import type { OpenAppliance } from '../../src/appliance/open-appliance.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type AnyJson = any;

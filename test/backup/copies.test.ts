@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { checkSchedule } from '../../src/appliance/backup/keeper.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import type { ApplianceOptions, OpenAppliance } from '../../src/appliance/open-appliance.ts';
+import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
 import { KmsError } from '../../src/errors.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-copies-'));

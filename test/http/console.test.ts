@@ -2,7 +2,7 @@
 // recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConsoleFile, ConsoleFiles } from '../../src/http/pages.ts';
+import type { ConsoleFile, ConsoleFiles } from '../../src/http/appliance.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const file = (name: string): ConsoleFile => ({ name, contentType: 'text/plain', content: new Uint8Array([65]) });
@@ -45,9 +45,4 @@ test('a token in the address of a page is in no log and no answer', async () => 
   }
   assert.equal(a.log.length, 5);
   assert.ok(!a.log.join('').includes(token));
-});
-
-test('without console files there are no pages', async () => {
-  const a = await testAppliance();
-  assert.equal((await a.call('GET', '/console')).status, 404);
 });

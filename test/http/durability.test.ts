@@ -3,36 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { createApp } from '../../src/http/app.ts';
-import { type AppDeps, peopleDeps } from '../../src/http/deps.ts';
 import type { Store } from '../../src/store/port.ts';
-import { tenantDirectory, testAppliance } from '../support/appliance.ts';
-import { pretendHasher } from '../support/pretend-hasher.ts';
+import { testAppliance } from '../support/appliance.ts';
 
 async function withStore(change: (store: Store) => Partial<Store>) {
   const a = await testAppliance();
   const [seat] = a.tenants;
   assert.ok(seat);
-  const store = { ...seat.handle.store, ...change(seat.handle.store) };
-  const log: string[] = [];
-  const line = (fields: object) => {
-    log.push(JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value)));
-  };
-  const deps: AppDeps = {
-    tenants: tenantDirectory([{ handle: { tenant: seat.handle.tenant, store }, hosts: ['*'] }]),
-    world: a.world,
-    baseUrl: '',
-    people: peopleDeps(a.world, { hasher: pretendHasher }),
-    logger: { debug: line, info: line, warn: line, error: line },
-    ready: () => ({ ok: true }),
-  };
-  const app = createApp(deps);
+  Object.assign(seat.handle.store, change({ ...seat.handle.store }));
   const ask = async (method: string, path: string) => {
     const headers = { Authorization: `Bearer ${a.root.key}` };
-    const response = await app.fetch(new Request(`http://kms.test${path}`, { method, headers }), {});
+    const response = await a.app.fetch(new Request(`http://kms.test${path}`, { method, headers }), {});
     return { status: response.status, body: await response.json(), id: response.headers.get('x-request-id') };
   };
-  return { ask, log, a };
+  return { ask, log: a.log, a };
 }
 
 test('a transaction that does not become durable is 500, whatever the operation answered', async () => {

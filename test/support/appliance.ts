@@ -4,9 +4,19 @@
 import type { Limits, World } from '../../src/core/context.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
 import { type App, createApp } from '../../src/http/app.ts';
-import { type AppDeps, type PeopleOptions, peopleDeps, type Readiness, type Sealing } from '../../src/http/deps.ts';
-import type { ConsoleFiles, DescriptionFiles } from '../../src/http/pages.ts';
-import type { RequestEnv } from '../../src/http/request.ts';
+import {
+  type ConsoleFile,
+  type ConsoleFiles,
+  type DescriptionFiles,
+  type LocalHandlers,
+  type OpenState,
+  type PeopleOptions,
+  peopleOf,
+  type Readiness,
+  type Sealing,
+  type State,
+} from '../../src/http/appliance.ts';
+import { defaultBodyLimit, type RequestEnv } from '../../src/http/request.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
@@ -21,7 +31,7 @@ export interface ApplianceOptions {
   /** One tenant `default` that answers every host, when absent. */
   readonly tenants?: readonly { readonly name: string; readonly hosts: readonly string[]; readonly limits?: Limits }[];
   readonly bodyLimit?: number;
-  readonly local?: AppDeps['local'];
+  readonly local?: Partial<LocalHandlers>;
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
@@ -81,6 +91,16 @@ export interface Appliance {
   advance(milliseconds: number): void;
 }
 
+const nothing = new Uint8Array();
+const emptyFile: ConsoleFile = { name: 'empty', contentType: 'text/plain', content: nothing };
+
+const neverSealed: Sealing = {
+  status: () => ({ sealed: false, kinds: ['keyfile'] }),
+  refusal: () => undefined,
+  unseal: async () => ({ sealed: false, kinds: ['keyfile'] }),
+  seal: async () => {},
+};
+
 export async function testAppliance(options: ApplianceOptions = {}): Promise<Appliance> {
   const clock = { now: startTime };
   const world = testWorld(clock, 7);
@@ -104,26 +124,37 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   const line = (fields: object, message: string) => {
     log.push(JSON.stringify({ message, ...fields }, (_, value) => (value instanceof Error ? value.stack : value)));
   };
-  const deps: AppDeps = {
+  // Cast: a test calls those that it gives.
+  const local = { ...options.local } as LocalHandlers;
+  const open: OpenState = {
+    sealed: false,
     tenants: tenantDirectory(tenants),
-    world,
     baseUrl: 'http://kms.test',
-    people: peopleDeps(world, { hasher: pretendHasher, ...options.people }),
-    logger: { debug: line, info: line, warn: line, error: line },
-    ready: options.ready ?? (() => ({ ok: true })),
+    people: peopleOf(world, { hasher: pretendHasher, ...options.people }),
+    meter: { route: () => () => {} },
+    local,
+    readiness: options.ready ?? (() => ({ ok: true })),
+    refuseWrites: () => undefined,
     async *backup() {
       yield new Uint8Array([1, 2]);
       yield new Uint8Array([3]);
     },
+    recordInOthers: async () => {},
     metrics: async () => 'kms_sealed 0\n',
-    ...(options.bodyLimit !== undefined && { bodyLimit: options.bodyLimit }),
-    ...(options.sealed && { sealed: options.sealed }),
-    ...(options.consoleFiles && { consoleFiles: options.consoleFiles }),
-    ...(options.descriptionFiles && { descriptionFiles: options.descriptionFiles }),
-    ...(options.sealing && { sealing: options.sealing }),
-    ...(options.local && { local: options.local }),
+    stateOf: ({ tenant }) => `appliance.${tenant.id}.1.0`,
   };
-  const app = createApp(deps);
+  const app = createApp({
+    world,
+    logger: { debug: line, info: line, warn: line, error: line },
+    bodyLimit: options.bodyLimit ?? defaultBodyLimit,
+    sealing: options.sealing ?? neverSealed,
+    consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
+    descriptionFiles:
+      options.descriptionFiles ?? (async () => ({ document: nothing, page: nothing, style: nothing, icon: nothing })),
+    get state(): State {
+      return options.sealed?.() ? { sealed: true, local } : open;
+    },
+  });
 
   const call: Appliance['call'] = async (
     method,

@@ -1,7 +1,7 @@
 // Everything about copies of the appliance while it is open: backups on request and on schedule, shipping, and what
 // health checks, `kms status` and metrics tell of them.
 
-import type { LocalHandlers } from '../../http/local.ts';
+import type { LocalHandlers } from '../../http/appliance.ts';
 import { currentEpoch, type Epoch } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings, type VerifiedBackup } from './keeper.ts';

@@ -5,7 +5,7 @@ import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { invalidField } from '../../errors.ts';
-import type { LocalHandlers } from '../../http/local.ts';
+import type { LocalHandlers } from '../../http/appliance.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type Slot, slotId } from '../../seal/slot.ts';
 import type { SealKeeper } from '../seal-keeper.ts';

@@ -1,6 +1,6 @@
 // The appliance's metrics while it is open: what it counts, and the text in which one tenant is told of them, together
 // with the numbers of the process that all of them share.
-import type { Meter } from '../../http/request-log.ts';
+import type { Meter } from '../../http/appliance.ts';
 import type { StoreStatus } from '../../store/port.ts';
 import { version } from '../../version.ts';
 import type { CopiesStatus } from '../backup/service.ts';

@@ -14,9 +14,7 @@ import {
   verifyActivity,
 } from '../../core/activity.ts';
 import { localCaller } from '../../core/credential.ts';
-import type { AppDeps } from '../deps.ts';
-import type { LocalHandlers } from '../local.ts';
-import { beside, type RoutesOf } from '../route.ts';
+import { beside, type RoutesOf, type TenantRoutes } from '../route.ts';
 import type { TenantHandle } from '../tenants.ts';
 
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
@@ -25,34 +23,31 @@ export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> 
 };
 
 /** What the auditor asks of the chain, from a head that was kept on where there is one. */
-export function chainHandlers({
-  world,
-}: AppDeps): Pick<LocalHandlers, 'activityHead' | 'verifyActivity' | 'exportActivity'> {
-  return {
-    activityHead: async ({ handle: { tenant, store } }) => signHead(tenant, await chainEnd(store), world.now()),
-    async verifyActivity({ handle, body }) {
-      const since = sinceOf(handle, body);
-      const { count, head, broken } = await verifyActivity(handle.store, since);
-      return {
-        tenant: handle.tenant.name,
-        valid: broken === undefined,
-        count,
-        head,
-        ...(broken && { broken }),
-        ...(since && { since }),
-      };
-    },
-    async exportActivity({ handle, body }) {
-      const { store } = handle;
-      const since = sinceOf(handle, body);
-      await exportChain(store, since);
-      // Who takes the whole log away is in it, as its last record.
-      const record = activityRecord(world, { keyid: localCaller.id, action: 'activity.read' });
-      await store.transaction(async (tx) => tx.record(record));
-      return exportChain(store, since);
-    },
-  };
-}
+export const chainRoutes: Pick<TenantRoutes, 'activityHead' | 'verifyActivity' | 'exportActivity'> = {
+  activityHead: async ({ appliance, handle: { tenant, store } }) =>
+    signHead(tenant, await chainEnd(store), appliance.world.now()),
+  async verifyActivity({ handle, body }) {
+    const since = sinceOf(handle, body);
+    const { count, head, broken } = await verifyActivity(handle.store, since);
+    return {
+      tenant: handle.tenant.name,
+      valid: broken === undefined,
+      count,
+      head,
+      ...(broken && { broken }),
+      ...(since && { since }),
+    };
+  },
+  async exportActivity({ appliance, handle, body }) {
+    const { store } = handle;
+    const since = sinceOf(handle, body);
+    await exportChain(store, since);
+    // Who takes the whole log away is in it, as its last record.
+    const record = activityRecord(appliance.world, { keyid: localCaller.id, action: 'activity.read' });
+    await store.transaction(async (tx) => tx.record(record));
+    return exportChain(store, since);
+  },
+};
 
 function sinceOf({ tenant }: TenantHandle, { since }: { readonly since?: unknown }): ActivityHead | undefined {
   if (since === undefined) return undefined;

@@ -37,16 +37,14 @@ import {
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
 import type { Tables } from '../../store/port.ts';
-import type { AppDeps } from '../deps.ts';
-import type { LocalHandlers } from '../local.ts';
-import type { Around, RoutesOf } from '../route.ts';
+import type { Around, Input, RoutesOf, TenantRoutes } from '../route.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   listUsers: (ctx, { page }) => listUsers(ctx, { page }),
   createUser: {
-    async prepare({ body, deps }) {
-      const password = generatePassword(deps.world.random);
-      const passwordHash = await deps.people.hasher.hash(password);
+    async prepare({ body, appliance, open }) {
+      const password = generatePassword(appliance.world.random);
+      const passwordHash = await open.people.hasher.hash(password);
       return (ctx) => createUser(ctx, { fields: body, password, passwordHash });
     },
   },
@@ -68,19 +66,19 @@ function userRef(text: string, otherwise: 'email' | 'id', on: string | undefined
 export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   validateInvite: (ctx, { query }) => validateInvite(ctx, { token: query.token ?? '' }),
   completeInvite: {
-    async prepare({ body: { token, password }, deps, handle }) {
-      const { lifetimes, hasher } = deps.people;
-      await handle.store.peek((tables) => checkInvite(tables, token, deps.world.now()));
+    async prepare({ body: { token, password }, appliance, open, handle }) {
+      const { lifetimes, hasher } = open.people;
+      await handle.store.peek((tables) => checkInvite(tables, token, appliance.world.now()));
       checkInvitePassword(password);
       const passwordHash = await hasher.hash(password);
       return (ctx) => completeInvite(ctx, { token, passwordHash, lifetimes });
     },
   },
   completeSetUp: {
-    async prepare({ body: { token, password, ...fields }, deps, handle }) {
-      const { lifetimes, hasher } = deps.people;
+    async prepare({ body: { token, password, ...fields }, appliance, open, handle }) {
+      const { lifetimes, hasher } = open.people;
       const given = { tenant: handle.tenant, token, lifetimes };
-      await handle.store.peek((tables) => checkSetUp(tables, given, deps.world.now()));
+      await handle.store.peek((tables) => checkSetUp(tables, given, appliance.world.now()));
       checkUserNames(fields);
       checkInvitePassword(password);
       const passwordHash = await hasher.hash(password);
@@ -90,24 +88,24 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   login: {
     async prepare(input) {
       const { body, query } = input;
-      const { lifetimes } = input.deps.people;
+      const { lifetimes } = input.open.people;
       const name = { name: body.username, isEmail: query.email === 'true' };
       const find = (tables: Tables) => findCandidate(tables, name);
       const checked = await checkPassword(input, { name: name.name, password: body.password, find });
       return (ctx) => login(ctx, { ...checked, lifetimes });
     },
   },
-  refreshSession: (ctx, { deps: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
+  refreshSession: (ctx, { open: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
   logout: (ctx) => logout(ctx),
   changePassword: {
     async prepare(input, caller) {
       sessionOf(caller);
-      const { body, deps, handle } = input;
+      const { body, open, handle } = input;
       checkInvitePassword(body.newPassword);
       const name = await handle.store.peek(async ({ users }) => (await users.byId(caller.id))?.username ?? '');
       const find = (tables: Tables) => ownCandidate(tables, caller);
       const { candidate, passed } = await checkPassword(input, { name, password: body.currentPassword, find });
-      const newHash = passed ? await deps.people.hasher.hash(body.newPassword) : undefined;
+      const newHash = passed ? await open.people.hasher.hash(body.newPassword) : undefined;
       return (ctx) => changePassword(ctx, { candidate, newHash });
     },
   },
@@ -116,13 +114,13 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   endOtherSessions: (ctx) => endOtherSessions(ctx),
   async startPasswordReset(_ctx, input) {
     mailLater(input, (mailer) => sendResetLink(input, mailer, input.body.email));
-    return resetStarted(input.deps.people.mailer !== undefined);
+    return resetStarted(input.open.people.mailer !== undefined);
   },
   completePasswordReset: {
-    async prepare({ body: { token, password }, deps, handle }) {
-      await handle.store.peek((tables) => checkReset(tables, token, deps.world.now()));
+    async prepare({ body: { token, password }, appliance, open, handle }) {
+      await handle.store.peek((tables) => checkReset(tables, token, appliance.world.now()));
       checkResetPassword(password);
-      const passwordHash = await deps.people.hasher.hash(password);
+      const passwordHash = await open.people.hasher.hash(password);
       return (ctx) => completeReset(ctx, { token, passwordHash });
     },
   },
@@ -132,18 +130,17 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
  * Sends mail once what the operation did is durable. The answer does not wait for it: it must not tell by its time
  * whether there was anything to do.
  */
-function mailLater(around: Around, send: (mailer: Mailer) => Promise<void>): void {
-  const { people, logger } = around.deps;
-  const { mailer } = people;
+function mailLater(input: Input<unknown>, send: (mailer: Mailer) => Promise<void>): void {
+  const { mailer } = input.open.people;
   if (!mailer) return;
   const sending = async (): Promise<void> => {
     try {
       await send(mailer);
     } catch (err) {
-      logger.error({ err, route: around.path }, 'work after the answer failed');
+      input.appliance.logger.error({ err, route: input.path }, 'work after the answer failed');
     }
   };
-  around.afterCommit(async () => void sending());
+  input.afterCommit(async () => void sending());
 }
 
 interface PasswordCheck {
@@ -155,10 +152,10 @@ interface PasswordCheck {
 
 /** Checks a password at the pace that the tries before allow. */
 async function checkPassword(
-  { deps, handle, address }: Around,
+  { open, handle, address }: Pick<Input<unknown>, 'open' | 'handle' | 'address'>,
   { name, password, find }: PasswordCheck,
 ): Promise<{ readonly candidate: LoginCandidate | undefined; readonly passed: boolean }> {
-  const { backoff, hasher } = deps.people;
+  const { backoff, hasher } = open.people;
   const attempt = await backoff.begin({ tenant: handle.tenant.id, name, address });
   try {
     const candidate = await handle.store.peek(find);
@@ -173,44 +170,44 @@ async function checkPassword(
 
 /** Does nothing until the answer is on its way, so that it takes the same time for everybody. */
 async function sendResetLink(around: Around, mailer: Mailer, email: string): Promise<void> {
-  const { deps, handle } = around;
+  const { appliance, open, handle } = around;
   await new Promise((resolve) => setTimeout(resolve));
   const { tenant, store } = handle;
   const user = await store.peek((tables) => tables.users.byEmail(email));
-  if (!user || !deps.people.resetMails.allows(user.id)) return;
+  if (!user || !open.people.resetMails.allows(user.id)) return;
   const links = linksOf(around);
-  const mail = await store.transaction((tx) => startReset({ tx, tenant, world: deps.world }, { email, links }));
+  const mail = await store.transaction((tx) => startReset({ tx, tenant, world: appliance.world }, { email, links }));
   if (mail) await mailer.send(mail);
 }
 
-export function linkHandlers(deps: AppDeps): Pick<LocalHandlers, 'makeSetUpLink' | 'makeResetLink'> {
-  const { world } = deps;
-  return {
-    makeSetUpLink({ handle }) {
-      const { tenant, store } = handle;
-      const links = linksOf({ deps, handle });
-      return store.transaction((tx) => setUpLink({ tx, tenant, world }, { links }));
-    },
-    makeResetLink({ body, handle }) {
-      const { tenant, store } = handle;
-      const user = { text: body.username, is: body.email ? 'email' : 'username' } as const;
-      const links = linksOf({ deps, handle });
-      return store.transaction(async (tx) => {
-        let deed: Deed = {};
-        const note = (said: Deed): void => {
-          deed = said;
-        };
-        const link = await resetLink({ tx, tenant, world, note, caller: localCaller }, { user, links });
-        // A link lets its holder in as that user: making one is recorded as a change of the user.
-        const props = { operation: 'reset-link' };
-        tx.record(activityRecord(world, { keyid: localCaller.id, action: 'user.update', props, deed }));
-        return link;
-      });
-    },
-  };
-}
+export const linkRoutes: Pick<TenantRoutes, 'makeSetUpLink' | 'makeResetLink'> = {
+  makeSetUpLink(input) {
+    const { world } = input.appliance;
+    const { tenant, store } = input.handle;
+    const links = linksOf(input);
+    return store.transaction((tx) => setUpLink({ tx, tenant, world }, { links }));
+  },
+  makeResetLink(input) {
+    const { username, email } = input.body;
+    const { world } = input.appliance;
+    const { tenant, store } = input.handle;
+    const user = { text: username, is: email ? 'email' : 'username' } as const;
+    const links = linksOf(input);
+    return store.transaction(async (tx) => {
+      let deed: Deed = {};
+      const note = (said: Deed): void => {
+        deed = said;
+      };
+      const link = await resetLink({ tx, tenant, world, note, caller: localCaller }, { user, links });
+      // A link lets its holder in as that user: making one is recorded as a change of the user.
+      const props = { operation: 'reset-link' };
+      tx.record(activityRecord(world, { keyid: localCaller.id, action: 'user.update', props, deed }));
+      return link;
+    });
+  },
+};
 
 /** Where the links lead that people of this tenant get. */
-function linksOf({ deps, handle }: Pick<Around, 'deps' | 'handle'>): LinkSettings {
-  return { lifetimes: deps.people.lifetimes, baseUrl: handle.baseUrl ?? deps.baseUrl };
+function linksOf({ open, handle }: Around): LinkSettings {
+  return { lifetimes: open.people.lifetimes, baseUrl: handle.baseUrl ?? open.baseUrl };
 }

@@ -1,70 +1,69 @@
 // Routes of the appliance as a whole: health, backup, metrics, and its seal. Health, the seal's state and the steps to
 // open it are there for everybody, since while it is sealed there are no credentials; sealing goes the way of every
 // other request, flag and activity record included.
-import { publicEndpoints, type SealStatus, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
+import { publicEndpoints, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
-import type { AppDeps, Sealing } from '../deps.ts';
+import type { Appliance, State } from '../appliance.ts';
 import { invalidInput } from '../input.ts';
-import { type PlainRoute, serveEndpoint } from '../pipeline.ts';
-import { type AppContext, defaultBodyLimit, publicBodyLimit, readJsonBody } from '../request.ts';
-import type { Served, ServedPath } from '../request-log.ts';
-import { answered, refused } from '../respond.ts';
-import { beside, type RoutesOf } from '../route.ts';
+import { type AppContext, publicBodyLimit, readJsonBody } from '../request.ts';
+import { answered, type Outcome, refused } from '../respond.ts';
+import { beside, type Operation, type RoutesOf, type ServedPath } from '../route.ts';
 
 export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   async createBackup(_ctx, input) {
-    const { deps, handle } = input;
-    if (!deps.backup) throw new KmsError('unavailable', 'this appliance cannot be backed up');
-    input.afterCommit(async () => deps.recordInOthers?.('system.backup', handle));
+    const { open, handle } = input;
+    input.afterCommit(() => open.recordInOthers('system.backup', handle));
     // Nothing of it is made before the answer is being read, which is after the record of it is durable.
-    return deps.backup();
+    return open.backup();
   },
-  getMetrics: beside(async ({ deps, handle }) => {
-    if (deps.metrics) return deps.metrics(handle);
-    throw new KmsError('unavailable', 'this appliance keeps no metrics');
-  }),
+  getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
 
-/** For whatever watches the process: alive, and able to serve. Both work while sealed and need no tenant. */
-export function healthRoutes(deps: AppDeps): readonly ServedPath[] {
+export const sealRoute: Operation<typeof sealEndpoints.seal> = async (_ctx, input) => {
+  const { appliance, open, handle } = input;
+  const { sealing } = appliance;
+  // Nothing is sealed before the record of it is durable.
+  input.afterCommit(async () => {
+    await open.recordInOthers('system.seal', handle);
+    await sealing.seal();
+  });
+  return { sealed: true, kinds: sealing.status().kinds };
+};
+
+/** What is answered sealed and open, and needs no tenant: for whatever watches the process, and for who unseals it. */
+export function alwaysServed(appliance: Appliance): readonly ServedPath[] {
   const { health, readiness } = publicEndpoints;
+  const { status, unseal } = sealEndpoints;
+  const at = (
+    { method, path }: Pick<ServedPath, 'method' | 'path'>,
+    answer: (state: State, c: AppContext) => Promise<Outcome>,
+  ): ServedPath => ({ method, path, serve: async (c, state) => ({ outcome: await answer(state, c) }) });
   return [
-    { method: health.method, path: health.path, serve: async () => ({ outcome: answered({ status: 'ok' }) }) },
-    { method: readiness.method, path: readiness.path, serve: async () => readinessOf(deps) },
+    at(health, async () => answered({ status: 'ok' })),
+    at(readiness, async (state) => readinessOf(state)),
+    at(status, async () => answered(appliance.sealing.status())),
+    at(unseal, (_state, c) => unsealStep(appliance, c)),
   ];
 }
 
-function readinessOf(deps: AppDeps): Served {
-  const { ok, reason, details } = deps.ready();
-  if (ok) return { outcome: answered({ status: 'ready', ...details }) };
-  const message = reason ?? 'not ready';
-  return { outcome: { status: 503, body: { message, ...details } } };
+function readinessOf(state: State): Outcome {
+  if (state.sealed) return { status: 503, body: { message: 'the appliance is sealed', sealed: true } };
+  const { ok, reason, details } = state.readiness();
+  if (ok) return answered({ status: 'ready', ...details });
+  return { status: 503, body: { message: reason ?? 'not ready', ...details } };
 }
 
-/** None where the appliance cannot be sealed from outside. */
-export function sealRoutes(deps: AppDeps): readonly ServedPath[] {
-  const { sealing } = deps;
-  if (!sealing) return [];
-  const { status, unseal, seal } = sealEndpoints;
-  return [
-    { method: status.method, path: status.path, serve: async () => ({ outcome: answered(sealing.status()) }) },
-    { method: unseal.method, path: unseal.path, serve: (c) => serveUnseal(deps, sealing, c) },
-    { method: seal.method, path: seal.path, serve: serveEndpoint(deps, seal, sealRoute(sealing)) },
-  ];
-}
-
-async function serveUnseal(deps: AppDeps, sealing: Sealing, c: AppContext): Promise<Served> {
+async function unsealStep({ sealing, bodyLimit }: Appliance, c: AppContext): Promise<Outcome> {
   try {
     const refusal = sealing.refusal(c.env ?? {});
     if (refusal) throw refusal;
-    const limit = Math.min(deps.bodyLimit ?? defaultBodyLimit, publicBodyLimit);
-    const body = await readJsonBody(c, { limit, kept: new Map() });
-    if (body.problem) return { outcome: refused(body.problem) };
+    const body = await readJsonBody(c, { limit: Math.min(bodyLimit, publicBodyLimit), kept: new Map() });
+    if (body.problem) return refused(body.problem);
     const step = unsealBody.safeParse(body.value);
-    if (!step.success) return { outcome: refused(invalidInput(step.error.issues, body.value, 'body')) };
-    return { outcome: answered(await sealing.unseal(step.data, c.env ?? {})) };
+    if (!step.success) return refused(invalidInput(step.error.issues, body.value, 'body'));
+    return answered(await sealing.unseal(step.data, c.env ?? {}));
   } catch (error) {
-    return { outcome: refused(wireError(error)) };
+    return refused(wireError(error));
   }
 }
 
@@ -74,16 +73,4 @@ function wireError(error: unknown): unknown {
   // Whoever types it in from elsewhere sees the message alone.
   const { message, hint } = error;
   return new KmsError('invalid', hint === undefined ? message : `${message}; ${hint}`);
-}
-
-function sealRoute(sealing: Sealing): PlainRoute {
-  return async (_ctx, input): Promise<SealStatus> => {
-    const { deps, handle } = input;
-    // Nothing is sealed before the record of it is durable.
-    input.afterCommit(async () => {
-      await deps.recordInOthers?.('system.seal', handle);
-      await sealing.seal();
-    });
-    return { sealed: true, kinds: sealing.status().kinds };
-  };
 }
