@@ -202,7 +202,7 @@ export class HeldAppliance implements Appliance, Sealing {
       this.#state = this.#sealed;
       this.#closing = this.#queue
         .run(() => this.#shut(state))
-        .catch((cause: unknown) => this.#say('error', 'sealing the appliance failed', cause));
+        .catch((cause: unknown) => this.#report('error', 'sealing the appliance failed', cause));
     });
   }
 
@@ -224,7 +224,7 @@ export class HeldAppliance implements Appliance, Sealing {
     for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
     await open.close();
     await this.#unsealer.look();
-    this.#say('info', 'the appliance is sealed');
+    this.#report('info', 'the appliance is sealed');
   }
 
   /**
@@ -257,7 +257,7 @@ export class HeldAppliance implements Appliance, Sealing {
     const appliance = await this.#openWith(opened).catch((cause: unknown) => {
       // Whoever looks for the key at the machine is told the reason itself; others find it in the log.
       if (step.retry) throw cause;
-      this.#say('error', 'the key is right, and yet the appliance could not be opened', cause);
+      this.#report('error', 'the key is right, and yet the appliance could not be opened', cause);
       throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened', {
         hint: 'its log says why',
         cause,
@@ -265,7 +265,7 @@ export class HeldAppliance implements Appliance, Sealing {
     });
     await recordUnsealing(appliance, opened, local ? localCaller.id : 'network', this.#files);
     this.#state = appliance;
-    this.#say('info', 'the appliance was unsealed');
+    this.#report('info', 'the appliance was unsealed');
   }
 
   async #openWith(opened: OpenedSeal): Promise<Unsealed> {
@@ -298,7 +298,7 @@ export class HeldAppliance implements Appliance, Sealing {
     };
   }
 
-  #say(level: 'info' | 'error', message: string, cause?: unknown): void {
+  #report(level: 'info' | 'error', message: string, cause?: unknown): void {
     this.#options.onEvent?.({ level, message, ...(cause === undefined ? {} : { cause }) });
   }
 }

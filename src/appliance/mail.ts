@@ -76,7 +76,7 @@ function decoded(part: string, wrong: (hint: string) => KmsError): string {
 }
 
 /** Milliseconds: a mail server that hangs must not hold up what waits for it. */
-const patience = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
+const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
 
 export function smtpMailer(settings: MailSettings): Mailer {
   const { host, port, from } = settings;
@@ -105,7 +105,7 @@ async function connection({ host, port, tls, user, password, ca }: MailSettings)
     ignoreTLS: tls === 'off',
     tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
-    ...patience,
+    ...timeouts,
     // A mail is text that was made here: nothing in it may reach for files or addresses.
     disableFileAccess: true,
     disableUrlAccess: true,

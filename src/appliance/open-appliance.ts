@@ -181,7 +181,7 @@ async function openData(
   const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
   await admin.openAll(read.tenants);
   await acceptOlder({ system, tenants, read, world });
-  sayAccepted(read, onEvent);
+  reportAccepted(read, onEvent);
   await read.discard();
   const mustWait = (): boolean => space.refusal !== undefined;
   const keys = seal.keysFor(systemDir);
@@ -193,7 +193,7 @@ async function openData(
   return { root, files, seal, space, metrics, system, tenants, admin, baseUrl };
 }
 
-function sayAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
+function reportAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
   for (const { name, what, from, to } of accepted) {
     const outcome = `it goes on from transaction ${to}, and what came up to ${from} is lost`;
     onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });

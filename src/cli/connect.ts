@@ -41,7 +41,7 @@ export const localUrl = 'http://kms.local';
 /**
  * How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds.
  */
-const patience = 5000;
+const lockTimeout = 5000;
 const pause = 50;
 
 /** Whoever typed a command ends it with Ctrl-C. */
@@ -76,7 +76,7 @@ async function openHere(cli: Cli): Promise<Connection> {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = dataDirectory(cli);
-  for (const until = Date.now() + patience; ; ) {
+  for (const until = Date.now() + lockTimeout; ; ) {
     const socketPath = join(data, 'kms.sock');
     if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
     await mustBeThere(data);

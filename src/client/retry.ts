@@ -42,7 +42,7 @@ export function againAfter(status: number, told: boolean): Again {
   return status === 503 && told ? 'always' : 'unchanging';
 }
 
-interface Patience {
+interface RetryOptions {
   /** How often a request is sent again at most. */
   readonly retries: number;
   readonly unchanging: boolean;
@@ -52,8 +52,8 @@ interface Patience {
 }
 
 /** The answer, or the last error thrown. */
-export async function withRetries(send: () => Promise<Outcome>, patience: Patience): Promise<object> {
-  const { retries, unchanging, timing, signal } = patience;
+export async function withRetries(send: () => Promise<Outcome>, options: RetryOptions): Promise<object> {
+  const { retries, unchanging, timing, signal } = options;
   for (let tries = 0; ; tries++) {
     const outcome = await send();
     if ('answer' in outcome) return outcome.answer;

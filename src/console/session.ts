@@ -93,7 +93,7 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
   const refresh = async (): Promise<void> => {
     since = Date.now();
     try {
-      const { accessToken, user } = await appliance(token).refreshSession({}, patience());
+      const { accessToken, user } = await appliance(token).refreshSession({}, withTimeout());
       token = accessToken;
       events.onUser(user);
     } catch (error) {
@@ -135,7 +135,7 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
       isOver = true;
       if (isKey || wasOver) return;
       await appliance(token)
-        .logout({}, patience())
+        .logout({}, withTimeout())
         .catch(() => {});
     },
   };
@@ -152,7 +152,7 @@ export function appliance(accessToken?: string): Client {
 }
 
 /** Nobody should look at a page that waits for ever. */
-export function patience(): CallOptions {
+export function withTimeout(): CallOptions {
   return { signal: AbortSignal.timeout(30_000) };
 }
 

@@ -36,14 +36,14 @@ export function serveUnknownPage(appliance: Appliance): ServedPath['serve'] {
 }
 
 /**
- * What the appliance has for everybody, where it is open and a tenant answers the host. `notice` puts what is wrong on
+ * What the appliance has for everybody, where it is open and a tenant answers the host. `toPage` puts what is wrong on
  * a page.
  */
 async function guarded(
   state: State,
   c: AppContext,
   serve: () => Promise<Outcome>,
-  notice?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
+  toPage?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
 ): Promise<Served> {
   try {
     if (state.sealed) throw sealedError;
@@ -51,7 +51,7 @@ async function guarded(
     return { outcome: await serve() };
   } catch (error) {
     const outcome = refused(error);
-    return { outcome: notice && error instanceof KmsError ? await notice(error, outcome) : outcome };
+    return { outcome: toPage && error instanceof KmsError ? await toPage(error, outcome) : outcome };
   }
 }
 
@@ -60,12 +60,12 @@ function inConsole(appliance: Appliance, serve: () => Promise<Outcome>): ServedP
   return (c, state) =>
     guarded(state, c, serve, async (error, outcome) => {
       if (!c.req.header('accept')?.includes('text/html')) return outcome;
-      const text = noticeHtml(noticeOf(error), { root: rootFrom(c.req.path), files: await appliance.consoleFiles() });
+      const text = errorHtml(errorTexts(error), { root: rootFrom(c.req.path), files: await appliance.consoleFiles() });
       return { ...consolePage(outcome.status, text), cause: outcome.cause };
     });
 }
 
-function noticeOf({ code, message }: KmsError): { title: string; text: string } {
+function errorTexts({ code, message }: KmsError): { title: string; text: string } {
   if (code === 'sealed') {
     return { title: 'The service is sealed', text: 'Nobody can use it until an administrator has unsealed it.' };
   }
@@ -129,7 +129,7 @@ function pageHtml(title: string, place: PagePlace): string {
   return html(title, place, script, main);
 }
 
-function noticeHtml({ title, text }: { title: string; text: string }, place: PagePlace): string {
+function errorHtml({ title, text }: { title: string; text: string }, place: PagePlace): string {
   const main = `<h1>${escaped(title)}</h1>
 <p>${escaped(text)}</p>
 <p><a href="${place.root}console">To the start page</a></p>`;

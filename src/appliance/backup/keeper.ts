@@ -37,7 +37,7 @@ export interface VerifiedBackup extends Proof {
 export const drillPrefix = 'drill-';
 
 /** For how long a reader may take nothing, in milliseconds. */
-const stalled = 10 * 60 * 1000;
+const stallTimeout = 10 * 60 * 1000;
 
 export class BackupKeeper {
   readonly #deps: KeeperDeps;
@@ -73,15 +73,15 @@ export class BackupKeeper {
     const { files, seal, world } = this.#deps;
     const { stores, release } = await collect(this.#deps, { counted: true });
     // Old files go on piling up while they are held, so whoever stops reading loses them.
-    const patience = setTimeout(release, stalled).unref();
+    const stallTimer = setTimeout(release, stallTimeout).unref();
     try {
       const input = { files, seal: () => seal.current, stores, at: world.now(), random: world.random };
       for await (const piece of writeBackup(input)) {
         yield piece;
-        patience.refresh();
+        stallTimer.refresh();
       }
     } finally {
-      clearTimeout(patience);
+      clearTimeout(stallTimer);
       release();
     }
   }
@@ -219,14 +219,14 @@ export class BackupSchedule {
         return kept;
       });
       await this.#removeOld(dir);
-      this.#say(made);
+      this.#report(made);
       return made;
     } catch (error) {
       throw systemError(error, dir);
     }
   }
 
-  #say({ file, bytes, lacks: [first, ...others] }: VerifiedBackup): void {
+  #report({ file, bytes, lacks: [first, ...others] }: VerifiedBackup): void {
     if (first === undefined) {
       this.#onEvent({ level: 'info', message: `${file}: ${bytes} bytes, restored on trial` });
       return;

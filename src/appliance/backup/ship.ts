@@ -193,7 +193,7 @@ export const defaultShipEvery = 5000;
 export const defaultShipWindow = 24 * 60 * 60 * 1000;
 
 /** For what is left at the end, in milliseconds. */
-const patience = 15_000;
+const closeTimeout = 15_000;
 
 export interface ShippingStatus {
   readonly to: string;
@@ -242,7 +242,7 @@ export class Shipping {
     clearTimeout(this.#timer);
     const last = this.#running.then(() => this.#once());
     const over = new AbortController();
-    await Promise.race([last, setTimeout(patience, undefined, { signal: over.signal }).catch(() => {})]);
+    await Promise.race([last, setTimeout(closeTimeout, undefined, { signal: over.signal }).catch(() => {})]);
     over.abort();
   }
 

@@ -117,7 +117,7 @@ export interface SecretCommand {
 }
 
 /** Milliseconds. */
-const patience = 30_000;
+const commandTimeout = 30_000;
 const most = 64 * 1024;
 
 function commandOf({ params }: Slot): SecretCommand {
@@ -129,7 +129,7 @@ function commandOf({ params }: Slot): SecretCommand {
 }
 
 /** Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. */
-export async function execSecret({ command, args }: SecretCommand, timeout = patience): Promise<Uint8Array> {
+export async function execSecret({ command, args }: SecretCommand, timeout = commandTimeout): Promise<Uint8Array> {
   const output = await new Promise<Buffer>((resolve, reject) => {
     const options = { timeout, killSignal: 'SIGKILL', maxBuffer: most, encoding: 'buffer', shell: false } as const;
     const child = execFile(command, [...args], options, (error, stdout) => {

@@ -33,7 +33,7 @@ export async function examine(options: DoctorOptions): Promise<Examination> {
   await needAppliance(data);
   const { now = Date.now, host = { read: readText, space: diskSpace }, served } = options;
   const findings = new Findings();
-  const lock = served ? undefined : holdStill(data);
+  const lock = served ? undefined : lockForReading(data);
   try {
     const inUse = served !== undefined || lock === 'in-use';
     await examineFiles({ data, inUse }, findings.add);
@@ -97,7 +97,7 @@ function inUseByAnother(data: string, findings: Findings) {
 }
 
 /** Keeps others from changing anything meanwhile, where that can be had without changing anything oneself. */
-function holdStill(data: string): DirectoryLock | 'in-use' | undefined {
+function lockForReading(data: string): DirectoryLock | 'in-use' | undefined {
   // Without the file nobody has ever opened it.
   if (!existsSync(inDir(data, lockFile))) return undefined;
   try {

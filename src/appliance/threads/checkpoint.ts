@@ -8,7 +8,7 @@ import type { StoreKeys } from '../../store/store-files.ts';
 import { startWorker } from '../program-files.ts';
 import { answerOf, type CheckpointOrder, keysAsData, type Work, type WorkAnswer } from './jobs.ts';
 
-const staysMilliseconds = 60_000;
+const idleTimeout = 60_000;
 
 export class CheckpointThread {
   readonly #root: string;
@@ -36,7 +36,7 @@ export class CheckpointThread {
       const answer = await answered;
       if (!answer.ok) throw new KmsError('internal', `the checkpoint's thread failed: ${answer.message}`);
       worker.unref();
-      this.#leaving = setTimeout(() => void this.end(), staysMilliseconds).unref();
+      this.#leaving = setTimeout(() => void this.end(), idleTimeout).unref();
       return answer.result;
     } catch (error) {
       await this.end();

@@ -107,7 +107,7 @@ function unavailable(message: string): KmsError {
 
 /** The worker's side: answers requests one after the other. */
 export function servePasswords(port: MessagePort): void {
-  if (!isMainThread) stepBack();
+  if (!isMainThread) lowerPriority();
   port.on('message', (request: Request) => port.postMessage(answerTo(request)));
 }
 
@@ -128,7 +128,7 @@ function answerTo(request: Request): Answer {
 const niceness = 10;
 
 /** For a thread whose work nobody's answer should wait behind. */
-export function stepBack(): void {
+export function lowerPriority(): void {
   // On Linux 0 means the calling thread, elsewhere it would be the whole process.
   if (process.platform !== 'linux') return;
   try {

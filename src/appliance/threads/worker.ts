@@ -22,7 +22,7 @@ import {
   type WorkAnswer,
   type WorkAnswerOf,
 } from './jobs.ts';
-import { servePasswords, stepBack } from './passwords.ts';
+import { lowerPriority, servePasswords } from './passwords.ts';
 
 // Cast: whoever starts this thread sends nothing else.
 run(workerData as Work);
@@ -39,7 +39,7 @@ function run(work: Work): void {
       });
       break;
     case 'segments':
-      stepBack();
+      lowerPriority();
       parentPort?.on('message', (order: SegmentOrder) => {
         void verifySegment(work, order).then(
           (result) => answer({ ok: true, result }),

@@ -123,7 +123,7 @@ function verdict({ asset }: Answer): string {
 }
 
 /** How long an appliance may take to answer before the file is shown without what it knows, in milliseconds. */
-const patience = 5000;
+const lookUpTimeout = 5000;
 
 /** Without a key. With an appliance in reach, also the ring's name. */
 export async function inspect(cli: CliOf<typeof files.inspect>): Promise<void> {
@@ -174,7 +174,7 @@ async function ringOf(cli: Cli, hash: string): Promise<Ring> {
   try {
     const { client, close } = await openConnection(cli);
     try {
-      const signal = AbortSignal.timeout(patience);
+      const signal = AbortSignal.timeout(lookUpTimeout);
       const { ringId, keyId } = await client.resolveHash({ hash }, { signal });
       const { ring } = await client.getKeyring({ ringname: ringId, id: true }, { signal });
       return { ringname: ring.name, ringId, keyId };

@@ -16,7 +16,7 @@ import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
 import type { Candidate } from './line.ts';
 
 /** For how long a server is waited for, in milliseconds. */
-const patience = 1500;
+const timeoutMs = 1500;
 /** Who has more than one page of something types a few letters of it. */
 const limit = 1000;
 
@@ -116,7 +116,7 @@ async function listed<T>(
 
 /** Undefined where no server is within reach. */
 async function quickClient(cli: Cli): Promise<Client | undefined> {
-  const quick = { retries: 0, timeout: patience };
+  const quick = { retries: 0, timeout: timeoutMs };
   const remote = await remoteOf(cli);
   if (remote === undefined) {
     const fetch = await socketFetch(cli);
@@ -130,7 +130,7 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {
   const fetch = namedRemote(cli) === undefined ? await socketFetch(cli) : undefined;
   if (!fetch) return undefined;
-  const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(patience) };
+  const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(timeoutMs) };
   const answer = await fetch(new Request(localUrl + localPaths[id][1], init));
   return answer.json();
 }

@@ -6,7 +6,7 @@ import { hrefTo } from '../navigation.ts';
 import { announce } from '../parts/messages.tsx';
 import { MessagePage, Unreachable } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
-import { appliance, patience } from '../session.ts';
+import { appliance, withTimeout } from '../session.ts';
 import { PasswordForm } from './password.tsx';
 
 type User = AnswerTo<'validateInvite'>['user'];
@@ -28,7 +28,7 @@ export function InvitePage({ token }: { readonly token: string | undefined }) {
     setState({ is: 'checking' });
     announce('Checking your invitation.');
     try {
-      const { user } = await appliance().validateInvite({ token: token ?? '' }, patience());
+      const { user } = await appliance().validateInvite({ token: token ?? '' }, withTimeout());
       setState({ is: 'open', user });
     } catch (error) {
       setState(refusal(error) ?? { is: 'unreachable', text: errorText(error) });
@@ -37,7 +37,7 @@ export function InvitePage({ token }: { readonly token: string | undefined }) {
 
   const complete = async (password: string): Promise<void> => {
     try {
-      const { user, accesstoken } = await appliance().completeInvite({ token: token ?? '', password }, patience());
+      const { user, accesstoken } = await appliance().completeInvite({ token: token ?? '', password }, withTimeout());
       setState({ is: 'done', user });
       // There is nothing here to use the session for.
       appliance(accesstoken)

@@ -8,7 +8,7 @@ import { Field } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { MessagePage } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
-import { appliance, type Credential, patience } from '../session.ts';
+import { appliance, type Credential, withTimeout } from '../session.ts';
 
 interface LoginProps {
   /** Why somebody is here who was logged in. */
@@ -63,7 +63,7 @@ export function LoginPage({ why, onLogin }: LoginProps) {
 
 async function byPassword(values: FormValues): Promise<Credential> {
   const input = { username: values.text('username'), password: values.exactly('password') };
-  const { user, accessToken } = await appliance().login(input, patience());
+  const { user, accessToken } = await appliance().login(input, withTimeout());
   return { token: accessToken, user };
 }
 
@@ -71,7 +71,7 @@ async function byPassword(values: FormValues): Promise<Credential> {
 async function byKey(values: FormValues): Promise<Credential> {
   const token = values.text('apikey');
   try {
-    const { user, accessToken } = await appliance(token).refreshSession({}, patience());
+    const { user, accessToken } = await appliance(token).refreshSession({}, withTimeout());
     return { token: accessToken, user };
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;

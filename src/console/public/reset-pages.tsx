@@ -8,7 +8,7 @@ import { hrefTo } from '../navigation.ts';
 import { announce } from '../parts/messages.tsx';
 import { MessagePage } from '../parts/page.tsx';
 import { useAction, useState } from '../parts/state.ts';
-import { appliance, patience } from '../session.ts';
+import { appliance, withTimeout } from '../session.ts';
 import { PasswordForm } from './password.tsx';
 
 type State = 'open' | 'missing' | 'refused' | 'done';
@@ -18,7 +18,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
 
   const complete = async (password: string): Promise<void> => {
     try {
-      await appliance().completePasswordReset({ token: token ?? '', password }, patience());
+      await appliance().completePasswordReset({ token: token ?? '', password }, withTimeout());
       setState('done');
     } catch (error) {
       // The password met the rules before it was sent, so it is the link.
@@ -80,7 +80,7 @@ export function ForgotPage() {
         throw new FieldProblems({ email: 'Type a whole e-mail address, such as name@example.org.' });
       }
       announce('Asking for a link.');
-      const { message } = await appliance().startPasswordReset({ email }, patience());
+      const { message } = await appliance().startPasswordReset({ email }, withTimeout());
       setAsked({ email, message });
     },
     () => field.current?.focus(),
