@@ -72,7 +72,7 @@ export interface ApplianceOptions {
 }
 
 /** What whoever holds the data directory has, open or not. */
-export interface Holder {
+interface Holder {
   readonly lock: Pick<DirectoryLock, 'needInPlace'>;
   readonly world: World;
   readonly sealing: Sealing;

@@ -37,7 +37,7 @@ export interface BackoffOptions<Scope extends string> {
 }
 
 const firstWait = 1_000;
-export const longestWait = 900_000;
+const longestWait = 900_000;
 /** A wait is as long as two to the power of this many seconds, the last one as long as the longest. */
 const lastStep = Math.ceil(Math.log2(longestWait / firstWait));
 

@@ -8,12 +8,12 @@ import { withoutCase } from '../store/tables/users.ts';
 import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
 /** Nothing is counted across tenants. */
-export interface LoginOrigin {
+interface LoginOrigin {
   readonly tenant: string;
   readonly address: string;
 }
 
-export interface LoginAttempt extends LoginOrigin {
+interface LoginAttempt extends LoginOrigin {
   readonly name: string;
 }
 

@@ -68,12 +68,8 @@ export function privateKeyToPkcs8(raw32: Uint8Array): Uint8Array {
 
 /** PEM of a PKCS#8 private key, with a newline at its end. */
 export function pkcs8ToPem(der: Uint8Array): string {
-  return toPem('PRIVATE KEY', der);
-}
-
-/** PEM of an SPKI public key, with a newline at its end. */
-export function spkiToPem(der: Uint8Array): string {
-  return toPem('PUBLIC KEY', der);
+  const lines = toBase64(der).match(/.{1,64}/g) ?? [];
+  return `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`;
 }
 
 /**
@@ -125,9 +121,4 @@ function pemBody(text: string, label: string): string | undefined {
   const end = `-----END ${label}-----`;
   if (text.length < begin.length + end.length || !text.startsWith(begin) || !text.endsWith(end)) return undefined;
   return text.slice(begin.length, -end.length).replace(/[\r\n\t ]/g, '');
-}
-
-function toPem(label: string, der: Uint8Array): string {
-  const lines = toBase64(der).match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

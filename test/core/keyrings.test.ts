@@ -23,7 +23,7 @@ import {
 import { restorableFor } from '../../src/core/rings.ts';
 import { fromBase64, toBase64 } from '../../src/crypto/bytes.ts';
 import { unwrapRingKey } from '../../src/crypto/ring-key.ts';
-import { generateX25519, parsePrivateKey, pkcs8ToPem, publicKeyToSpki, spkiToPem } from '../../src/crypto/x25519.ts';
+import { generateX25519, parsePrivateKey, pkcs8ToPem, publicKeyToSpki } from '../../src/crypto/x25519.ts';
 import { refusal, seededRandom, testTenant } from '../support/context.ts';
 
 const page = { limit: 100 };
@@ -71,7 +71,8 @@ test('a given public key is used in any of its forms, and no private key is answ
   const tenant = await testTenant();
   const pair = generateX25519(seededRandom(7));
   const spki = publicKeyToSpki(pair.publicKey);
-  const forms = { spki: toBase64(spki), pem: spkiToPem(spki), raw: toBase64(pair.publicKey) };
+  const pem = `-----BEGIN PUBLIC KEY-----\n${toBase64(spki)}\n-----END PUBLIC KEY-----\n`;
+  const forms = { spki: toBase64(spki), pem, raw: toBase64(pair.publicKey) };
   for (const [name, publicKey] of Object.entries(forms)) {
     const made = await tenant.call(createKeyring, { name, publicKey });
     assert.equal('privateKey' in made, false);

@@ -14,9 +14,12 @@ import {
   publicFromPrivate,
   publicKeyToSpki,
   sharedSecret,
-  spkiToPem,
 } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
+
+/** One line holds an X25519 key. */
+const spkiToPem = (der: Uint8Array): string =>
+  `-----BEGIN PUBLIC KEY-----\n${toBase64(der)}\n-----END PUBLIC KEY-----\n`;
 
 const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
