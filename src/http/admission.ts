@@ -9,8 +9,9 @@ import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
+import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
-import { type AppContext, type BodyRead, headerOf } from './request.ts';
+import { type AppContext, headerOf } from './request.ts';
 import type { TenantHandle } from './tenants.ts';
 
 /** A credential as it came: the token, or that of whoever is at the machine. */

@@ -9,7 +9,8 @@ import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { AppContext, BodyRead } from './request.ts';
+import type { BodyRead } from './body.ts';
+import type { AppContext } from './request.ts';
 import { mostFields } from './respond.ts';
 import type { TenantHandle } from './tenants.ts';
 

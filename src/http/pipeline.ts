@@ -24,6 +24,7 @@ import {
   unknownCredential,
 } from './admission.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
+import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
 import {
   type Checked,
   type CheckedInput,
@@ -33,7 +34,7 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import { type AppContext, type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './request.ts';
+import type { AppContext } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import type { Input, ServedPath } from './route.ts';

@@ -16,7 +16,8 @@ import {
   type Sealing,
   type State,
 } from '../../src/http/appliance.ts';
-import { defaultBodyLimit, type RequestEnv } from '../../src/http/request.ts';
+import { defaultBodyLimit } from '../../src/http/body.ts';
+import type { RequestEnv } from '../../src/http/request.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';

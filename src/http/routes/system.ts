@@ -4,8 +4,9 @@
 import { publicEndpoints, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
 import type { Appliance, State } from '../appliance.ts';
+import { publicBodyLimit, readJsonBody } from '../body.ts';
 import { invalidInput } from '../input.ts';
-import { type AppContext, publicBodyLimit, readJsonBody } from '../request.ts';
+import type { AppContext } from '../request.ts';
 import { answered, type Outcome, refused } from '../respond.ts';
 import { beside, type Operation, type RoutesOf, type ServedPath } from '../route.ts';
 

@@ -1,0 +1,118 @@
+// Body is a request's JSON body, read within a limit of bytes. What is wrong with it is handed on, not thrown: a caller
+// without the right to ask is told that first.
+import type { z } from 'zod';
+import { type Kept, parseExactly } from '../api/exact-json.ts';
+import { KmsError } from '../errors.ts';
+import { type AppContext, headerOf } from './request.ts';
+
+export const defaultBodyLimit = 1024 * 1024;
+
+/** Of a body that anybody may send, without a credential. */
+export const publicBodyLimit = 16 * 1024;
+
+/** A body that was read, or why it was not. */
+export type BodyRead =
+  | { readonly value: unknown; readonly inexact: readonly string[]; readonly problem?: undefined }
+  | { readonly problem: KmsError };
+
+interface BodyRules {
+  /** Bytes. */
+  readonly limit: number;
+  /** Which of its numbers are kept. */
+  readonly kept: Kept;
+  /** Who sends it, by an id; absent for whoever needs no credential. */
+  readonly holder?: string | undefined;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<BodyRead> {
+  const { limit, kept, holder } = rules;
+  const problem = codingProblem(c) ?? typeProblem(headerOf(c, 'content-type')) ?? lengthProblem(c, limit);
+  if (problem) return { problem };
+  let bytes: Uint8Array | undefined;
+  try {
+    const source = c.env?.body;
+    bytes = source ? await source.read(limit, holder) : await readStream(c.req.raw.body, limit);
+  } catch (error) {
+    if (error instanceof KmsError) return { problem: error };
+    return { problem: new KmsError('invalid', 'the body could not be read to its end') };
+  }
+  if (!bytes) return { problem: tooLarge(limit) };
+  try {
+    return parseExactly(utf8.decode(bytes), kept);
+  } catch {
+    return { problem: new KmsError('invalid', 'the body is not valid JSON in UTF-8') };
+  }
+}
+
+function tooLarge(limit: number): KmsError {
+  return new KmsError('too-large', `the body is over the limit of ${limit} bytes`);
+}
+
+/** Before a byte of it is read: the HTTP parser holds a body to the length that it was declared with. */
+function lengthProblem(c: AppContext, limit: number): KmsError | undefined {
+  const declared = headerOf(c, 'content-length');
+  return declared !== undefined && Number(declared) > limit ? tooLarge(limit) : undefined;
+}
+
+function codingProblem(c: AppContext): KmsError | undefined {
+  const coding = headerOf(c, 'content-encoding');
+  if (coding === undefined || coding.trim().toLowerCase() === 'identity') return undefined;
+  return new KmsError('unsupported-media', 'the header Content-Encoding: a body is taken as it is, not compressed');
+}
+
+function typeProblem(contentType: string | undefined): KmsError | undefined {
+  if (contentType === 'application/json') return undefined;
+  const [type = '', ...parameters] = (contentType ?? '').split(';');
+  if (type.trim().toLowerCase() !== 'application/json') {
+    return new KmsError('invalid', 'the body needs the header Content-Type: application/json');
+  }
+  const charsets = parameters.map((each) => /^\s*charset\s*=\s*"?([^"]*?)"?\s*$/i.exec(each)?.[1]);
+  if (charsets.every((charset) => charset === undefined || /^utf-?8$/i.test(charset))) return undefined;
+  return new KmsError('unsupported-media', 'the header Content-Type: a body is taken in the charset UTF-8 alone');
+}
+
+/** Undefined when there are more than `limit`. */
+async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
+  if (!body) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > limit) return undefined;
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}
+
+/** Which numbers of a body its schema keeps: those that it declares, and all within its free-form objects. */
+export function keptNumbers(schema: z.core.$ZodType): Kept | undefined {
+  // What zod says of itself: https://zod.dev/packages/core.
+  const { def } = schema._zod as z.core.$ZodTypes['_zod'];
+  switch (def.type) {
+    case 'number':
+    case 'custom':
+      return 'all';
+    case 'optional':
+    case 'nullable':
+    case 'default':
+      return keptNumbers(def.innerType);
+    case 'object': {
+      const fields = new Map<string, Kept>();
+      for (const [name, field] of Object.entries(def.shape)) {
+        const kept = keptNumbers(field);
+        if (kept !== undefined) fields.set(name, kept);
+      }
+      return fields;
+    }
+    default:
+      return undefined;
+  }
+}
