@@ -33,6 +33,7 @@ import {
   sealedOnPurpose,
   sealOnPurpose,
 } from './seal-keeper.ts';
+import type { ApplianceActivity } from './tenants.ts';
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
@@ -126,7 +127,7 @@ export class HeldAppliance implements Appliance, Sealing {
     if (onPurpose && !unseals) throw sealedOnPurpose;
     const opened = await openSealFile(resolve(data), { ...sources, keyFile });
     const open = await this.#openWith(opened);
-    if (onPurpose) await recordUnsealing(open, opened, localCaller.id, this.#files);
+    if (onPurpose) await recordUnsealing(open, opened, byLocal, this.#files);
     this.#state = open;
   }
 
@@ -250,7 +251,7 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** Opens the appliance for good once that is recorded, and no longer sealed on purpose. */
-  async #enter(opened: OpenedSeal, step: UnsealStep, { local }: RequestEnv): Promise<void> {
+  async #enter(opened: OpenedSeal, step: UnsealStep, { local, remoteAddress }: RequestEnv): Promise<void> {
     if (!this.#state.sealed || this.#closed) {
       opened.seal.wipe();
       return;
@@ -264,7 +265,8 @@ export class HeldAppliance implements Appliance, Sealing {
         cause,
       });
     });
-    await recordUnsealing(appliance, opened, local ? localCaller.id : 'network', this.#files);
+    const by: UnsealedBy = local ? byLocal : { keyid: 'network', address: remoteAddress };
+    await recordUnsealing(appliance, opened, by, this.#files);
     this.#state = appliance;
     this.#report('info', 'the appliance was unsealed');
   }
@@ -327,6 +329,10 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
   }
 }
 
+type UnsealedBy = Pick<ApplianceActivity, 'keyid' | 'address'>;
+
+const byLocal: UnsealedBy = { keyid: localCaller.id };
+
 /**
  * Records that the appliance was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
  * sealed.
@@ -334,12 +340,12 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
 async function recordUnsealing(
   appliance: Pick<Unsealed, 'record' | 'close'>,
   { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
-  keyid: string,
+  by: UnsealedBy,
   files: Files,
 ): Promise<void> {
   const onPurpose = await isSealedOnPurpose(files);
   try {
-    await appliance.record({ action: 'system.unseal', keyid, props: { custodian: id, kind } });
+    await appliance.record({ action: 'system.unseal', ...by, props: { custodian: id, kind } });
     if (onPurpose) await endSealOnPurpose(files);
   } catch (cause) {
     if (onPurpose) await sealOnPurpose(files).catch(() => {});

@@ -8,7 +8,7 @@ import { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ApplianceEvent } from './events.ts';
 import type { SealKeeper } from './seal-keeper.ts';
-import type { ServedTenant, Tenants } from './tenants.ts';
+import { type ServedTenant, type Tenants, tenantThing } from './tenants.ts';
 
 interface RekeyResult {
   /** Of the tenant key that is used from now on. */
@@ -106,6 +106,7 @@ export class Rekeying {
           keyid: localCaller.id,
           action: 'system.tenant',
           props: { operation: 'rekey', name: record.name, epoch },
+          deed: { object: tenantThing(record) },
         }),
       ),
     );

@@ -11,6 +11,7 @@ import { localCaller } from '../core/credential.ts';
 import { bootstrap } from '../core/set-up.ts';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { fieldsError, KmsError, systemCode } from '../errors.ts';
+import { changedFields, type Deed, type Thing } from '../model/deed.ts';
 import type { ReadStore } from '../store/embedded.ts';
 import type { Store, Tables } from '../store/port.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -27,6 +28,7 @@ import {
   servedTenant,
   type TenantChanges,
   type Tenants,
+  tenantThing,
 } from './tenants.ts';
 
 /** How long a deleted tenant can be brought back, in milliseconds. */
@@ -89,7 +91,7 @@ export class TenantAdmin {
       const dir = toHex(world.random(8));
       const now = world.now();
       const id = world.newId('tenant');
-      const { store, first } = await this.#makeStore(dir, { name, hosts });
+      const { store, first } = await this.#makeStore(dir, { id, name, hosts });
       try {
         await system.transaction((tx) =>
           tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now }),
@@ -113,7 +115,7 @@ export class TenantAdmin {
       if (changes.name !== undefined && changes.name !== record.name) needNotOperator(record, 'keeps its name');
       const after = { ...record, ...changes, updatedAt: this.#deps.world.now() };
       await this.#needFree(after, record.id);
-      await this.#note(handle.store, 'update', { ...changes });
+      await this.#note(handle.store, after, 'update', { ...changes }, changedFields({ ...record }, { ...changes }));
       return this.#change(after);
     });
   }
@@ -122,7 +124,7 @@ export class TenantAdmin {
     return this.#queue.run(async () => {
       const { record, handle } = await this.#served(nameOrId);
       const limits: Limits = limitsAfter(handle.tenant.limits, changes);
-      await this.#note(handle.store, 'limits', { limits: changes });
+      await this.#note(handle.store, record, 'limits', { limits: changes }, ['limits']);
       return this.#change({ ...record, limits: { ...limits }, updatedAt: this.#deps.world.now() });
     });
   }
@@ -136,7 +138,7 @@ export class TenantAdmin {
       if (tenants.all.length === 1) {
         throw new KmsError('conflict', `${record.name} is the only tenant`, { hint: 'make another one first' });
       }
-      await this.#note(handle.store, 'delete', {});
+      await this.#note(handle.store, record, 'delete', {});
       const deleted = { ...record, updatedAt: world.now(), deletedAt: world.now() };
       await system.transaction((tx) => tx.tenants.update(deleted));
       tenants.remove(record.id);
@@ -161,7 +163,7 @@ export class TenantAdmin {
       await this.#needFree(after);
       const store = await this.#openNotOlder(record);
       try {
-        await this.#note(store, 'restore', { ...changes });
+        await this.#note(store, after, 'restore', { ...changes }, changedFields({ ...record }, { ...changes }));
         return await this.#change(after, store);
       } catch (error) {
         await store.close();
@@ -206,14 +208,20 @@ export class TenantAdmin {
   }
 
   /** An empty store with the first account and key in it. Takes everything back when it fails. */
-  async #makeStore(dir: string, props: object) {
+  async #makeStore(dir: string, { id, ...props }: Pick<TenantRecord, 'id' | 'name' | 'hosts'>) {
     const { world } = this.#deps;
     let store: Store | undefined;
     try {
       store = await makeFiles(this.#deps, dir, world.now());
       const first = await store.transaction(async (tx) => {
         const made = await bootstrap({ tx, world });
-        tx.record(this.#activity('create', props));
+        const { account, apiKey } = made;
+        const objects: readonly Thing[] = [
+          { type: 'account', id: account.id, name: account.uid },
+          { type: 'apikey', id: apiKey.keyid },
+        ];
+        const object = tenantThing({ id, name: props.name });
+        tx.record(this.#activity('create', props, { object, objects, granted: Object.keys(apiKey.flags) }));
         return made;
       });
       return { store, first };
@@ -256,13 +264,20 @@ export class TenantAdmin {
   }
 
   /** Before the change itself: what cannot be recorded is not done. */
-  async #note(store: Store, operation: string, props: object): Promise<void> {
-    await store.transaction(async (tx) => tx.record(this.#activity(operation, props)));
+  async #note(
+    store: Store,
+    record: TenantRecord,
+    operation: string,
+    props: object,
+    changed: readonly string[] = [],
+  ): Promise<void> {
+    const activity = this.#activity(operation, props, { object: tenantThing(record), changed });
+    await store.transaction(async (tx) => tx.record(activity));
   }
 
-  #activity(operation: string, props: object) {
+  #activity(operation: string, props: object, deed: Deed) {
     const { world } = this.#deps;
-    return activityRecord(world, { keyid: localCaller.id, action, props: { operation, ...props } });
+    return activityRecord(world, { keyid: localCaller.id, action, props: { operation, ...props }, deed });
   }
 
   #records(): Promise<TenantRecord[]> {

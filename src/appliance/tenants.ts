@@ -7,6 +7,7 @@ import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenants.ts';
+import type { Deed, Thing } from '../model/deed.ts';
 import { checkTenantName } from '../model/names.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
@@ -177,6 +178,10 @@ export function limitsAfter(limits: Limits, changes: LimitChanges): Limits {
   return after;
 }
 
+export function tenantThing({ id, name }: Pick<TenantRecord, 'id' | 'name'>): Thing {
+  return { type: 'tenant', id, name };
+}
+
 /** What was done to the appliance as a whole: each tenant's log has it, since each tenant's data depends on it. */
 export interface ApplianceActivity {
   readonly action: 'system.unseal' | 'system.seal' | 'system.master' | 'system.backup';
@@ -186,6 +191,9 @@ export interface ApplianceActivity {
    */
   readonly keyid: string;
   readonly props: Readonly<Record<string, unknown>>;
+  readonly deed?: Deed;
+  /** Where whoever unsealed it from elsewhere was. */
+  readonly address?: string | undefined;
 }
 
 /**

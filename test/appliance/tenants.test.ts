@@ -219,16 +219,19 @@ test('each operation is in the activity log of its tenant', async () => {
     action: 'system.tenant',
     keyid: 'local',
   });
+  const object = { type: 'tenant', id, name: 'blue' };
+  const [create] = found.body.data.at(-1).props.objects.splice(0);
+  assert.deepEqual([create.type, create.name], ['account', 'admin']);
   assert.deepEqual(
     found.body.data
       .map(({ props, validAction, status }: Record<string, unknown>) => [props, validAction, status])
       .reverse(),
     [
-      [{ operation: 'create', name: 'blue', hosts: ['blue.example'] }, true, 200],
-      [{ operation: 'update', hosts: ['b.example'] }, true, 200],
-      [{ operation: 'limits', limits: { users: 3 } }, true, 200],
-      [{ operation: 'delete' }, true, 200],
-      [{ operation: 'restore' }, true, 200],
+      [{ operation: 'create', name: 'blue', hosts: ['blue.example'], object, objects: [], granted: ['*'] }, true, 200],
+      [{ operation: 'update', hosts: ['b.example'], object, changed: ['hosts'] }, true, 200],
+      [{ operation: 'limits', limits: { users: 3 }, object, changed: ['limits'] }, true, 200],
+      [{ operation: 'delete', object }, true, 200],
+      [{ operation: 'restore', object }, true, 200],
     ],
   );
   const elsewhere = await p.at('else', 'POST', '/auth/search/activity', p.made.apiKey.key, { action: 'system.tenant' });

@@ -73,6 +73,7 @@ interface Found {
   readonly status: number;
   readonly validAction: boolean;
   readonly props: Readonly<Record<string, unknown>>;
+  readonly address?: string;
 }
 
 async function recorded(tenant: string, action: string): Promise<Found[]> {
@@ -225,6 +226,7 @@ test('unsealing from the network takes a secret; looking for the key and forgett
   for (const tenant of ['default', 'blue']) {
     const [last] = await recorded(tenant, 'system.unseal');
     assert.deepEqual([last?.keyid, last?.props.by, last?.props.kind], ['network', 'operator', 'keyfile']);
+    assert.equal(last?.address, '127.0.0.1');
   }
 });
 

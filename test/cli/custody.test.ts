@@ -491,8 +491,12 @@ test('master: list, rotate, add and remove, online and offline; the last one sta
     assert.equal((await d.kms(args, options)).code, 0, args);
     assert.equal((await d.json<Sealed>('status --json')).sealed, false);
   }
-  const { data } = await d.json<{ data: { props: { operation?: string } }[] }>(
+  const { data } = await d.json<{ data: { props: { operation?: string; object?: { type: string; name: string } } }[] }>(
     'activity search --action system.master --json',
+  );
+  assert.deepEqual(
+    data.map(({ props: { object } }) => object && `${object.type} ${object.name}`),
+    ['custodian keyfile', undefined, 'custodian keyfile', 'custodian shares', 'custodian passphrase', undefined],
   );
   assert.deepEqual(
     data.map(({ props }) => props.operation),

@@ -6,6 +6,7 @@ import { localCaller } from '../../core/credential.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { invalidField } from '../../errors.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
+import type { Deed } from '../../model/deed.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type Slot, slotId } from '../../seal/slot.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
@@ -32,27 +33,41 @@ type MasterHandlers = Pick<LocalHandlers, 'getMaster' | 'rotateMaster' | 'addCus
 
 export function masterHandlers(deps: MasterAdminDeps): MasterHandlers {
   const { seal } = deps;
-  const change = async (operation: string, props: object, next: (seal: Seal) => Seal): Promise<MasterAnswer> => {
+  const change = async (
+    operation: string,
+    props: object,
+    deed: Deed,
+    next: (seal: Seal) => Seal,
+  ): Promise<MasterAnswer> => {
     // What cannot be done is not recorded as done.
     next(seal.current);
     await recordInTenants(deps.tenants, deps.world, {
       action: 'system.master',
       keyid: localCaller.id,
       props: { operation, ...props },
+      deed,
     });
     await seal.change(next);
     return masterAnswer(seal.current);
   };
   return {
     getMaster: async () => masterAnswer(seal.current),
-    rotateMaster: () => change('rotate', {}, (current) => current.withNewMaster()),
+    rotateMaster: () => change('rotate', {}, {}, (current) => current.withNewMaster()),
     async addCustodian({ body }) {
       const slot = slotOf(body);
-      return change('add-custodian', { custodian: slot.id, kind: slot.kind }, (current) => current.withSlot(slot));
+      const props = { custodian: slot.id, kind: slot.kind };
+      return change('add-custodian', props, custodianDeed(slot), (current) => current.withSlot(slot));
     },
-    removeCustodian: ({ params: { id } }) =>
-      change('remove-custodian', { custodian: id }, (current) => current.withoutSlot(id)),
+    removeCustodian({ params: { id } }) {
+      const slot = seal.current.slots.find((each) => each.id === id);
+      const deed = slot ? custodianDeed(slot) : {};
+      return change('remove-custodian', { custodian: id }, deed, (current) => current.withoutSlot(id));
+    },
   };
+}
+
+function custodianDeed({ id, kind }: Pick<Slot, 'id' | 'kind'>): Deed {
+  return { object: { type: 'custodian', id, name: kind } };
 }
 
 function masterAnswer({ fingerprint, slots }: Pick<Seal, 'fingerprint' | 'slots'>): MasterAnswer {
