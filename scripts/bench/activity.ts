@@ -69,7 +69,8 @@ async function fill(appliance: BenchAppliance, records: number): Promise<History
     await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
     for (const id of account.keyids) {
       const secret = { secretHash: id, rings: [], flagsText: '{}', props: {}, active: true, userId: undefined };
-      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...times });
+      const bare = { name: '', expiresAt: undefined, addresses: [], createdBy: undefined };
+      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
     }
   });
   const past = history(account);

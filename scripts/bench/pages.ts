@@ -128,6 +128,10 @@ async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, app
     ...times,
   });
   await tx.apiKeys.insert({
+    name: `key ${at}`,
+    expiresAt: undefined,
+    addresses: [],
+    createdBy: userId,
     id: newId('apik'),
     secretHash: toBase64Url(systemRandom(32)),
     active: true,

@@ -14,12 +14,16 @@ import {
   requiredText,
   shownFlags,
   text,
+  textList,
   timestamp,
   trueParam,
 } from './values.ts';
 
 const tag = 'API keys';
 const unknown = { 404: { description: 'no such API key', schema: errorBody } };
+
+/** Characters, which are code points, of a key's name. */
+const longestName = 128;
 
 const keyid = id.meta({ description: 'id of the API key', examples: [sample.apikeyId] });
 const active = z.boolean().meta({ description: '`false`: the key is refused', examples: [true] });
@@ -29,16 +33,65 @@ const references = z
 const secret = { description: 'the secret; told once, only a hash of it is stored', examples: [sample.apikey] };
 const props = freeForm.meta({ examples: [{ host: 'batch-1' }] });
 
+const name = text
+  .refine(
+    (value) => value.length <= 2 * longestName && [...value].length <= longestName,
+    `has at most ${longestName} characters`,
+  )
+  .meta({
+    description: `what people call the key, in at most ${longestName} characters; may be empty`,
+    examples: ['nightly batch'],
+    maxLength: longestName,
+  });
+const lastTime = 253_402_300_799_999;
+const expiresAt = epochTime
+  .min(0)
+  .max(lastTime)
+  .nullable()
+  .meta({
+    description: 'from when on the key is as if inactive, in milliseconds since 1970-01-01T00:00:00Z; `null`: never',
+    examples: [1798761600000],
+  });
+const allowedAddresses = textList(100).meta({
+  description:
+    'IPv4 and IPv6 addresses and CIDR blocks that requests with the key may come from, at most 100; none: from anywhere',
+  examples: [['192.0.2.0/24', '2001:db8::7']],
+});
+
+/** What whoever makes or changes a key may say of it beside its flags. */
+const given = {
+  name: name.exactOptional(),
+  expiresAt: expiresAt.exactOptional(),
+  allowedAddresses: allowedAddresses.exactOptional(),
+};
+
+const shown = {
+  keyid,
+  name: z.string().meta({ description: 'what people call the key; may be empty', examples: ['nightly batch'] }),
+  active,
+  expiresAt,
+  allowedAddresses: z.array(z.string()).meta({
+    description: 'addresses and blocks that requests with the key may come from, in one form; none: from anywhere',
+    examples: [['192.0.2.0/24', '2001:db8::7']],
+  }),
+  references,
+  flags: shownFlags,
+  props,
+  createdAt: timestamp,
+  createdBy: id.nullable().meta({
+    description:
+      'id of the API key or User that made it, `local` for the administrator at the machine; `null` where that was not noted',
+    examples: [sample.userId],
+  }),
+  lastUsedAt: epochTime.nullable().meta({
+    description:
+      'the last granted request with the key, or validation of it, to a minute, in milliseconds since 1970-01-01T00:00:00Z; `null` before the first',
+    examples: [sample.epochTime],
+  }),
+};
+
 export const safeApiKey = z
-  .object({
-    keyid,
-    active,
-    references,
-    flags: shownFlags,
-    props,
-    createdAt: timestamp,
-    updatedAt: timestamp,
-  })
+  .object({ ...shown, updatedAt: timestamp })
   .meta({ id: 'SafeApiKey', description: 'an API key without its secret' });
 export type SafeApiKey = z.output<typeof safeApiKey>;
 
@@ -51,6 +104,7 @@ const createApiKeyBody = z.object({
   accountId: requiredText.meta({ description: 'the Account that the key is for', examples: [sample.accountId] }),
   flags: flags.exactOptional(),
   props: props.exactOptional(),
+  ...given,
 });
 
 const op = z.enum(['delete', 'merge', 'replace']).meta({
@@ -73,6 +127,7 @@ const change = {
     .meta({ description: 'what the key shall belong to' }),
   flags: flags.exactOptional(),
   props: props.exactOptional(),
+  ...given,
 };
 
 const updateApiKeyBySecretBody = z.object({
@@ -82,16 +137,13 @@ const updateApiKeyBySecretBody = z.object({
 const updateApiKeyBody = z.object({
   ...change,
   apikeyid: requiredText.meta({ description: 'id of the API key to change', examples: [sample.apikeyId] }),
+  owner: requiredText.exactOptional().meta({
+    description: 'id of the User that the key shall belong to, with whom it ends',
+    examples: [sample.userId],
+  }),
 });
 
-const updatedApiKey = z.object({
-  keyid,
-  op,
-  active,
-  references,
-  flags: shownFlags,
-  props,
-});
+const updatedApiKey = z.object({ ...shown, op });
 const updatedApiKeyWithSecret = updatedApiKey.extend({
   key: z.string().meta({ description: 'the secret, as it was given', examples: [sample.apikey] }),
 });
@@ -108,7 +160,7 @@ const validateBody = z.object({
         description: 'accepted and ignored: the record is that of the validated key',
         examples: [sample.apikeyId],
       }),
-      createdAt: epochTime.min(0).max(253_402_300_799_999).exactOptional().meta({
+      createdAt: epochTime.min(0).max(lastTime).exactOptional().meta({
         description: 'when it happened, in milliseconds since 1970-01-01T00:00:00Z; now, where absent',
       }),
       props: freeForm.exactOptional().meta({ examples: [{ invoice: 17 }] }),
@@ -128,7 +180,9 @@ const validateBody = z.object({
     .meta({ description: 'a record to store for the validated key' }),
 });
 const validateAnswer = z.object({
-  valid: z.boolean().meta({ description: 'the key exists in this tenant and is active', examples: [true] }),
+  valid: z
+    .boolean()
+    .meta({ description: 'the key exists in this tenant, is active and has not expired', examples: [true] }),
 });
 
 export const apikeyEndpoints = [

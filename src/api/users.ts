@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { flags, freeForm, id, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
+import { epochTime, flags, freeForm, id, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
 
 const tag = 'Users';
 const unknown = { 404: { description: 'no such User', schema: errorBody } };
@@ -30,6 +30,14 @@ export const user = z
     email: z.string().meta(email),
     flags: shownFlags,
     props,
+    state: z.enum(['invited', 'active']).meta({
+      description: '`invited` until the invite is completed: such a User cannot log in',
+      examples: ['active'],
+    }),
+    lastLoginAt: epochTime.nullable().meta({
+      description: 'the last login, in milliseconds since 1970-01-01T00:00:00Z; `null` before the first',
+      examples: [sample.epochTime],
+    }),
   })
   .meta({ id: 'User', description: 'a person who can log in' });
 export type User = z.output<typeof user>;

@@ -83,8 +83,8 @@ function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): Thing {
   return { type: 'account', id, name: uid };
 }
 
-export function apiKeyThing({ id }: Pick<ApiKey, 'id'>): Thing {
-  return { type: 'apikey', id };
+export function apiKeyThing({ id, name }: Pick<ApiKey, 'id' | 'name'>): Thing {
+  return { type: 'apikey', id, name };
 }
 
 export function accountAnswer(account: Omit<Row, 'seq'>): Account {

@@ -6,6 +6,7 @@ import type { Answer, Body } from '../api/endpoints.ts';
 import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secrets.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
+import { canonicalBlock } from '../model/addresses.ts';
 import { changedFields, changedRights } from '../model/deed.ts';
 import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed } from '../model/flags.ts';
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
@@ -17,13 +18,18 @@ import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
+import { letsIn } from './credential.ts';
 import { mapPage } from './pages.ts';
 import { type RingRef, unknownRing } from './rings.ts';
+import { findUser } from './users.ts';
 
 interface CreateApiKeyInput {
   readonly account: AccountRef;
   readonly flags?: JsonObject;
   readonly props?: JsonObject;
+  readonly name?: string;
+  readonly expiresAt?: number | null;
+  readonly allowedAddresses?: readonly string[];
 }
 
 /** The answer alone has the secret. A key made by a user belongs to that user. */
@@ -33,9 +39,20 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
   const account = await findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
   await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
-  const userId = caller.kind === 'user' ? caller.userId : undefined;
-  const made = await makeApiKey(ctx, { accountId: account.id, userId, flags, props: input.props ?? {} });
-  ctx.note({ object: apiKeyThing({ id: made.keyid }), ...changedRights(undefined, parseFlags(flags)) });
+  const made = await makeApiKey(ctx, {
+    accountId: account.id,
+    userId: caller.kind === 'user' ? caller.userId : undefined,
+    flags,
+    props: input.props ?? {},
+    name: input.name,
+    expiresAt: input.expiresAt,
+    addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
+    createdBy: caller.id,
+  });
+  ctx.note({
+    object: apiKeyThing({ id: made.keyid, name: made.name }),
+    ...changedRights(undefined, parseFlags(flags)),
+  });
   return made;
 }
 
@@ -81,6 +98,10 @@ interface ApiKeyDraft {
   readonly userId?: string | undefined;
   readonly flags: JsonObject;
   readonly props: JsonObject;
+  readonly name?: string | undefined;
+  readonly expiresAt?: number | null | undefined;
+  readonly addresses?: readonly string[] | undefined;
+  readonly createdBy: string;
 }
 
 /** Who may make it, and whether there is room, was decided before. */
@@ -93,17 +114,21 @@ export async function makeApiKey(
   const key = {
     id: world.newId('apik'),
     secretHash: hashSecret(secret),
+    name: draft.name ?? '',
     active: true,
+    expiresAt: draft.expiresAt ?? undefined,
+    addresses: draft.addresses ?? [],
     accountId: draft.accountId,
     userId: draft.userId,
     flagsText: JSON.stringify(draft.flags),
     rings: ringsNamed(parseFlags(draft.flags)),
     props: draft.props,
     createdAt: now,
+    createdBy: draft.createdBy,
     updatedAt: now,
   };
   await tx.apiKeys.insert(key);
-  return { key: secret, ...safeApiKey(key) };
+  return { key: secret, ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
 /** `key` is the secret, and answered as it was given. */
@@ -111,45 +136,70 @@ export async function updateApiKeyBySecret(
   ctx: Context,
   input: Body<'updateApiKeyBySecret'>,
 ): Promise<Answer<'updateApiKeyBySecret'>> {
-  const updated = await update(ctx, await findBySecret(ctx.tx, input.key), input);
+  const updated = await update(ctx, await findBySecret(ctx.tx, input.key), input, {});
   return { key: input.key, ...updated };
 }
 
 export async function updateApiKeyById(ctx: Context, input: Body<'updateApiKey'>): Promise<Answer<'updateApiKey'>> {
-  return update(ctx, await findApiKey(ctx.tx, input.apikeyid), input);
+  return update(ctx, await findApiKey(ctx.tx, input.apikeyid), input, input);
 }
 
 async function update(
   ctx: Context,
   key: ApiKey,
-  input: Omit<Body<'updateApiKey'>, 'apikeyid'>,
+  input: Omit<Body<'updateApiKey'>, 'apikeyid' | 'owner'>,
+  { owner }: Pick<Body<'updateApiKey'>, 'owner'>,
 ): Promise<Answer<'updateApiKey'>> {
   const { tx, caller, world } = ctx;
   mayTouch(caller, key);
   const flags = input.flags ? changedFlags(input.op, flagsOfRow(key), checkFlags(input.flags)) : flagsOfRow(key);
   if (input.flags && input.op === 'merge') checkFlags(flags);
   const compiled = parseFlags(flags);
-  if (input.flags) mayGrant(caller, compiled);
+  if (input.flags || owner !== undefined) mayGrant(caller, compiled);
+  const { allowedAddresses, expiresAt } = input;
   const accountId = input.references?.accountId;
   const changed = {
+    name: input.name ?? key.name,
     active: input.active ?? key.active,
+    expiresAt: expiresAt === undefined ? key.expiresAt : (expiresAt ?? undefined),
+    addresses: allowedAddresses ? canonicalAddresses(allowedAddresses) : key.addresses,
     accountId: accountId === undefined ? key.accountId : (await findAccount(tx, { id: accountId })).id,
+    userId: owner === undefined ? key.userId : (await findUser(tx, { text: owner, is: 'id' })).id,
     flagsText: JSON.stringify(flags),
     rings: ringsNamed(compiled),
     props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
     updatedAt: world.now(),
   };
   await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
-  const { active, props } = changed;
+  const after = { ...key, ...changed };
+  const { updatedAt: _, ...answer } = safeApiKey(after);
   ctx.note({
-    object: apiKeyThing(key),
+    object: apiKeyThing(after),
     changed: changedFields(
-      { active: key.active, references: key.accountId, flags: flagsOfRow(key), props: key.props },
-      { active, references: changed.accountId, flags, props },
+      { ...safeApiKey(key), owner: key.userId ?? null },
+      { ...answer, owner: changed.userId ?? null },
     ),
     ...changedRights(flagsOfText(key.flagsText), compiled),
   });
-  return { keyid: key.id, op: input.op, active, references: { accountId: changed.accountId }, flags, props };
+  return { ...answer, op: input.op };
+}
+
+/** So many addresses and blocks are given at most. */
+const mostAddresses = 100;
+
+/** Each once, in the one form. Throws `invalid` for what is none. */
+function canonicalAddresses(given: readonly string[]): string[] {
+  if (given.length > mostAddresses)
+    throw invalidField('allowedAddresses', `must have at most ${mostAddresses} entries`);
+  const blocks = given.map((text, index) => {
+    const block = canonicalBlock(text);
+    if (block !== undefined) return block;
+    throw invalidField(
+      `allowedAddresses.${index}`,
+      'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24',
+    );
+  });
+  return [...new Set(blocks)];
 }
 
 /**
@@ -194,12 +244,17 @@ async function nameToSearch({ tx, caller }: Context, ref: RingRef): Promise<stri
 function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
   return {
     keyid: key.id,
+    name: key.name,
     active: key.active,
+    expiresAt: key.expiresAt ?? null,
+    allowedAddresses: [...key.addresses],
     references: { accountId: key.accountId },
     flags: flagsOfRow(key),
     props: key.props,
     createdAt: timestamp(key.createdAt),
+    createdBy: key.createdBy ?? null,
     updatedAt: timestamp(key.updatedAt),
+    lastUsedAt: key.usedAt ?? null,
   };
 }
 
@@ -241,7 +296,8 @@ export async function validateApiKey(
   const { activity } = input;
   if (activity) checkReport(activity);
   const key = isWellFormedApiKey(input.key) ? await tx.apiKeys.credential(hashSecret(input.key)) : undefined;
-  const valid = key?.active ?? false;
+  const valid = key !== undefined && letsIn(key, world.now());
+  if (key && valid) await tx.apiKeys.noteUse(key.id, world.now());
   if (key && activity) {
     const { action, createdAt, props, ringname, validAction } = activity;
     const record = activityRecord(world, {

@@ -14,6 +14,7 @@ import {
 } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
+import type { Holding } from '../store/tables/api-keys.ts';
 import type { Caller, Context } from './context.ts';
 
 /** Which ring a request is about, as far as that decides who may make it. */
@@ -91,25 +92,27 @@ function mayTouchFlags(caller: Caller, flagsText: string): void {
 }
 
 /**
- * Runs a change after which somebody must still hold `*`, if anybody did before. Throws `conflict`, which takes the
- * change back. The administrator at the machine may do without.
+ * Runs a change after which somebody must still hold `*`, and for good where somebody did before. Throws `conflict`,
+ * which takes the change back. The administrator at the machine may do without.
  */
-export async function keepingHolder<R>({ tx, caller }: Context, change: () => Promise<R>): Promise<R> {
-  const had = caller.kind !== 'local' && (await isHeld(tx));
+export async function keepingHolder<R>({ tx, caller, world }: Context, change: () => Promise<R>): Promise<R> {
+  const before = caller.kind === 'local' ? 'not' : await holding(tx, world.now());
   const result = await change();
-  if (!had || (await isHeld(tx))) return result;
+  if (before === 'not') return result;
+  const after = await holding(tx, world.now());
+  if (after === 'for good' || after === before) return result;
   throw new KmsError(
     'conflict',
-    'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+    'no active API key without an end and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
   );
 }
 
 /**
- * Whether an API key that lets in, or a user who can log in, holds `*`. Both look-ups go by an index of the holders
- * alone.
+ * How `*` is held: for good by a user who can log in, or by an API key that lets in and never expires; otherwise by keys
+ * that all expire, or not. Each look-up goes by an index of the holders alone.
  */
-async function isHeld({ apiKeys, users }: Context['tx']): Promise<boolean> {
-  return (await apiKeys.hasHolder()) || (await users.hasHolder());
+async function holding({ apiKeys, users }: Context['tx'], now: number): Promise<Holding> {
+  return (await users.hasHolder()) ? 'for good' : apiKeys.holding(now);
 }
 
 /** What the record of an act on the whole appliance says, in every tenant's log. */

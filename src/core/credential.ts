@@ -1,9 +1,18 @@
 // Who a bearer credential is: an API key or an access token, told apart by their form.
 import { hashSecret, isWellFormedApiKey } from '../crypto/fast-hash.ts';
+import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
+import type { ApiKey } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
+
+/** Where a request comes from. */
+export interface Origin {
+  /** Through the local socket or from within the process: at the machine itself, which is no address. */
+  readonly local?: boolean;
+  readonly remoteAddress?: string | undefined;
+}
 
 interface Credential {
   readonly caller: Caller;
@@ -20,13 +29,25 @@ const noFlags = parseFlags({});
 export async function authenticate(
   tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users'>,
   bearer: string,
+  from: Origin,
   now: number,
 ): Promise<Credential | undefined> {
   if (!isWellFormedApiKey(bearer)) return userOf(await authenticateToken(tables, bearer, now));
   const key = await tables.apiKeys.credential(hashSecret(bearer));
   if (!key) return undefined;
   const caller: Caller = { kind: 'apikey', id: key.id, flags: flagsOfText(key.flagsText), accountId: key.accountId };
-  return { caller: key.userId === undefined ? caller : { ...caller, userId: key.userId }, usable: key.active };
+  const usable = letsIn(key, now) && isGoodFrom(key.addresses, from);
+  return { caller: key.userId === undefined ? caller : { ...caller, userId: key.userId }, usable };
+}
+
+/** Whether a key is active and has not ended. */
+export function letsIn({ active, expiresAt }: Pick<ApiKey, 'active' | 'expiresAt'>, now: number): boolean {
+  return active && (expiresAt === undefined || now < expiresAt);
+}
+
+/** Whoever is at the machine itself could do without the key. */
+function isGoodFrom(addresses: AddressSet | undefined, { local, remoteAddress }: Origin): boolean {
+  return !addresses || local === true || (remoteAddress !== undefined && addresses.has(remoteAddress));
 }
 
 /** An access token acts with the flags that its user has now. */

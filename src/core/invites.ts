@@ -13,7 +13,7 @@ import type { User as UserRow } from '../store/tables/users.ts';
 import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
-import { openSession } from './sessions.ts';
+import { logIn } from './logins.ts';
 import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {
@@ -114,5 +114,6 @@ export async function completeInvite(
   await tx.userTokens.erase(user.id, 'invite');
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), changed: ['password'] });
-  return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+  const { accessToken, ...loggedIn } = await logIn(ctx, user.id, lifetimes);
+  return { ...loggedIn, accesstoken: accessToken };
 }

@@ -151,7 +151,7 @@ export async function deleteKeyring(
   input: { readonly name: string },
 ): Promise<{ name: string; id: string }> {
   const ring = await findRing(tx, 'ks', { name: input.name });
-  if (await tx.apiKeys.isRingUsed(ring.name, caller.id)) {
+  if (await tx.apiKeys.isRingUsed(ring.name, caller.id, world.now())) {
     throw new KmsError('conflict', 'active API keys still use this keyring', {
       hint: 'disable them, or take the flags that name the keyring from them',
     });

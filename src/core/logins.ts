@@ -69,8 +69,18 @@ export async function login(ctx: PublicContext, input: LoginInput): Promise<{ us
   if (!user || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'wrong user name or password');
   }
-  const accessToken = await openSession(ctx, user.id, lifetimes);
-  return { user: userAnswer(user), accessToken };
+  return logIn(ctx, user.id, lifetimes);
+}
+
+/** Opens a session for whoever proved to be that user, and answers the user as of now. */
+export async function logIn(
+  ctx: PublicContext,
+  userId: string,
+  lifetimes: Lifetimes,
+): Promise<{ user: User; accessToken: string }> {
+  const accessToken = await openSession(ctx, userId, lifetimes);
+  await ctx.tx.users.noteLogin(userId, ctx.world.now());
+  return { user: userAnswer(await findUser(ctx.tx, { text: userId, is: 'id' })), accessToken };
 }
 
 /** The caller's own password, to be checked before it is changed. */

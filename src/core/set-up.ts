@@ -15,8 +15,8 @@ import { makeApiKey } from './api-keys.ts';
 import { type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
 import { localCaller } from './credential.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
-import { openSession } from './sessions.ts';
-import { addUser, userAnswer, userThing } from './users.ts';
+import { logIn } from './logins.ts';
+import { addUser, userThing } from './users.ts';
 
 const prefix = 'kmssu_';
 const form = /^([0-9]{1,15})_([A-Za-z0-9_-]{43})$/;
@@ -73,7 +73,8 @@ export async function completeSetUp(
   // There was no credential, but this is who can do everything from now on.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });
-  return { user: userAnswer(user), accesstoken: await openSession(ctx, user.id, lifetimes) };
+  const { accessToken, ...loggedIn } = await logIn(ctx, user.id, lifetimes);
+  return { ...loggedIn, accesstoken: accessToken };
 }
 
 function macOf({ id, keys }: Tenant, madeAt: number, usersEverMade: number): Uint8Array {
@@ -86,6 +87,11 @@ function refusedSetUp(state: 'invalid' | 'expired'): KmsError {
 
 export async function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): Promise<{ account: Account; apiKey: FullApiKey }> {
   const account = await makeAccount(ctx, { uid: 'admin' });
-  const apiKey = await makeApiKey(ctx, { accountId: account.id, flags: { '*': true }, props: {} });
+  const apiKey = await makeApiKey(ctx, {
+    accountId: account.id,
+    flags: { '*': true },
+    props: {},
+    createdBy: localCaller.id,
+  });
   return { account: accountAnswer(account), apiKey };
 }

@@ -165,6 +165,8 @@ export function userAnswer(row: UserRow): User {
     email: row.email,
     flags: JSON.parse(row.flagsText),
     props: row.props,
+    state: row.hasPassword ? 'active' : 'invited',
+    lastLoginAt: row.lastLoginAt ?? null,
   };
 }
 

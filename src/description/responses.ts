@@ -44,7 +44,7 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
       headers: { 'WWW-Authenticate': header('WwwAuthenticate') },
       content: content([
         'expected the header Authorization: Bearer and an API key',
-        'the credential is not known or no longer valid',
+        'the credential is not known, no longer valid, or not for requests from this address',
       ]),
     },
     MethodNotAllowed: {

@@ -3,7 +3,7 @@
 import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
-import { authenticate, localCaller } from '../core/credential.ts';
+import { authenticate, localCaller, type Origin } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
@@ -29,7 +29,10 @@ export interface Admission {
 
 export const sealedError = new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
 export const noCredential = new KmsError('unauthenticated', 'expected the header Authorization: Bearer and an API key');
-export const unknownCredential = new KmsError('unauthenticated', 'the credential is not known or no longer valid');
+export const unknownCredential = new KmsError(
+  'unauthenticated',
+  'the credential is not known, no longer valid, or not for requests from this address',
+);
 
 /** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
 export function credentialOf(c: AppContext): Credential | undefined {
@@ -53,10 +56,11 @@ function bearerToken(header: string | undefined): string | undefined {
 export function identify(
   tables: Tables,
   credential: Credential,
+  from: Origin,
   now: number,
 ): Promise<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
   if (credential === 'local') return Promise.resolve({ caller: localCaller, usable: true });
-  return authenticate(tables, credential.token, now);
+  return authenticate(tables, credential.token, from, now);
 }
 
 /** Undefined when the credential is nobody's. */
@@ -65,10 +69,11 @@ export async function admit(
   { tenant }: TenantHandle,
   tables: Tables,
   credential: Credential,
+  from: Origin,
   raw: RawInput,
   now: number,
 ): Promise<Admission | undefined> {
-  const found = await identify(tables, credential, now);
+  const found = await identify(tables, credential, from, now);
   if (!found) return undefined;
   const { caller } = found;
   const { access } = endpoint;
@@ -101,14 +106,15 @@ export async function admitByHeaders(
   handle: TenantHandle,
   tables: Tables,
   credential: Credential,
+  from: Origin,
   raw: RawInput,
   now: number,
 ): Promise<Admission | undefined> {
   const { access } = endpoint;
   if (access.kind !== 'flag' || (access.ring?.from !== 'body' && access.ring?.from !== 'sealed-body')) {
-    return admit(endpoint, handle, tables, credential, raw, now);
+    return admit(endpoint, handle, tables, credential, from, raw, now);
   }
-  const found = await identify(tables, credential, now);
+  const found = await identify(tables, credential, from, now);
   return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 

@@ -6,7 +6,7 @@ import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
-import { localCaller } from '../core/credential.ts';
+import { localCaller, type Origin } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
@@ -59,7 +59,7 @@ class Exchange implements Input<unknown>, CheckedInput {
   readonly handle: TenantHandle;
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
-  readonly remoteAddress: string | undefined;
+  readonly from: Origin;
   readonly raw: RawInput;
   /** Once the route has prepared it. */
   operation: PlainOperation | undefined = undefined;
@@ -84,7 +84,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     this.open = open;
     this.handle = handle;
     this.credential = credential;
-    this.remoteAddress = c.env?.remoteAddress;
+    this.from = c.env ?? {};
     this.raw = rawInput(endpoint, c);
   }
 
@@ -116,7 +116,7 @@ class Exchange implements Input<unknown>, CheckedInput {
   }
 
   get address(): string {
-    return this.remoteAddress ?? 'local';
+    return this.from.remoteAddress ?? 'local';
   }
 
   get path(): string {
@@ -170,12 +170,12 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   }
 
   /** Who has no known credential, or lacks a flag whatever the body says, is answered without it. */
-  async function bodyOf(c: AppContext, { handle, credential, raw }: Exchange): Promise<BodyRead> {
+  async function bodyOf(c: AppContext, { handle, credential, from, raw }: Exchange): Promise<BodyRead> {
     let holder: string | undefined;
     if (credential === 'local') holder = localCaller.id;
     else if (credential && !isPublic) {
       const admission = await handle.store.peek((tables) =>
-        admitByHeaders(endpoint, handle, tables, credential, raw, world.now()),
+        admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
       );
       // The transaction decides, and should it decide otherwise, there is nothing to do it with.
       if (!admission || admission.refusal) return { problem: changedMeanwhile };
@@ -202,14 +202,15 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   }
 
   async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
-    const { handle, credential, raw } = exchange;
-    const admission = credential && (await admit(endpoint, handle, tx, credential, raw, world.now()));
+    const { handle, credential, from, raw } = exchange;
+    const admission = credential && (await admit(endpoint, handle, tx, credential, from, raw, world.now()));
     const tenant = handle.tenant.id;
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined;
+    if (granted && caller.kind === 'apikey') await tx.apiKeys.noteUse(caller.id, world.now());
     if (caller.session !== undefined) {
-      await noteSessionUse({ tx, world, address: exchange.remoteAddress }, caller.session);
+      await noteSessionUse({ tx, world, address: from.remoteAddress }, caller.session);
     }
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
     const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
@@ -235,15 +236,16 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
   /** Answers the record's id. */
-  function record({ deed, remoteAddress }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
+  function record({ deed, from }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
     const props = isActOfOperator && recorded.validAction ? byOperator : undefined;
-    const made = activityRecord(world, { ...recorded, action, status, props, deed, address: remoteAddress });
+    const made = activityRecord(world, { ...recorded, action, status, props, deed, address: from.remoteAddress });
     tx.record(made);
     return made.id;
   }
 
   async function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Promise<Outcome> {
-    const { handle, operation, problem, remoteAddress: address } = exchange;
+    const { handle, operation, problem } = exchange;
+    const { remoteAddress: address } = exchange.from;
     if (problem) return refused(problem, endpoint.silent400);
     try {
       if (!operation) throw changedMeanwhile;
@@ -279,12 +281,12 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
 
   /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
   async function prepared(exchange: Exchange, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
-    const { handle, credential, raw } = exchange;
+    const { handle, credential, from, raw } = exchange;
     let caller: Caller | undefined;
     if (!isPublic) {
       if (!credential) return undefined;
       const admission = await handle.store.peek((tables) =>
-        admit(endpoint, handle, tables, credential, raw, world.now()),
+        admit(endpoint, handle, tables, credential, from, raw, world.now()),
       );
       if (!admission || admission.refusal) return undefined;
       caller = admission.caller;

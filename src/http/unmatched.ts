@@ -43,7 +43,7 @@ export function serveUnmatched(
       const { store, tenant } = tenantOf(state, c);
       if (!credential) return { outcome, action: 'none', tenant: tenant.id, granted: false };
       const keyid = await store.transaction(async (tx) => {
-        const found = await identify(tx, credential, world.now());
+        const found = await identify(tx, credential, c.env ?? {}, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
         const address = c.env?.remoteAddress;

@@ -55,6 +55,7 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   values[sample.inviteToken] = invite;
   if (id === 'validateInvite' || leftOut === 'user') return values;
   await post('/auth/user/invite-complete', { token: invite, password: sample.password }, null);
+  values[sample.userId] = (await a.call('GET', '/auth/users/ada')).body.id;
   const session = await post('/auth/basic/login', { username: 'ada', password: sample.password }, null);
   values[sample.accessToken] = session.accessToken;
   const own = await a.call('GET', '/auth/user/sessions', undefined, { key: session.accessToken });

@@ -19,12 +19,12 @@ for (const version of ['backup-1']) {
     const keyFile = join(base, `${version}.key`);
     await cp(join(fixtures, 'master-key.txt'), keyFile);
     await chmod(keyFile, 0o600);
-    const keys = { keyFile, env: () => undefined };
-    const verified = await verifyBackup(join(fixtures, 'backup.kms-backup'), { data: base, keys });
+    const sources = { keyFile, env: () => undefined };
+    const verified = await verifyBackup(join(fixtures, 'backup.kms-backup'), { data: base, keys: sources });
     assert.equal(verified.proof?.stores, 2);
     for (const from of ['backup.kms-backup', 'shipped']) {
       const data = join(base, `${version}-${from}`);
-      await restoreAppliance({ from: join(fixtures, from), data, keys });
+      await restoreAppliance({ from: join(fixtures, from), data, keys: sources });
       const appliance = await openAppliance({ data });
       const answer = await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings'));
       const { data: rings } = await answer.json();
@@ -32,6 +32,13 @@ for (const version of ['backup-1']) {
         rings.map(({ name }: { name: string }) => name),
         ['payroll'],
       );
+      // Keys that an older program made have what it did not know of.
+      const keys = await (await appliance.fetchLocal(new Request('http://kms.local/auth/apikey'))).json();
+      assert.ok(keys.data.length > 0);
+      for (const { name, expiresAt, allowedAddresses, createdBy, lastUsedAt, createdAt } of keys.data) {
+        assert.deepEqual([name, expiresAt, allowedAddresses, createdBy, lastUsedAt], ['', null, [], null, null]);
+        assert.match(createdAt, /^20\d\d-/);
+      }
       await appliance.close();
     }
   });

@@ -279,7 +279,10 @@ test('the secret of a new API key can go into a file that only its user can read
   const answer = await d.json<object>('apikey create --account admin --secret-out c.key --json');
   assert.deepEqual(
     Object.keys(answer).sort(),
-    ['active', 'createdAt', 'flags', 'keyid', 'props', 'references', 'updatedAt'],
+    [
+      ...['active', 'allowedAddresses', 'createdAt', 'createdBy', 'expiresAt', 'flags', 'keyid', 'lastUsedAt', 'name'],
+      ...['props', 'references', 'updatedAt'],
+    ],
     'all of the answer but the secret',
   );
 });

@@ -25,8 +25,10 @@ test('users: create, list, show, update, delete', async () => {
   const login = await d.appliance.call('POST', '/auth/basic/login', { username: 'ada', password }, { key: null });
   assert.equal(login.status, 200);
 
-  assert.deepEqual(await d.json('user show ADA --json'), user);
-  assert.deepEqual(await d.json('user show ada@x.example --by-email --json'), user);
+  const { user: loggedIn } = login.body;
+  assert.deepEqual(loggedIn, { ...user, lastLoginAt: loggedIn.lastLoginAt });
+  assert.deepEqual(await d.json('user show ADA --json'), loggedIn);
+  assert.deepEqual(await d.json('user show ada@x.example --by-email --json'), loggedIn);
   assert.equal(
     (await d.kms('user list')).stdout,
     `USERNAME  NAME          EMAIL          FLAGS         ID

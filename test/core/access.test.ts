@@ -23,6 +23,15 @@ import { maxFlags, parseFlags } from '../../src/model/flags.ts';
 import { callerWith, refusal, seededRandom, startTime, type TestTenant, testTenant } from '../support/context.ts';
 
 const page = { limit: 100 };
+/** What an API key says that was made with nothing but flags and props, at the start, by the administrator. */
+const plain = {
+  name: '',
+  expiresAt: null,
+  allowedAddresses: [],
+  createdAt: '2026-01-02T03:04:05.678Z',
+  createdBy: 'local',
+  lastUsedAt: null,
+};
 const strange = newApiKeySecret(seededRandom(99));
 
 async function withAccount(options: Parameters<typeof testTenant>[0] = {}) {
@@ -34,7 +43,7 @@ async function withAccount(options: Parameters<typeof testTenant>[0] = {}) {
 }
 
 async function credentialOf(tenant: TestTenant, secret: string): Promise<Caller> {
-  const credential = await tenant.run(({ tx, world }) => authenticate(tx, secret, world.now()));
+  const credential = await tenant.run(({ tx, world }) => authenticate(tx, secret, {}, world.now()));
   assert.ok(credential?.usable);
   return credential.caller;
 }
@@ -81,7 +90,7 @@ test('a new API key answers its secret once, and only a hash of it is kept', asy
       references: { accountId: account.id },
       flags,
       props: { p: 1 },
-      createdAt: '2026-01-02T03:04:05.678Z',
+      ...plain,
       updatedAt: '2026-01-02T03:04:05.678Z',
     },
   );
@@ -101,19 +110,19 @@ test('a new API key answers its secret once, and only a hash of it is kept', asy
 test('a bearer is known, disabled or unknown', async () => {
   const { tenant, account, make } = await withAccount();
   const { key, keyid } = await make({ 'user.read': true });
-  const known = await tenant.run(({ tx, world }) => authenticate(tx, key, world.now()));
+  const known = await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now()));
   assert.equal(known?.usable, true);
   assert.deepEqual([known?.caller.kind, known?.caller.id, known?.caller.accountId], ['apikey', keyid, account.id]);
   assert.equal(known?.caller.flags.allows('user.read'), true);
   assert.equal(known?.caller.flags.allows('user.create'), false);
   await tenant.call(updateApiKeyById, { apikeyid: keyid, op: 'merge', active: false });
-  const disabled = await tenant.run(({ tx, world }) => authenticate(tx, key, world.now()));
+  const disabled = await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now()));
   assert.deepEqual([disabled?.usable, disabled?.caller.id], [false, keyid]);
   for (const text of ['', 'x', `${key} `, key.slice(0, -1), key.toLowerCase(), hashSecret(key), keyid, strange]) {
-    assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, text, world.now())), undefined);
+    assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, text, {}, world.now())), undefined);
   }
   await tenant.call(deleteApiKey, { key });
-  assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, key, world.now())), undefined);
+  assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now())), undefined);
 });
 
 test('a key made by a user belongs to that user', async () => {
@@ -161,6 +170,7 @@ test('merge sets, replace puts in place, delete takes away', async () => {
       references: { accountId: account.id },
       flags: expectedFlags,
       props: expectedProps,
+      ...plain,
     });
     const read = await tenant.call(getApiKey, { keyid });
     assert.deepEqual([read.flags, read.props], [expectedFlags, expectedProps]);
@@ -216,7 +226,7 @@ test('active and account are set under any op', async () => {
     const { keyid } = await make({ own: true });
     const references = { accountId: other.id };
     const answer = await tenant.call(updateApiKeyById, { apikeyid: keyid, op, active: false, references });
-    assert.deepEqual(answer, { keyid, op, active: false, references, flags: { own: true }, props: {} });
+    assert.deepEqual(answer, { keyid, op, active: false, references, flags: { own: true }, props: {}, ...plain });
     await refusal(
       'not-found',
       tenant.call(updateApiKeyById, { apikeyid: keyid, op, references: { accountId: 'other' } }),

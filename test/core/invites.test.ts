@@ -5,7 +5,7 @@ import { checkInvitePassword, completeInvite, inviteUser, validateInvite } from 
 import { findCandidate } from '../../src/core/logins.ts';
 import { authenticateToken } from '../../src/core/sessions.ts';
 import { getUser, updateUser } from '../../src/core/users.ts';
-import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
+import { callerWith, refusal, startTime, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, fieldsOf, inviteToken, lifetimes, links, tokenIn } from '../support/people.ts';
 
 const day = 86_400_000;
@@ -32,8 +32,9 @@ test('an invite makes a user that cannot log in until it is completed', async ()
   assert.deepEqual(await findAda(), { userId: made.id, passwordHash: undefined });
   assert.deepEqual(await validate(tenant, token), { state: 'success', user: made });
 
+  assert.deepEqual([made.state, made.lastLoginAt], ['invited', null]);
   const { user, accesstoken } = await complete(tenant, token);
-  assert.deepEqual(user, made);
+  assert.deepEqual(user, { ...made, state: 'active', lastLoginAt: startTime });
   assert.equal((await findAda())?.passwordHash, 'hash of new');
   const verdict = await tenant.store.peek((tables) => authenticateToken(tables, accesstoken, tenant.world.now()));
   assert.equal(verdict?.kind, 'active');

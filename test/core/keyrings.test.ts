@@ -265,7 +265,7 @@ test('a ring that another active key names is not deleted', async () => {
   }
   const user = await make('Keyring.Pay.Roll.encrypt');
   const own = await make('keyring.pay.roll.*');
-  const credential = await tenant.run(({ tx, world }) => authenticate(tx, own.key, world.now()));
+  const credential = await tenant.run(({ tx, world }) => authenticate(tx, own.key, {}, world.now()));
   assert.ok(credential);
   await refusal('conflict', tenant.call(deleteKeyring, { name: 'Pay.Roll' }));
   await refusal('conflict', tenant.call(deleteKeyring, { name: 'pay.roll' }, credential.caller));

@@ -5,7 +5,7 @@ import type { PasswordHasher } from '../../src/core/logins.ts';
 import { checkCandidate, findCandidate, login } from '../../src/core/logins.ts';
 import { authenticateToken, logout, mostOpen, mostRemembered, refreshSession } from '../../src/core/sessions.ts';
 import { createUser } from '../../src/core/users.ts';
-import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
+import { callerWith, refusal, startTime, type TestTenant, testTenant } from '../support/context.ts';
 import { addedUser, callerOf, fieldsOf, inviteToken, lifetimes, tokenFor } from '../support/people.ts';
 
 const hour = 3_600_000;
@@ -39,7 +39,8 @@ test('login by name, by address where said, and by address where it looks like o
   const tenant = await testTenant();
   const ada = await addedUser(tenant, 'ada');
   const { user, accessToken } = await logIn(tenant, 'ADA', 'ada');
-  assert.deepEqual(user, ada);
+  assert.deepEqual([ada.state, ada.lastLoginAt], ['active', null]);
+  assert.deepEqual(user, { ...ada, lastLoginAt: startTime });
   assert.match(accessToken, /^kmsat_[0-9A-Za-z]{43}$/);
   assert.equal((await logIn(tenant, 'Ada@Example.org', 'ada', true)).user.id, ada.id);
   assert.equal((await logIn(tenant, 'ada@example.org', 'ada')).user.id, ada.id);

@@ -38,6 +38,8 @@ test('a user is made as asked, the display name made up where none is given', as
     email: 'ada@example.org',
     flags: { 'a.b': false },
     props: { team: 'engines' },
+    state: 'active',
+    lastLoginAt: null,
   });
   assert.equal(password, 'Generated-1');
   const other = await create(tenant, fieldsOf('bob', { displayName: 'B.' }));
@@ -225,7 +227,11 @@ test('deleting a user disables the API keys that it owns', async () => {
       const key = {
         id,
         secretHash: id,
+        name: '',
         active: true,
+        expiresAt: undefined,
+        addresses: [],
+        createdBy: undefined,
         accountId: 'acct_1',
         userId,
         flagsText: '{}',

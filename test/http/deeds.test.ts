@@ -164,6 +164,28 @@ test('API keys: made, changed by id and by secret, deleted', async () => {
   assert.deepEqual(await deed(a, 'apikey.delete'), { object, revoked: ['keyring.payroll.rotate'] });
 });
 
+test('API keys with a name, an end, addresses and another owner', async () => {
+  const a = await testAppliance();
+  const named = { accountId: a.accountId, name: 'nightly batch', expiresAt: 1, allowedAddresses: ['192.0.2.1'] };
+  const { key, keyid } = await send(a, 'POST', '/auth/apikey', named);
+  const object = { type: 'apikey', id: keyid, name: 'nightly batch' };
+  assert.deepEqual(await deed(a, 'apikey.create'), { object });
+  const { user } = await makeUser(a);
+  const update = (change: object) => send(a, 'PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, ...change });
+  await update({ expiresAt: null, allowedAddresses: [], owner: user.id });
+  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['expiresAt', 'allowedAddresses', 'owner'] });
+  await update({ expiresAt: null, allowedAddresses: [], owner: user.id, name: named.name });
+  assert.deepEqual(await deed(a, 'apikey.update'), { object });
+  await send(a, 'DELETE', `/auth/users/${user.username}`);
+  const deleted = { type: 'user', id: user.id, name: user.username };
+  assert.deepEqual(await deed(a, 'user.delete'), { object: deleted, objects: [object] });
+  await update({ name: 'evening batch' });
+  const renamed = { ...object, name: 'evening batch' };
+  assert.deepEqual(await deed(a, 'apikey.update'), { object: renamed, changed: ['name'] });
+  await send(a, 'DELETE', `/auth/apikey/${key}`);
+  assert.deepEqual(await deed(a, 'apikey.delete'), { object: renamed });
+});
+
 test('invites and resets, under the id of whose they are', async () => {
   const a = await testAppliance();
   const fields = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };

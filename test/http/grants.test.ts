@@ -2,7 +2,7 @@
 // touches an API key or a user, from which the cases are made. And the last who holds `*` stays.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
 
 type Kind = 'weaker' | 'equal' | 'stronger' | 'self';
 
@@ -112,6 +112,15 @@ const operations: Readonly<Record<string, Operation>> = {
       { apikeyid: keyid, op: 'merge', references: { accountId: path } },
     ],
   },
+  'a key handed to a user': {
+    ...update({}),
+    async make(a, flags) {
+      const { body } = await a.call('POST', '/auth/users', person({}));
+      return { ...(await aKey(a, flags)), path: body.user.id };
+    },
+    request: ({ keyid, path }) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', owner: path }],
+  },
+  'a key given a name, an end and addresses': update({ name: 'n', expiresAt: 1, allowedAddresses: ['192.0.2.1'] }),
   'a key disabled by its secret': updateBySecret({ active: false }),
   'a key given fewer flags by its secret': updateBySecret({ op: 'replace', flags: {} }),
   'a key deleted': {
@@ -170,7 +179,12 @@ const operations: Readonly<Record<string, Operation>> = {
 async function stateOf(a: Appliance): Promise<string> {
   const paths = ['/auth/users', '/auth/accounts', '/auth/apikey', '/ks/keyrings'];
   const answers = await Promise.all(paths.map((path) => a.call('GET', `${path}?limit=10000`)));
-  return JSON.stringify(answers.map(({ body }) => body.data));
+  return JSON.stringify(answers.map(withoutUse));
+}
+
+/** The items of a list, but not when they were used: that is no change. */
+function withoutUse({ body }: Answer): object[] {
+  return body.data.map(({ lastUsedAt: _, ...item }: { readonly lastUsedAt?: number }) => item);
 }
 
 async function callerOf(a: Appliance, kind: Kind, { needs }: Operation, touched: Touched): Promise<string> {
@@ -247,7 +261,7 @@ for (const [name, { needs, request }] of Object.entries(untouching)) {
     const { key } = await a.keyWith(needs);
     const state = async () => {
       const answers = await Promise.all(['/auth/users', '/auth/apikey'].map((path) => a.call('GET', path)));
-      return answers.map(({ body }) => body.data);
+      return answers.map(withoutUse);
     };
     const before = await state();
     const [method, path, body] = request(account, ring.id);
@@ -292,6 +306,12 @@ const holders: Readonly<Record<string, Holder>> = {
           change({ op: 'delete', flags: { '*': false } }),
           change({ op: 'replace', flags: { 'keyring.*': true } }),
           change({ op: 'replace', flags: {}, active: false }),
+          // Past or to come: it would end.
+          change({ op: 'merge', expiresAt: 0 }),
+          change({ op: 'merge', expiresAt: a.world.now() - 1 }),
+          change({ op: 'delete', expiresAt: a.world.now() + 1 }),
+          change({ op: 'replace', expiresAt: 253_402_300_799_999 }),
+          ['PUT', '/auth/apikey', { key: secret, op: 'merge', expiresAt: 1 }],
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', flags: { '*': false } }],
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', active: false }],
           ['PUT', '/auth/apikey', { key: secret, op: 'replace', flags: {} }],
@@ -338,6 +358,9 @@ async function seemingHolders(a: Appliance): Promise<void> {
   const { keyid } = await a.keyWith('*');
   await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active: false });
   await a.keyWith('keyring.*', 'user.*', 'system.*');
+  for (const expiresAt of [0, a.world.now(), a.world.now() + 1, 253_402_300_799_999]) {
+    await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': true }, expiresAt });
+  }
   await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': false } });
   await a.call('POST', '/auth/users', person({ '*': false }));
 }
@@ -354,7 +377,7 @@ for (const [name, { make }] of Object.entries(holders)) {
     const state = async () => {
       const paths = ['/auth/users', '/auth/accounts', '/auth/apikey'];
       const answers = await Promise.all(paths.map((path) => a.call('GET', path, undefined, { key })));
-      return answers.map(({ body }) => body.data);
+      return answers.map(withoutUse);
     };
     const before = await state();
     for (const [method, path, body] of requests) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { startTime } from '../support/context.ts';
 import { logIn, makeUser } from './samples.ts';
 
 const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
@@ -22,7 +23,8 @@ test('a generated password logs in, and is told once', async () => {
   const login = await a.call('POST', '/auth/basic/login', { username: 'ADA', password }, unlocked);
   assert.equal(login.status, 200);
   const read = await a.call('GET', '/auth/users/ada');
-  assert.deepEqual(read.body, user);
+  assert.deepEqual(read.body, { ...user, lastLoginAt: startTime });
+  assert.deepEqual(login.body.user, read.body);
   assert.ok(!read.text.includes(password) && !JSON.stringify(await a.activity()).includes(password));
 });
 

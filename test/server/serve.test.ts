@@ -139,6 +139,41 @@ test('what a proxy says counts only where there is one', async () => {
   assert.match(await ask(behind.url), /^HTTP\/1\.1 401 /);
 });
 
+test('a key for some addresses is held to the one that the proxy says, where there is one, and to the socket otherwise', async () => {
+  for (const behindProxy of [true, false]) {
+    const { url, made } = await started(`addresses-${behindProxy}`, { behindProxy });
+    const ask = (key: string, path: string, body: object, forwarded?: string) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }),
+        },
+        body: JSON.stringify(body),
+      });
+    const keyFor = async (...allowedAddresses: string[]): Promise<string> => {
+      const fields = { accountId: made?.accountId, flags: { 'asset.search': true }, allowedAddresses };
+      return (await (await ask(made?.apiKey.key ?? '', '/auth/apikey', fields)).json()).key;
+    };
+    const [there, here] = [await keyFor('192.0.2.0/24'), await keyFor('127.0.0.1')];
+    const table: [key: string, forwarded: string | undefined, behind: number, direct: number][] = [
+      [there, '192.0.2.7', 200, 401],
+      // What stands before the last one is what the client says of itself.
+      [there, '192.0.2.7, 198.51.100.1', 401, 401],
+      [there, '198.51.100.1, 192.0.2.7', 200, 401],
+      [there, undefined, 401, 401],
+      [here, '192.0.2.7', 401, 200],
+      [here, '127.0.0.1', 200, 200],
+      [here, undefined, 200, 200],
+    ];
+    for (const [key, forwarded, behind, direct] of table) {
+      const { status } = await ask(key, '/assets/search', {}, forwarded);
+      assert.equal(status, behindProxy ? behind : direct, `${forwarded}`);
+    }
+  }
+});
+
 test('closing waits for the request under way', async () => {
   const { url, made, close } = await started('closing');
   const headers = { authorization: `Bearer ${made?.apiKey.key}`, 'content-type': 'application/json' };

@@ -8,11 +8,15 @@ import type { Note } from '../prose.ts';
 const noAccount = { message: 'there is no such account' };
 const noKey = { message: 'there is no such API key' };
 const uidTaken = { field: 'uid', message: 'another account has this uid' };
+const noAddress = {
+  field: 'allowedAddresses.0',
+  message: 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24',
+};
 const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted' };
 const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
 const lastHolder = {
   message:
-    'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+    'no active API key without an end and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
 };
 const segmentNote =
   '503 with the name of the file where a file of old records that it needs is missing or changed; what needs no such file is answered.';
@@ -52,7 +56,7 @@ export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id
 export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id'], Note>> = {
   validateApiKey: {
     description: [
-      'For programs that let API keys of this tenant in: `valid` is true for a key that exists and is active. With `activity`, that record is stored for the key, whether it is active or not; for an unknown key nothing is stored. `reporter` in the record is the id of who asked.',
+      'For programs that let API keys of this tenant in: `valid` is true for a key that exists, is active and has not expired; `allowedAddresses` does not count here, since whoever asks comes from where they come from. With `activity`, that record is stored for the key, whether it is active or not; for an unknown key nothing is stored. `reporter` in the record is the id of who asked.',
     ],
     body: {
       key: sample.apikey,
@@ -70,8 +74,9 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
     description: [
       'Makes an API key. `key` in the answer is its secret, told this once.',
       'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User.',
+      'Addresses and blocks are kept once each and in one form: host bits are zero, IPv6 is written as RFC 5952 has it, and an IPv4-mapped IPv6 address is the IPv4 address.',
     ],
-    problems: { 403: [cannotGrant], 404: [noAccount] },
+    problems: { 400: [noAddress], 403: [cannotGrant], 404: [noAccount] },
     limits: ['200 API keys'],
   },
   updateApiKeyBySecret: {
@@ -83,11 +88,14 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
     },
   },
   updateApiKey: {
-    description: ['Changes the API key that has this id.'],
+    description: [
+      'Changes the API key that has this id. What `op` says is for `flags` and `props`; all else is set where it is given, under any `op`.',
+      '`owner` hands the key to another User: it is in the `keys` of that User from then on, and ends when that User is deleted. The caller must have every flag of the key.',
+    ],
     problems: {
-      400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, lastHolder],
+      400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, noAddress, lastHolder],
       403: [cannotGrant, stronger],
-      404: [noKey, noAccount],
+      404: [noKey, noAccount, { message: 'there is no such user' }],
     },
   },
   getApiKey: { description: ['Answers an API key, without its secret.'], problems: { 404: [noKey] } },

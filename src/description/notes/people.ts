@@ -10,7 +10,7 @@ const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is m
 const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
 const lastHolder = {
   message:
-    'no active API key and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+    'no active API key without an end and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
 };
 const taken = [
   { field: 'username', message: 'is taken' },
@@ -52,7 +52,7 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
   },
   deleteUser: {
     description: [
-      'Deletes a User, ends its sessions and disables the API keys that it owns, none of which may be stronger than the caller.',
+      'Deletes a User, ends its sessions and disables the API keys that it owns, none of which may be stronger than the caller. Those that others still use can be handed to another User before.',
     ],
     params: { username: { description: 'the user name; with `id=true` the id of the User', example: 'ada' } },
     answer: { message: 'the user ada is deleted' },

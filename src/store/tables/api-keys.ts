@@ -1,12 +1,19 @@
 // API keys, by a hash of their secret, and which rings their flags name.
+import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { holdsAll, type JsonObject, objectOf, toJson } from './columns.ts';
+import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPage } from './page.ts';
 
 export interface ApiKey {
   readonly seq: number;
   readonly id: string;
+  /** For people; empty where none was given. */
+  readonly name: string;
   readonly active: boolean;
+  /** From then on it is as if inactive. */
+  readonly expiresAt: number | undefined;
+  /** Canonical addresses and blocks that it may come from; none = any. */
+  readonly addresses: readonly string[];
   readonly accountId: string;
   /** The user that it belongs to. */
   readonly userId: string | undefined;
@@ -14,34 +21,54 @@ export interface ApiKey {
   readonly flagsText: string;
   readonly props: JsonObject;
   readonly createdAt: number;
+  /** The id of who made it; undefined where an older program did not note it. */
+  readonly createdBy: string | undefined;
   readonly updatedAt: number;
+  /** To a minute; undefined before the first time. */
+  readonly usedAt: number | undefined;
 }
 
-interface NewApiKey extends Omit<ApiKey, 'seq'> {
+interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt'> {
   readonly secretHash: string;
   /** The rings that its true flags name, `*` for a wildcard. */
   readonly rings: readonly string[];
 }
 
-type ApiKeyChange = Pick<ApiKey, 'active' | 'accountId' | 'flagsText' | 'props' | 'updatedAt'> &
-  Pick<NewApiKey, 'rings'>;
+type ApiKeyChange = Omit<NewApiKey, 'id' | 'secretHash' | 'createdAt' | 'createdBy'>;
 
 /** Of a key what authentication looks at. */
-type CredentialRow = Pick<ApiKey, 'id' | 'active' | 'accountId' | 'userId' | 'flagsText'>;
+interface CredentialRow extends Pick<ApiKey, 'id' | 'active' | 'expiresAt' | 'accountId' | 'userId' | 'flagsText'> {
+  /** Undefined = any. */
+  readonly addresses: AddressSet | undefined;
+}
+
+/** How `*` is held by API keys: by one that never ends, by ones that all do, or not at all. */
+export type Holding = 'for good' | 'for a time' | 'not';
 
 interface ApiKeyRow extends Row {
   seq: number;
   id: string;
+  name: string;
   active: number;
+  expires_at: number | null;
+  addresses: string;
   account_id: string;
   user_id: string | null;
   flags: string;
   props: string;
   created_at: number;
+  created_by: string | null;
   updated_at: number;
+  used_at: number | null;
 }
 
-const columns = 'seq, id, active, account_id, user_id, flags, props, created_at, updated_at';
+type KnownColumns = Pick<ApiKeyRow, 'id' | 'active' | 'expires_at' | 'addresses' | 'account_id' | 'user_id' | 'flags'>;
+
+const select = `SELECT seq, id, name, active, expires_at, addresses, account_id, user_id, flags, props, created_at,
+  created_by, updated_at, (SELECT used_at FROM api_key_uses u WHERE u.apikey_id = api_keys.id) AS used_at FROM api_keys`;
+
+/** Milliseconds in which the use of a key is noted once. */
+const useNoted = 60_000;
 
 // A ring that the flags name is a row of its own, so they weigh more than their length.
 const weight = 'seq AS place, octet_length(flags) * 8 + octet_length(props) AS bytes';
@@ -77,16 +104,20 @@ export function apiKeyTable(sql: Sql) {
   return {
     async insert(key: NewApiKey): Promise<void> {
       await sql.run(
-        `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
+          created_at, created_by, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         key.id,
         key.secretHash,
+        key.name,
         key.active ? 1 : 0,
+        key.expiresAt ?? null,
+        toJson(key.addresses),
         key.accountId,
         key.userId ?? null,
         key.flagsText,
         toJson(key.props),
         key.createdAt,
+        key.createdBy ?? null,
         key.updatedAt,
       );
       await nameRings(key.id, key.rings);
@@ -95,74 +126,89 @@ export function apiKeyTable(sql: Sql) {
     /** The key behind a bearer secret, as far as authentication looks at it. */
     credential: (secretHash: string): Promise<CredentialRow | undefined> =>
       sql.remember('api_keys', secretHash, async () => {
-        const row = await sql.get<Pick<ApiKeyRow, 'id' | 'active' | 'account_id' | 'user_id' | 'flags'>>(
-          'SELECT id, active, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
+        const row = await sql.get<KnownColumns>(
+          'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
           secretHash,
         );
-        return (
-          row && {
-            id: row.id,
-            active: row.active === 1,
-            accountId: row.account_id,
-            userId: row.user_id ?? undefined,
-            flagsText: row.flags,
-          }
-        );
+        if (!row) return undefined;
+        const addresses = textsOf(row.addresses);
+        return {
+          id: row.id,
+          active: row.active === 1,
+          expiresAt: row.expires_at ?? undefined,
+          addresses: addresses.length === 0 ? undefined : addressSet(addresses),
+          accountId: row.account_id,
+          userId: row.user_id ?? undefined,
+          flagsText: row.flags,
+        };
       }),
 
+    /** Notes that the key was used, once in a minute. */
+    async noteUse(id: string, now: number): Promise<void> {
+      const noted = await sql.remember('api_key_uses', id, () =>
+        sql.get<{ used_at: number }>('SELECT used_at FROM api_key_uses WHERE apikey_id = ?', id),
+      );
+      // A clock that was set back is followed.
+      if (noted && Math.abs(now - noted.used_at) < useNoted) return;
+      await sql.run(
+        `INSERT INTO api_key_uses (apikey_id, used_at) VALUES (?, ?)
+          ON CONFLICT (apikey_id) DO UPDATE SET used_at = excluded.used_at`,
+        id,
+        now,
+      );
+    },
+
     async byId(id: string): Promise<ApiKey | undefined> {
-      const row = await sql.get<ApiKeyRow>(`SELECT ${columns} FROM api_keys WHERE id = ?`, id);
+      const row = await sql.get<ApiKeyRow>(`${select} WHERE id = ?`, id);
       return row && fromRow(row);
     },
 
     async bySecretHash(secretHash: string): Promise<ApiKey | undefined> {
-      const row = await sql.get<ApiKeyRow>(`SELECT ${columns} FROM api_keys WHERE secret_hash = ?`, secretHash);
+      const row = await sql.get<ApiKeyRow>(`${select} WHERE secret_hash = ?`, secretHash);
       return row && fromRow(row);
     },
 
     /** The oldest first. */
     list: (page: PageRequest): Promise<Page<ApiKey>> =>
-      readPage(
-        sql,
-        page,
-        fromRow,
-        `SELECT ${columns} FROM api_keys WHERE seq > ? ORDER BY seq LIMIT ?`,
-        page.after ?? 0,
-      ),
+      readPage(sql, page, fromRow, `${select} WHERE seq > ? ORDER BY seq LIMIT ?`, page.after ?? 0),
 
     listByAccount: (accountId: string, page: PageRequest): Promise<Page<ApiKey>> =>
       readPage(
         sql,
         page,
         fromRow,
-        `SELECT ${columns} FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
+        `${select} WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         accountId,
         page.after ?? 0,
       ),
 
-    /** Ids of the account's keys and of the users whose they are, a page of keys at a time. */
-    async idsOfAccount(accountId: string, page: PageRequest): Promise<Page<Pick<ApiKey, 'id' | 'userId'>>> {
+    /** Ids and names of the account's keys, and ids of the users whose they are, a page of keys at a time. */
+    async idsOfAccount(accountId: string, page: PageRequest): Promise<Page<Pick<ApiKey, 'id' | 'name' | 'userId'>>> {
       // Between two pages of one look-up.
       if (page.after !== undefined) await sql.pause();
       return readPage(
         sql,
         page,
-        (row: Pick<ApiKeyRow, 'seq' | 'id' | 'user_id'>) => ({ id: row.id, userId: row.user_id ?? undefined }),
-        'SELECT seq, id, user_id FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        ({ id, name, user_id }: Pick<ApiKeyRow, 'seq' | 'id' | 'name' | 'user_id'>) => ({
+          id,
+          name,
+          userId: user_id ?? undefined,
+        }),
+        'SELECT seq, id, name, user_id FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
         accountId,
         page.after ?? 0,
       );
     },
 
-    /** Ids of the active keys that the user owns, the oldest `most`. */
-    async activeOfUser(userId: string, most: number): Promise<Pick<ApiKey, 'id'>[]> {
-      const ids: Pick<ApiKey, 'id'>[] = [];
+    /** Ids and names of the active keys that the user owns, the oldest `most`. */
+    async activeOfUser(userId: string, most: number): Promise<Pick<ApiKey, 'id' | 'name'>[]> {
+      const keys: Pick<ApiKey, 'id' | 'name'>[] = [];
       await inSlices(sql, ofUser, [userId], async (after, last) => {
-        const text = 'SELECT id FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 LIMIT ?';
-        ids.push(...(await sql.all<Pick<ApiKeyRow, 'id'>>(text, userId, after, last, most - ids.length)));
-        return ids.length >= most;
+        const text = 'SELECT id, name FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 LIMIT ?';
+        keys.push(...(await sql.all<Pick<ApiKeyRow, 'id' | 'name'>>(text, userId, after, last, most - keys.length)));
+        return keys.length >= most;
       });
-      return ids;
+      return keys;
     },
 
     /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
@@ -173,7 +219,7 @@ export function apiKeyTable(sql: Sql) {
         sql,
         page,
         fromRow,
-        `SELECT ${columns} FROM api_keys WHERE seq IN (
+        `${select} WHERE seq IN (
           SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?) UNION SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?)
         ) ORDER BY seq LIMIT ?`,
         ringName,
@@ -199,21 +245,25 @@ export function apiKeyTable(sql: Sql) {
       );
     },
 
-    /** Whether a key that lets in holds `*`. */
-    async hasHolder(): Promise<boolean> {
-      return (await sql.get(`SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1 LIMIT 1`)) !== undefined;
+    /** How keys that let in hold `*`. */
+    async holding(now: number): Promise<Holding> {
+      const held = `SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1`;
+      if (await sql.get(`${held} AND expires_at IS NULL LIMIT 1`)) return 'for good';
+      return (await sql.get(`${held} AND expires_at > ? LIMIT 1`, now)) ? 'for a time' : 'not';
     },
 
-    /** Whether an active key other than `exceptId` names that ring. */
-    isRingUsed: (ringName: string, exceptId: string): Promise<boolean> =>
+    /** Whether a key that lets in, other than `exceptId`, names that ring. */
+    isRingUsed: (ringName: string, exceptId: string, now: number): Promise<boolean> =>
       inSlices(sql, namingRing, [ringName], async (after, last) => {
         const row = await sql.get(
           `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
-            WHERE r.ring_name = ? AND r.apikey_seq > ? AND r.apikey_seq <= ? AND k.active = 1 AND k.id <> ? LIMIT 1`,
+            WHERE r.ring_name = ? AND r.apikey_seq > ? AND r.apikey_seq <= ? AND k.active = 1 AND k.id <> ?
+              AND (k.expires_at IS NULL OR k.expires_at > ?) LIMIT 1`,
           ringName,
           after,
           last,
           exceptId,
+          now,
         );
         return row !== undefined;
       }),
@@ -225,9 +275,14 @@ export function apiKeyTable(sql: Sql) {
 
     async update(id: string, change: ApiKeyChange): Promise<void> {
       await sql.run(
-        'UPDATE api_keys SET active = ?, account_id = ?, flags = ?, props = ?, updated_at = ? WHERE id = ?',
+        `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, flags = ?,
+          props = ?, updated_at = ? WHERE id = ?`,
+        change.name,
         change.active ? 1 : 0,
+        change.expiresAt ?? null,
+        toJson(change.addresses),
         change.accountId,
+        change.userId ?? null,
         change.flagsText,
         toJson(change.props),
         change.updatedAt,
@@ -242,11 +297,9 @@ export function apiKeyTable(sql: Sql) {
       let erased = 0;
       await inSlices(sql, ofAccount, [accountId], async (after, last) => {
         const slice = [accountId, after, last];
-        await sql.run(
-          `DELETE FROM api_key_rings
-            WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)`,
-          ...slice,
-        );
+        const theirs = 'apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)';
+        await sql.run(`DELETE FROM api_key_rings WHERE ${theirs}`, ...slice);
+        await sql.run(`DELETE FROM api_key_uses WHERE ${theirs}`, ...slice);
         erased += await sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
       });
       return erased;
@@ -269,6 +322,7 @@ export function apiKeyTable(sql: Sql) {
 
     async erase(id: string): Promise<void> {
       await sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
+      await sql.run('DELETE FROM api_key_uses WHERE apikey_id = ?', id);
       await sql.run('DELETE FROM api_keys WHERE id = ?', id);
     },
   };
@@ -283,12 +337,17 @@ function fromRow(row: ApiKeyRow): ApiKey {
   return {
     seq: row.seq,
     id: row.id,
+    name: row.name,
     active: row.active === 1,
+    expiresAt: row.expires_at ?? undefined,
+    addresses: textsOf(row.addresses),
     accountId: row.account_id,
     userId: row.user_id ?? undefined,
     flagsText: row.flags,
     props: objectOf(row.props),
     createdAt: row.created_at,
+    createdBy: row.created_by ?? undefined,
     updatedAt: row.updated_at,
+    usedAt: row.used_at ?? undefined,
   };
 }

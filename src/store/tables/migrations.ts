@@ -203,6 +203,29 @@ export const tenantMigrations: readonly Migration[] = [
         || printf('%016d', seq)`,
     ],
   },
+  {
+    name: 'names, ends, addresses and makers of API keys, when they were used; when users logged in',
+    statements: [
+      `ALTER TABLE api_keys ADD COLUMN name TEXT NOT NULL DEFAULT ''`,
+      `ALTER TABLE api_keys ADD COLUMN expires_at INTEGER`,
+      `ALTER TABLE api_keys ADD COLUMN addresses TEXT NOT NULL DEFAULT '[]'`,
+      `ALTER TABLE api_keys ADD COLUMN created_by TEXT`,
+      // Until now a key belonged to the user who made it, and to nobody where a key or the administrator did.
+      `UPDATE api_keys SET created_by = user_id WHERE user_id IS NOT NULL`,
+      // A table of its own: writing here forgets nothing of what is remembered of the keys.
+      `CREATE TABLE api_key_uses (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        apikey_id TEXT NOT NULL UNIQUE REFERENCES api_keys (id) ON DELETE CASCADE,
+        used_at INTEGER NOT NULL
+      )`,
+      // By when they end: those that never do, and the others after a time.
+      `DROP INDEX api_keys_holding_all`,
+      `CREATE INDEX api_keys_holding_all ON api_keys (expires_at) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
+      `ALTER TABLE users ADD COLUMN last_login_at INTEGER`,
+      // As far as sessions are remembered.
+      `UPDATE users SET last_login_at = (SELECT MAX(chain_started_at) FROM sessions WHERE user_id = users.id)`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

@@ -21,9 +21,11 @@ export interface User {
   readonly hasPassword: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Undefined before the first time. */
+  readonly lastLoginAt: number | undefined;
 }
 
-interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword'> {
+interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword' | 'lastLoginAt'> {
   /** Undefined for a user who is invited. */
   readonly passwordHash: string | undefined;
 }
@@ -49,10 +51,11 @@ interface UserRow extends Row {
   keys: string | null;
   created_at: number;
   updated_at: number;
+  last_login_at: number | null;
 }
 
 const select = `SELECT seq, id, username, email, first_name, last_name, display_name, flags, props, created_at, updated_at,
-  password_hash IS NOT NULL AS has_password,
+  last_login_at, password_hash IS NOT NULL AS has_password,
   (SELECT group_concat(id, ' ') FROM (SELECT id FROM api_keys k WHERE k.user_id = users.id ORDER BY k.seq)) AS keys
   FROM users`;
 
@@ -127,6 +130,10 @@ export function userTable(sql: Sql) {
       );
     },
 
+    async noteLogin(id: string, now: number): Promise<void> {
+      await sql.run('UPDATE users SET last_login_at = ? WHERE id = ?', now, id);
+    },
+
     /** Whether a user who can log in holds `*`. */
     async hasHolder(): Promise<boolean> {
       return (
@@ -173,5 +180,6 @@ function fromRow(row: UserRow): User {
     hasPassword: row.has_password === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    lastLoginAt: row.last_login_at ?? undefined,
   };
 }
