@@ -52,8 +52,9 @@ export interface ApplianceOptions {
   readonly logger?: Logger;
   readonly onEvent?: (event: ApplianceEvent) => void;
   /** Bytes of a request's body. */
-  readonly bodyLimit?: number;
-  readonly people?: PeopleSettings;
+  readonly bodyLimit?: number | undefined;
+  /** Lifetimes of sessions, invites and resets, and the mail server. */
+  readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
   readonly metrics?: MetricsSettings | undefined;

@@ -2,6 +2,7 @@
 // sealed or open. Its routes stand here, in the order in which a request is compared with them; what none of them takes
 // is an unknown path or another method.
 import { Hono } from 'hono';
+import type { Endpoint } from '../api/endpoint.ts';
 import { endpoints } from '../api/endpoints.ts';
 import { localEndpoints } from '../api/local.ts';
 import { sealEndpoints } from '../api/system.ts';
@@ -19,14 +20,18 @@ import { serveUnmatched } from './unmatched.ts';
 export type App = Hono<{ Bindings: RequestEnv }>;
 
 export function createApp(appliance: Appliance): App {
+  // Cast: types have bound each route to its endpoint where it is declared; from here on only the declaration counts.
+  const ofTenant = (endpoint: Endpoint, route: unknown) => serveEndpoint(appliance, endpoint, route as PlainRoute);
   const registry: readonly ServedPath[] = [
-    ...[...endpoints, sealEndpoints.seal].map((endpoint) =>
-      // The types of `routes` have bound this route to this endpoint; here only the declaration counts.
-      serveEndpoint(appliance, endpoint, { ...routes, seal: sealRoute }[endpoint.id] as PlainRoute),
-    ),
+    // Each in one transaction of its tenant, with the record of it: 503 while the appliance is sealed.
+    ...endpoints.map((endpoint) => ofTenant(endpoint, routes[endpoint.id])),
+    ofTenant(sealEndpoints.seal, sealRoute),
+    // Health, the seal's state, unsealing.
     ...alwaysServed(appliance),
+    // Files for people.
     ...consolePaths(appliance),
     ...descriptionPaths(appliance),
+    // For the administrator at the machine, unknown to everybody else.
     ...localEndpoints.map((endpoint) => serveLocal(appliance, endpoint)),
   ];
   const app: App = new Hono();

@@ -123,6 +123,10 @@ class Exchange implements Input<unknown>, CheckedInput {
     return this.endpoint.path;
   }
 
+  identify(userId: string | undefined): void {
+    this.named = { userId };
+  }
+
   afterCommit(work: () => Promise<void>): void {
     this.work = work;
   }
@@ -252,12 +256,9 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
       const note = (deed: Deed): void => {
         exchange.deed = deed;
       };
-      const identify = (userId: string | undefined): void => {
-        exchange.named = { userId };
-      };
       const ctx: PublicContext | Context = admitted
         ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note, address }
-        : { tx, tenant: handle.tenant, world, note, identify, address };
+        : { tx, tenant: handle.tenant, world, note, identify: (userId) => exchange.identify(userId), address };
       const answer = await tx.savepoint(() => operation(ctx, exchange));
       // The types of the routes see to it that lists answer pages and all others objects.
       if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));

@@ -4,17 +4,11 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
-import type { CopySettings } from '../appliance/backup/service.ts';
-import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
 import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
-import type { PeopleSettings } from '../appliance/mail.ts';
-import type { MetricsSettings } from '../appliance/metrics/metrics.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
-import type { SpaceSettings } from '../appliance/space/space-guard.ts';
-import type { VerifierSettings } from '../appliance/threads/segments.ts';
 import { type KmsError, systemError } from '../errors.ts';
 import type { RequestEnv } from '../http/request.ts';
 import {
@@ -29,29 +23,14 @@ import {
 import { type Listening, type ListenOptions, listening, openSocket, portOf, readTls, takePort } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 
-export interface ServeOptions extends ListenOptions {
-  /** The data directory; initialised first when it is missing, empty or unfinished. */
-  readonly data: string;
-  readonly keyFile?: string | undefined;
-  /** Where else the master key may come from. */
-  readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
+/** The data directory is initialised first when it is missing, empty or unfinished. */
+export interface ServeOptions
+  extends ListenOptions,
+    Omit<ApplianceOptions, 'baseUrl' | 'logger' | 'onEvent' | 'certificates' | 'unseals' | 'world'> {
   /** Of the first tenant, when the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
-  /** Bytes of a request's body. */
-  readonly bodyLimit?: number | undefined;
-  /** Lifetimes of sessions, invites and resets, and the mail server. */
-  readonly people?: PeopleSettings | undefined;
-  /** Scheduled backups and shipping. */
-  readonly copies?: CopySettings | undefined;
-  readonly metrics?: MetricsSettings | undefined;
   /** Against slow clients, where the usual ones do not fit. */
   readonly limits?: Partial<HttpLimits> | undefined;
-  /** How the room on the disk is watched. */
-  readonly space?: SpaceSettings | undefined;
-  /** Tenants by name, and `system`, that go on although their files are older than they were. */
-  readonly acceptOlder?: readonly string[] | undefined;
-  /** How the closed segments of the activity logs are looked after. */
-  readonly segments?: Partial<VerifierSettings> | undefined;
   readonly logLevel?: string | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
@@ -114,23 +93,14 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       await options.onInitialised?.(made);
     }
     await needPrivateDirectory(data);
-    const settings: ApplianceOptions = {
-      data,
-      keyFile: options.keyFile,
-      sources: options.sources,
+    const own = {
       logger,
       baseUrl: () => url,
-      onEvent: (event) => logEvent(logger, event),
-      ...(options.bodyLimit === undefined ? {} : { bodyLimit: options.bodyLimit }),
-      ...(options.people === undefined ? {} : { people: options.people }),
-      copies: options.copies,
-      metrics: options.metrics,
+      onEvent: (event: ApplianceEvent) => logEvent(logger, event),
       space: { every: 1000, ...options.space },
-      acceptOlder: options.acceptOlder,
-      segments: options.segments,
       certificates: options,
     };
-    const started = HeldAppliance.hold(settings, { serves: true });
+    const started = HeldAppliance.hold({ ...options, ...own }, { serves: true });
     appliance = started;
     const sealed = await started.start();
     await openSocket(socket, data, logger);

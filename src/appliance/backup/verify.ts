@@ -13,7 +13,7 @@ import { sqlWasm, startWorker } from '../program-files.ts';
 import { keysAsData, keysFromData, type ProveAnswer, type ProveWork } from '../threads/jobs.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
-import { backupFiles, checkDigests, filesOf, type OpenedBackup, openBackup, readSummary, sealOf } from './read.ts';
+import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
 import { copyFiles } from './restore.ts';
 
 interface Verified {
@@ -48,14 +48,6 @@ export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): P
   } catch (error) {
     throw systemError(error, path);
   }
-}
-
-/** The structure of the backup file alone, whose content is compared as well. */
-export async function openBackupFile(path: string): Promise<OpenedBackup> {
-  const files = nodeFiles(dirname(resolve(path)));
-  const backup = await openBackup(files, basename(path));
-  await checkDigests(files, backup);
-  return backup;
 }
 
 /** Throws what is wrong with the backup at `path`. `seal` is the one that is in it, opened. */

@@ -103,7 +103,7 @@ type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Nothing of it was lost on the way. */
 async function check(path: string) {
-  const { openBackupFile } = await import('../../appliance/backup/verify.ts');
+  const { openBackupFile } = await import('../../appliance/backup/read.ts');
   try {
     return await openBackupFile(path);
   } catch (error) {
