@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
-import { KmsError, systemCode, systemError } from '../../errors.ts';
+import { type ErrorDetails, KmsError, systemCode, systemError } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
@@ -93,6 +93,16 @@ const kept: Readonly<Record<CustodianKind, string>> = {
   'recovery-kit': 'a recovery kit',
 };
 
+/** The appliance stays sealed, for that reason. */
+export class StaysSealed extends KmsError {
+  readonly reason: string;
+
+  constructor(reason: string, details: ErrorDetails = {}) {
+    super('sealed', `the appliance is sealed: ${reason}`, details);
+    this.reason = reason;
+  }
+}
+
 /** The error of a data directory whose key nobody gave. */
 export function missingKey(slots: readonly Slot[], sources: readonly KeySource[], given: KeySources): KmsError {
   const kinds = new Set(slots.map(({ kind }) => kind));
@@ -108,7 +118,7 @@ export function missingKey(slots: readonly Slot[], sources: readonly KeySource[]
     : kinds.has('passphrase')
       ? 'give the passphrase in KMS_PASSPHRASE, or serve it with `kms serve` and run `kms unseal`'
       : 'give what holds the key, or a recovery kit with --key-file';
-  return new KmsError('sealed', `the appliance is sealed: its master key is with ${keepers}`, { hint });
+  return new StaysSealed(`its master key is with ${keepers}`, { hint });
 }
 
 export interface SecretCommand {

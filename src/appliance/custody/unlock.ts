@@ -7,7 +7,7 @@ import { parseHeader } from '../../seal/header.ts';
 import { openSeal, type Seal } from '../../seal/seal.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { derivePassphrase, passphraseParamsOf } from '../threads/passwords.ts';
-import { type KeySource, type KeySources, missingKey, sourcesFor } from './key-sources.ts';
+import { type KeySource, type KeySources, missingKey, StaysSealed, sourcesFor } from './key-sources.ts';
 
 export interface SealBytes {
   readonly bytes: Uint8Array;
@@ -56,10 +56,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
   if (opened) return opened;
   if (failure === undefined) throw missingKey(slots, sources, given);
   if (failure instanceof KmsError && slots.some(({ kind }) => byHand[kind])) {
-    throw new KmsError('sealed', `the appliance is sealed: ${failure.message}`, {
-      hint: 'unseal it with `kms unseal`',
-      cause: failure,
-    });
+    throw new StaysSealed(failure.message, { hint: 'unseal it with `kms unseal`', cause: failure });
   }
   throw failure;
 }

@@ -14,7 +14,7 @@ import { parseSecret, parseShare, type Share } from '../../seal/custodian-secret
 import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
-import type { KeySources } from './key-sources.ts';
+import { type KeySources, StaysSealed } from './key-sources.ts';
 import { type OpenedSeal, openWith, openWithPassphrase, type SealBytes, unlockSeal } from './unlock.ts';
 
 interface UnsealerOptions {
@@ -71,9 +71,8 @@ export class Unsealer {
     try {
       return await unlockSeal(from, this.#options.data, this.#options.sources);
     } catch (error) {
-      if (!(error instanceof KmsError) || error.code !== 'sealed' || /\bsealed\b/.test(error.message)) throw error;
-      const details = error.hint === undefined ? {} : { hint: error.hint };
-      throw new KmsError('sealed', `the appliance is sealed: ${error.message}`, details);
+      if (!(error instanceof KmsError) || error.code !== 'sealed' || error instanceof StaysSealed) throw error;
+      throw new StaysSealed(error.message, error.hint === undefined ? {} : { hint: error.hint });
     }
   }
 
@@ -132,10 +131,10 @@ export async function unseal(bytes: Uint8Array, name: string, { data, keys, shar
   const sources = { ...keys, commands: false };
   const unsealer = new Unsealer({ data, sources, read: async () => ({ bytes, name }) });
   const found = await unsealer.take({}).catch((error: unknown) => {
-    if (error instanceof KmsError && error.code === 'sealed') return error;
+    if (error instanceof StaysSealed) return error;
     throw error;
   });
-  if (found && !(found instanceof KmsError)) return found;
+  if (found && !(found instanceof StaysSealed)) return found;
   for (let { progress } = unsealer; progress && share; { progress } = unsealer) {
     const text = await share(progress.progress, progress.threshold);
     if (text === undefined) break;
@@ -147,7 +146,7 @@ export async function unseal(bytes: Uint8Array, name: string, { data, keys, shar
   if (given > 0) throw sealed(`${name}: ${given} of ${threshold} shares were given`, 'give all of them at once');
   // A key that does not fit says more than that there are others.
   if (found?.cause instanceof KmsError) throw found.cause;
-  throw sealed(`${name}: ${found?.message.replace(/^the appliance is sealed: /, '')}`, ways);
+  throw sealed(`${name}: ${found?.reason}`, ways);
 }
 
 const ways =
