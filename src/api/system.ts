@@ -180,7 +180,6 @@ export const systemEndpoints = [
     access: { kind: 'flag', action: 'system.backup', operator: 'act' },
     answer: z.unknown(),
     binary: true,
-    errors: { 503: { description: 'this appliance cannot be backed up right now', schema: errorBody } },
   }),
   endpoint('getMetrics', {
     tag,
@@ -188,6 +187,5 @@ export const systemEndpoints = [
     access: { kind: 'flag', action: 'system.metrics', operator: 'look' },
     answer: z.string(),
     text: 'text/plain; version=0.0.4; charset=utf-8',
-    errors: { 503: { description: 'this appliance keeps no metrics', schema: errorBody } },
   }),
 ] as const;

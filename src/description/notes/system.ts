@@ -34,14 +34,12 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
     description: [
       "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is of use only to `kms restore` with that key. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
-    problems: { 503: [{ message: 'this appliance cannot be backed up' }] },
   },
   getMetrics: {
     description: [
       "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts in the operator tenant alone.",
     ],
     answer: metrics,
-    problems: { 503: [{ message: 'this appliance keeps no metrics' }] },
   },
   sealStatus: {
     description: [
