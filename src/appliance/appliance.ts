@@ -125,6 +125,7 @@ export class HeldAppliance implements Appliance, Sealing {
     const { data, keyFile, sources, unseals } = this.#options;
     const onPurpose = await isSealedOnPurpose(this.#files);
     if (onPurpose && !unseals) throw sealedOnPurpose;
+    await this.#unsealer.look();
     const opened = await openSealFile(resolve(data), { ...sources, keyFile });
     const open = await this.#openWith(opened);
     if (onPurpose) await recordUnsealing(open, opened, byLocal, this.#files);

@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 
@@ -75,4 +76,38 @@ test('a server ends while it is sealed, and while it is being sealed', async () 
     assert.throws(() => serving.appliance, { code: 'sealed' });
     await serving.close();
   }
+});
+
+test('one app serves an appliance open, sealed and open again, also in process', async () => {
+  const data = join(base, 'in-process');
+  const { apiKey, keyFile } = await initAppliance({ data });
+  const appliance = await openAppliance({ data });
+  const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
+  const ask = async (method: string, path: string, body?: object) => {
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const answer = await appliance.fetchLocal(new Request(`http://kms.local${path}`, init));
+    return { status: answer.status, body: JSON.parse(await answer.text()) };
+  };
+  const { app } = appliance;
+  assert.equal((await ask('POST', '/ks/keyrings', { name: 'r' })).status, 200);
+  assert.equal((await ask('GET', '/local/copies')).status, 200);
+  assert.deepEqual(await ask('POST', '/local/seal'), { status: 200, body: { sealed: true, kinds: ['keyfile'] } });
+  for (const path of ['/ks/keyrings', '/metrics', '/docs', '/local/copies', '/local/activity/head', '/readyz']) {
+    const { status, body } = await ask('GET', path);
+    assert.equal(status, 503, path);
+    assert.match(body.message, /sealed/);
+  }
+  assert.equal((await ask('GET', '/healthz')).status, 200);
+  assert.equal((await ask('GET', '/local/status')).body.onPurpose, true);
+  assert.equal((await ask('PUT', '/local/status')).status, 503);
+  for (const path of ['/local/none', '/none']) assert.equal((await ask('GET', path)).status, 404);
+  const key = readFileSync(keyFile, 'utf8');
+  assert.equal((await ask('POST', '/system/unseal', { key })).body.sealed, false);
+  const { body } = await ask('GET', '/ks/keyrings');
+  assert.deepEqual(
+    body.data.map(({ name }: { name: string }) => name),
+    ['r'],
+  );
+  assert.equal(appliance.app, app);
+  await appliance.close();
 });
