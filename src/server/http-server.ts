@@ -16,7 +16,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
-import { BodyBudget, RequestBody } from './request-body.ts';
+import { BodyBudget, RequestBody } from './body-budget.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 

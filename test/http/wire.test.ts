@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { BodyBudget, usualBodyLimits } from '../../src/server/body-budget.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
-import { BodyBudget, usualBodyLimits } from '../../src/server/request-body.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
 let a: Appliance;

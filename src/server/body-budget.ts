@@ -1,5 +1,6 @@
-// A request's body on its way in: read when the app asks for it, within a budget for all that waits, and let go of
-// where the answer goes out without it, so that the client gets that answer however much it still sends.
+// The budget of bytes that the bodies on their way in share, and a request's body under it: read when the app asks for
+// it, and let go of where the answer goes out without it, so that the client gets that answer however much it still
+// sends.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { KmsError } from '../errors.ts';

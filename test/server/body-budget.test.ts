@@ -5,8 +5,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { refused, respond } from '../../src/http/respond.ts';
+import { BodyBudget, type BodyLimits, usualBodyLimits } from '../../src/server/body-budget.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
-import { BodyBudget, type BodyLimits, usualBodyLimits } from '../../src/server/request-body.ts';
 
 const bodyLimit = 100_000;
 
