@@ -50,6 +50,8 @@ const copiesStatus = z.object({
   shippingAge: z.number().optional().meta({ description: 'seconds' }),
 });
 
+const faultKind = z.enum(['name', 'unreachable', 'timeout', 'broken', 'certificate', 'answer', 'file', 'log']);
+
 const storeStatus = z.object({
   writable: z.boolean(),
   reason: z.string().exactOptional(),
@@ -74,6 +76,18 @@ const openStatus = z.object({
     custodians: z.array(z.object({ kind: z.string(), fingerprint: z.string() })),
   }),
   copies: copiesStatus,
+  activityTo: z
+    .array(
+      z.object({
+        kind: z.enum(['syslog', 'webhook', 'directory']),
+        to: z.string(),
+        lagRecords: z.int().meta({ description: 'records that have not arrived' }),
+        lagSeconds: z.int().meta({ description: 'for how long the oldest of them has been there' }),
+        fault: faultKind.exactOptional().meta({ description: 'of the last try; absent when it went well' }),
+        error: z.string().exactOptional(),
+      }),
+    )
+    .meta({ description: 'targets that activity is streamed to, in the order in which they were given' }),
   disk: z
     .object({
       freeBytes: z.number(),

@@ -35,6 +35,7 @@ import { SealKeeper } from './seal-keeper.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
 import type { StoreWorld, SystemStore } from './stores.ts';
+import { openStreaming, type StreamingSettings } from './streaming/streaming.ts';
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-routes.ts';
 import { type ApplianceActivity, recordInTenants, Tenants } from './tenants.ts';
@@ -57,6 +58,8 @@ export interface ApplianceOptions {
   readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
+  /** Where activity is streamed to. */
+  readonly streaming?: StreamingSettings | undefined;
   readonly metrics?: MetricsSettings | undefined;
   /** What it is served with, for doctor to look at. */
   readonly certificates?: CertificateFiles | undefined;
@@ -228,6 +231,9 @@ async function openServices(
   const { root, files, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent);
   ends.push(() => copies.close());
+  const mustWait = (): boolean => space.refusal !== undefined;
+  const streaming = await openStreaming({ system, tenants, now: world.now, onEvent, mustWait }, options.streaming);
+  ends.push(() => streaming.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
@@ -241,7 +247,7 @@ async function openServices(
   ends.push(closePeople);
   ends.push(startPurging(data, world, onEvent));
   const status = (): Promise<OpenStatus> =>
-    applianceStatus(seal.current, system, tenants, copies.status(), space.status());
+    applianceStatus(seal.current, system, tenants, copies.status(), streaming.status(), space.status());
   return {
     sealed: false,
     tenants,
@@ -253,7 +259,7 @@ async function openServices(
     local: {
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
-      examineAppliance: () => examineServed({ ...data, copies, certificates, now: world.now }),
+      examineAppliance: () => examineServed({ ...data, copies, streaming, certificates, now: world.now }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),
@@ -270,6 +276,7 @@ async function openServices(
       metrics.text(tenant.id, tenants.dirOf(tenant.id), {
         store: store.status(),
         copies: copies.status(),
+        streams: streaming.status(),
         space: space.status(),
       }),
     stateOf: ({ tenant, store }) =>

@@ -12,6 +12,7 @@ import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts'
 import { nextEpoch, systemDir, tenantDir, witnessFile } from './data-dir.ts';
 import type { SealKeeper } from './seal-keeper.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
+import { returnPlaces } from './streaming/places.ts';
 import type { Tenants } from './tenants.ts';
 import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
@@ -175,9 +176,16 @@ interface Accepting {
  */
 export async function acceptOlder({ system, tenants, read, world }: Accepting): Promise<void> {
   if (read.accepted.length === 0) return;
+  const ends = tenants.all.map(({ record: { id }, handle }) => [id, handle.store.status().activityCount] as const);
+  const served = new Map<string, Store>(tenants.all.map(({ record: { dir }, handle }) => [dir, handle.store]));
+  const deleted = read.accepted.filter(({ dir }) => !served.has(dir));
+  await returnPlaces(
+    system,
+    new Map(ends),
+    deleted.map(({ name }) => name),
+  );
   const record = (props: Readonly<Record<string, unknown>>): ActivityInput =>
     activityRecord(world, { keyid: localCaller.id, action: 'system.accept-older', props });
-  const served = new Map<string, Store>(tenants.all.map(({ record: { dir }, handle }) => [dir, handle.store]));
   const marks = new Map<string, NotedMark>();
   for (const { dir, name, from, to } of read.accepted) {
     const props = { tenant: name, from, to };

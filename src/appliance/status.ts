@@ -9,6 +9,7 @@ import { version } from '../version.ts';
 import type { CopiesStatus } from './backup/service.ts';
 import type { SpaceGuard, SpaceStatus } from './space/space-guard.ts';
 import type { SystemStore } from './stores.ts';
+import type { StreamStatus } from './streaming/stream.ts';
 import type { Tenants } from './tenants.ts';
 
 export async function applianceStatus(
@@ -16,6 +17,7 @@ export async function applianceStatus(
   system: SystemStore,
   tenants: Tenants,
   copies: CopiesStatus,
+  activityTo: readonly StreamStatus[],
   disk: SpaceStatus | undefined,
 ): Promise<OpenStatus> {
   return {
@@ -27,6 +29,7 @@ export async function applianceStatus(
       custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
     },
     copies,
+    activityTo,
     disk,
     tenants: await Promise.all(tenants.all.map(tenantStatus)),
     system: system.status(),

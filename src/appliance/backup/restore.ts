@@ -8,6 +8,7 @@ import { utf8 } from '../../crypto/bytes.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type Epoch, nextEpoch, restoreMark, sealFile, sealName, systemDir, tenantDir } from '../data-dir.ts';
 import { openSystemStore, openTenantStore, type StoreWorld } from '../stores.ts';
+import { returnPlaces } from '../streaming/places.ts';
 import type { Summary } from './format.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
 
@@ -73,9 +74,11 @@ async function beginEpoch(stores: StoreWorld, seal: Seal, { origin }: RestoreSou
       for (const { dir } of records) await tx.marks.erase(dir);
       return nextEpoch(tx.settings, world.now(), origin);
     });
-    for (const { dir, deletedAt } of records) {
+    const ends = new Map<string, number>();
+    for (const { id, dir, deletedAt } of records) {
       if (deletedAt !== undefined) continue;
       const tenant = await openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
+      ends.set(id, tenant.status().activityCount);
       await tenant
         .transaction(async (tx) =>
           tx.record(
@@ -88,6 +91,7 @@ async function beginEpoch(stores: StoreWorld, seal: Seal, { origin }: RestoreSou
         )
         .finally(() => tenant.close());
     }
+    await returnPlaces(system, ends);
     return epoch;
   } finally {
     await system.close();

@@ -7,6 +7,7 @@ import { type Collecting, collect } from '../backup/write.ts';
 import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
+import type { Streaming } from '../streaming/streaming.ts';
 import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates } from './keys.ts';
@@ -17,15 +18,17 @@ interface ServedDeps extends Collecting {
   readonly root: string;
   readonly seal: SealKeeper;
   readonly copies: Copies;
+  readonly streaming: Pick<Streaming, 'status'>;
   readonly certificates: CertificateFiles;
   readonly now: () => number;
 }
 
 export async function examineServed(deps: ServedDeps): Promise<Examination> {
-  const { root, seal, copies, certificates, now } = deps;
+  const { root, seal, copies, streaming, certificates, now } = deps;
   const findings = new Findings();
   await examineCertificates(certificates, now(), findings.add);
   examineShipping(copies, findings);
+  examineStreaming(streaming, findings);
   await examineSegments(deps, findings);
   const { stores, release } = await collect(deps, { counted: false });
   try {
@@ -59,6 +62,19 @@ function examineShipping(copies: Copies, findings: Findings): void {
   if (shipping?.error === undefined) return;
   const advice = 'see that the directory can be written to; it goes on by itself';
   findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
+}
+
+/** Seconds; a receiver that was restarted catches up in less. */
+const longestLag = 300;
+
+function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findings): void {
+  const advice =
+    'see that the receiver is there and takes records; it goes on by itself, and nothing is lost meanwhile';
+  for (const { to, lagRecords, lagSeconds, error } of streaming.status()) {
+    if (error === undefined && lagSeconds <= longestLag) continue;
+    const behind = `${lagRecords} records of activity have not arrived, the oldest for ${lagSeconds} seconds`;
+    findings.add('warning', 'activity-behind', to, error === undefined ? behind : `${behind}: ${error}`, advice);
+  }
 }
 
 async function onThread(work: ExamineWork): Promise<Examination> {

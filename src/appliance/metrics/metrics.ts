@@ -5,6 +5,7 @@ import type { StoreStatus } from '../../store/port.ts';
 import { version } from '../../version.ts';
 import type { CopiesStatus } from '../backup/service.ts';
 import type { SpaceStatus } from '../space/space-guard.ts';
+import type { StreamStatus } from '../streaming/stream.ts';
 import { RequestCounts, StoreCounts } from './counts.ts';
 import type { Exposition } from './exposition.ts';
 
@@ -18,6 +19,7 @@ interface MetricsView {
   /** Of the tenant's store. */
   readonly store: StoreStatus;
   readonly copies: CopiesStatus;
+  readonly streams: readonly StreamStatus[];
   readonly space: SpaceStatus | undefined;
 }
 
@@ -85,7 +87,7 @@ export class Metrics {
     out.counter('kms_ring_encrypts_total', 'Encrypts by keyring.', ['ring'], samples);
   }
 
-  #applianceNumbers(out: Exposition, { copies, space }: MetricsView): void {
+  #applianceNumbers(out: Exposition, { copies, streams, space }: MetricsView): void {
     out.gauge('kms_build_info', 'The version, as a label.', ['version'], [{ labels: { version }, value: 1 }]);
     out.gauge('kms_sealed', 'Always 0: a sealed appliance answers 503 in place of metrics.', [], [{ value: 0 }]);
     gauge(out, 'kms_unsealed_timestamp_seconds', 'When it was opened, in Unix time.', this.#openedAt / 1000);
@@ -104,6 +106,7 @@ export class Metrics {
         (copies.shipping.arrivedAt ?? 0) / 1000,
       );
     }
+    if (streams.length > 0) streamNumbers(out, streams);
     gauge(out, 'kms_writes_refused', '1 while writes are refused for want of room on the disk.', space?.reason ? 1 : 0);
     if (!space) return;
     gauge(out, 'kms_disk_free_bytes', 'Free on the disk of the data directory, in bytes.', space.freeBytes);
@@ -157,6 +160,32 @@ function storeNumbers(out: Exposition, counts: StoreCounts, status: StoreStatus)
     (status.activityVerifiedAt ?? 0) / 1000,
   );
   gauge(out, 'kms_activity_records', 'Records of the activity log.', status.activityCount);
+}
+
+/** Targets by their numbers, as `kms status` lists them: their addresses stand in no label. */
+function streamNumbers(out: Exposition, streams: readonly StreamStatus[]): void {
+  const labels = ({ kind }: StreamStatus, at: number) => ({ target: String(at + 1), kind });
+  out.gauge(
+    'kms_activity_stream_lag_records',
+    'Records of all tenants that have not arrived where --activity-to says.',
+    ['target', 'kind'],
+    streams.map((stream, at) => ({ labels: labels(stream, at), value: stream.lagRecords })),
+  );
+  out.gauge(
+    'kms_activity_stream_lag_seconds',
+    'For how long the oldest of them has been there, in seconds.',
+    ['target', 'kind'],
+    streams.map((stream, at) => ({ labels: labels(stream, at), value: stream.lagSeconds })),
+  );
+  out.gauge(
+    'kms_activity_stream_failing',
+    '1 while tries fail, with what kind of failure the last one ended.',
+    ['target', 'kind', 'fault'],
+    streams.map((stream, at) => ({
+      labels: { ...labels(stream, at), fault: stream.fault ?? 'none' },
+      value: stream.fault ? 1 : 0,
+    })),
+  );
 }
 
 function gauge(out: Exposition, name: string, help: string, value: number): void {

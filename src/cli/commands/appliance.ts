@@ -4,6 +4,7 @@
 import type { FullApiKey } from '../../api/apikeys.ts';
 import type { CopySettings } from '../../appliance/backup/service.ts';
 import type { PeopleSettings } from '../../appliance/mail.ts';
+import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
@@ -19,7 +20,7 @@ import {
 import { readSmallText } from '../files.ts';
 import type { appliance } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
-import { say } from '../io.ts';
+import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { askLine, serverKeySources } from '../secrets.ts';
 import { dataDirectory, refuseRemote } from '../target.ts';
@@ -87,6 +88,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     logLevel: cli.get('--log-level'),
     people: await peopleSettings(cli),
     copies: await copySettings(cli),
+    streaming: await streamingSettings(cli),
     metrics: { rings: cli.get('--metrics-rings') },
     acceptOlder: cli.get('--accept-older'),
   });
@@ -192,6 +194,34 @@ async function shipping(cli: CliOf<typeof appliance.serve>): Promise<CopySetting
     to,
     every: cli.get('--ship-every') ?? defaultShipEvery,
     window: cli.get('--ship-window') ?? defaultShipWindow,
+  };
+}
+
+async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<StreamingSettings | undefined> {
+  const to = cli.get('--activity-to');
+  if (to.length === 0) {
+    refuse(cli, ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file'], '--activity-to');
+    return undefined;
+  }
+  const { parseTarget, parseWebhookSecrets } = await import('../../appliance/streaming/target.ts');
+  const targets = to.map((text) => parseTarget(text, (path) => pathFrom(cli.io, path)));
+  const names = targets.map(({ name }) => name);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) throw cli.wrong(`--activity-to: ${twice} is given twice`);
+  const data = dataDirectory(cli);
+  if (targets.some((target) => target.kind === 'directory' && `${target.path}/`.startsWith(`${data}/`))) {
+    throw cli.wrong('--activity-to: the data directory is for the appliance alone');
+  }
+  const ca = cli.get('--activity-ca-file');
+  const secret = cli.get('--activity-webhook-secret-file');
+  if (secret === undefined && targets.some(({ kind }) => kind === 'webhook')) {
+    throw cli.wrong('--activity-webhook-secret-file is missing: what the webhook is signed with');
+  }
+  return {
+    targets,
+    from: cli.get('--activity-from'),
+    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
+    secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSmallText(secret, 'the webhook secret')),
   };
 }
 

@@ -110,6 +110,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
       `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
     ],
     ...copyLines(status.copies),
+    ...status.activityTo.map(streamLine),
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
   ]);
@@ -142,6 +143,17 @@ function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: Op
     ['last verified backup', lastVerified ? `${ageOf(backupAge ?? 0)} old, ${lastVerified.file ?? ''}` : 'none'],
     ['shipped', shipping && `${shipping.to}: ${shipped}`],
   ];
+}
+
+/** Numbered, as in metrics, where there are several. */
+function streamLine(
+  { to, lagRecords, lagSeconds, error }: OpenStatus['activityTo'][number],
+  at: number,
+  { length }: OpenStatus['activityTo'],
+): Pair {
+  const lag = lagRecords === 0 ? 'up to date' : `${lagRecords} records behind, for ${ageOf(lagSeconds)}`;
+  const state = error === undefined ? lag : `${lag}; ${error}`;
+  return [length === 1 ? 'activity to' : `activity to (${at + 1})`, `${to}: ${state}`];
 }
 
 function ageOf(seconds: number): string {

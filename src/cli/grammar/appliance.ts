@@ -1,6 +1,6 @@
 // The commands that make an appliance and run it: `kms init` and `kms serve`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
-import { alternatives, command, directory, duration, integer, list, path, text, toggle } from './declaration.ts';
+import { alternatives, command, directory, duration, integer, list, oneOf, path, text, toggle } from './declaration.ts';
 import { custodian } from './option-sets.ts';
 
 export const appliance = {
@@ -67,6 +67,25 @@ export const appliance = {
       '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
       '--ship-every': duration('TIME', 'how often: what at most is lost with the first disk (default: 5s)'),
       '--ship-window': duration('TIME', 'for how long earlier states stay restorable from there (default: 1d)'),
+      '--activity-to': list(
+        'TARGET',
+        'stream the activity of every tenant there: syslog+tcp://host:port, syslog+tls://host:port, https://host/path, ' +
+          'or a directory',
+        'directory',
+      ),
+      '--activity-from': oneOf(
+        'END|START',
+        'where a target begins that is new: at the present end of the activity (end, the default) or at its start',
+        ['end', 'start'],
+      ),
+      '--activity-ca-file': path(
+        'FILE',
+        'the authorities that syslog servers and webhooks are trusted by, PEM (default: those of the system)',
+      ),
+      '--activity-webhook-secret-file': path(
+        'FILE',
+        'what webhooks are signed with: a line of whsec_ and base64, the newest first',
+      ),
     },
   ),
 };

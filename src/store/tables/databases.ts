@@ -36,14 +36,21 @@ export function systemTables(sql: Sql): SystemTables {
   return { marks: markTable(sql), settings: settingTable(sql), tenants: tenantTable(sql) };
 }
 
+/** How far activity was streamed to the target of that name. */
+export type TargetPlacesName = `activity-to ${string}`;
+
 /**
  * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is.
  * `backup`: the last one that was restored on trial.
  */
-type SettingName = 'url' | 'epoch' | 'backup';
+type SettingName = 'url' | 'epoch' | 'backup' | TargetPlacesName;
 
 interface SettingRow extends Row {
   value: string;
+}
+
+interface TargetRow extends SettingRow {
+  name: TargetPlacesName;
 }
 
 export type SettingTable = ReturnType<typeof settingTable>;
@@ -58,5 +65,9 @@ function settingTable(sql: Sql) {
       if ((await sql.run('UPDATE settings SET value = ? WHERE name = ?', value, name)) > 0) return;
       await sql.run('INSERT INTO settings (name, value) VALUES (?, ?)', name, value);
     },
+
+    /** How far activity was streamed, to every target that there ever was. */
+    ofTargets: (): Promise<TargetRow[]> =>
+      sql.all<TargetRow>(`SELECT name, value FROM settings WHERE name GLOB 'activity-to *' ORDER BY seq`),
   };
 }
