@@ -19,6 +19,7 @@ const pages = [
   'docs/backup.md',
   'docs/tenants.md',
   'docs/activity-export.md',
+  'docs/activity-streaming.md',
 ];
 
 /** Programs of the client library that sdk.test.ts runs. */
