@@ -39,7 +39,7 @@ interface BackupPart extends ManifestFile {
 }
 
 /** A backup whose structure verifies: each part is where the manifest says. */
-export interface OpenedBackup {
+interface OpenedBackup {
   /** The backup file. */
   readonly name: string;
   readonly bytes: number;
