@@ -38,7 +38,7 @@ export const key = z
 export type Key = z.output<typeof key>;
 
 export const keyListItem = z
-  .object({ id: keyId, type: algorithm, props })
+  .object({ id: keyId, type: algorithm, props, createdAt: timestamp })
   .meta({ id: 'KeyListItem', description: 'a key of a KeyRing, without its bytes' });
 export type KeyListItem = z.output<typeof keyListItem>;
 
@@ -63,6 +63,18 @@ export const keyring = z
   })
   .meta({ id: 'KeyRing', description: 'a named set of keys, of which the newest encrypts and all decrypt' });
 export type KeyRing = z.output<typeof keyring>;
+
+const listedKeyring = keyring
+  .extend({
+    deletedAt: timestamp
+      .exactOptional()
+      .meta({ description: 'when it was deleted; RFC 3339, UTC, milliseconds. Only where deleted ones are listed' }),
+    restorableUntil: timestamp.exactOptional().meta({
+      description: 'until when it can be restored; RFC 3339, UTC, milliseconds. Only where deleted ones are listed',
+    }),
+  })
+  .meta({ id: 'ListedKeyRing', description: 'a KeyRing in a list' });
+export type ListedKeyRing = z.output<typeof listedKeyring>;
 
 const createKeyringBody = z.object({
   name: requiredText.meta({
@@ -109,6 +121,16 @@ const maxEncryptCount = z
     examples: [1000000],
   });
 
+const rotateAfter = z
+  .int()
+  .min(3600)
+  .nullable()
+  .meta({
+    description:
+      'how old a key gets, in whole seconds: the next encrypt past that age rotates the ring first; `null`: any age',
+    examples: [7776000],
+  });
+
 export const keyringConfig = z
   .object({
     props: ringProps,
@@ -116,6 +138,7 @@ export const keyringConfig = z
     algos: z
       .object({ aes256: z.object({ maxEncryptCount }).meta({ description: 'settings of `aes256`' }) })
       .meta({ description: 'settings by algorithm' }),
+    rotateAfter,
   })
   .meta({ id: 'KeyRingConfig', description: 'the configuration of a KeyRing' });
 export type KeyRingConfig = z.output<typeof keyringConfig>;
@@ -133,6 +156,7 @@ const configChange = z.object({
     })
     .exactOptional()
     .meta({ description: 'settings by algorithm' }),
+  rotateAfter: rotateAfter.exactOptional(),
 });
 
 const putConfigBody = z.object({
@@ -153,8 +177,11 @@ export const keyringEndpoints = [
     tag,
     summary: 'List KeyRings, oldest first',
     access: { kind: 'flag', action: 'keyring.list' },
-    query: z.object(pageQuery),
-    answer: pageOf(keyring),
+    query: z.object({
+      deleted: trueParam.exactOptional().meta({ description: '`true`: the deleted ones that can still be restored' }),
+      ...pageQuery,
+    }),
+    answer: pageOf(listedKeyring),
     paginated: true,
   }),
   endpoint('getKeyring', {

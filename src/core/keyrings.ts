@@ -3,7 +3,7 @@
 
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
-import type { Key, KeyListItem, KeyRing, KeyRingConfig } from '../api/keyrings.ts';
+import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../api/keyrings.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -23,8 +23,12 @@ export async function createKeyring(ctx: Context, input: Body<'createKeyring'>):
 }
 
 /** The oldest first. */
-export async function listKeyrings({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<KeyRing>> {
-  return mapPage(await tx.rings.list('ks', input.page), keyRing);
+export async function listKeyrings(
+  { tx, world }: Context,
+  { deleted = false, page }: { readonly deleted?: boolean; readonly page: PageRequest },
+): Promise<Page<ListedKeyRing>> {
+  if (!deleted) return mapPage(await tx.rings.list('ks', page), keyRing);
+  return mapPage(await tx.rings.listDeletedSince('ks', world.now() - restorableFor, page), deletedKeyRing);
 }
 
 export async function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): Promise<{ ring: KeyRing }> {
@@ -106,7 +110,7 @@ export async function putConfig(
   { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): Promise<{ config: KeyRingConfig }> {
-  const { props, key, algos } = input.config;
+  const { props, key, algos, rotateAfter } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
     throw invalidField('config.algos.aes256.maxEncryptCount', 'expected an integer of at least 1');
@@ -116,6 +120,7 @@ export async function putConfig(
     props: props ?? ring.props,
     keyProps: key?.props ?? ring.keyProps,
     maxEncryptCount: maxEncryptCount ?? ring.maxEncryptCount,
+    rotateAfter: rotateAfter === undefined ? ring.rotateAfter : (rotateAfter ?? undefined),
     updatedAt: world.now(),
   };
   await tx.rings.update(ring.id, change);
@@ -128,17 +133,19 @@ function configOf(ring: RingConfig): KeyRingConfig {
     props: ring.props,
     key: { props: ring.keyProps },
     algos: { aes256: { maxEncryptCount: ring.maxEncryptCount } },
+    rotateAfter: ring.rotateAfter ?? null,
   };
 }
 
-type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount'>;
+type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount' | 'rotateAfter'>;
 
 /** Where the config has them. */
 function changedConfig(before: RingConfig, after: RingConfig): string[] {
-  const placed = ({ props, keyProps, maxEncryptCount }: RingConfig): JsonObject => ({
+  const placed = ({ props, keyProps, maxEncryptCount, rotateAfter }: RingConfig): JsonObject => ({
     props,
     'key.props': keyProps,
     'algos.aes256.maxEncryptCount': maxEncryptCount,
+    rotateAfter: rotateAfter ?? null,
   });
   return changedFields(placed(before), placed(after));
 }
@@ -224,6 +231,11 @@ function keyRing(ring: Ring): KeyRing {
   return { ...asymKeyRing(ring), props: ring.props };
 }
 
+function deletedKeyRing(ring: Ring): ListedKeyRing {
+  const { deletedAt = 0 } = ring;
+  return { ...keyRing(ring), deletedAt: timestamp(deletedAt), restorableUntil: timestamp(deletedAt + restorableFor) };
+}
+
 function asymKeyRing(ring: Ring): AsymKeyRing {
   return {
     id: ring.id,
@@ -237,8 +249,8 @@ function asymKeyRing(ring: Ring): AsymKeyRing {
   };
 }
 
-function keyListItem(key: Pick<RingKey, 'id' | 'props'>): KeyListItem {
-  return { id: key.id, type: 'aes256', props: key.props };
+function keyListItem({ id, props, createdAt }: RingKey): KeyListItem {
+  return { id, type: 'aes256', props, createdAt: timestamp(createdAt) };
 }
 
 type WrappedKey = Pick<RingKey, 'id' | 'props' | 'wrapped' | 'iv'>;

@@ -62,16 +62,18 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
 
 /**
  * The key that the next encrypt of the ring gets: its active one, or a new one where that has served all the encrypts
- * that it may. Throws `not-found`, and what `rotateRing` throws.
+ * that it may, or for as long as it may. Throws `not-found`, and what `rotateRing` throws.
  */
 export async function keyToServe(ctx: Context, ringname: string): Promise<RingKey> {
-  const { tx } = ctx;
+  const { tx, world } = ctx;
   const active = await tx.rings.activeKeyOf('ks', ringname.toLowerCase());
   if (!active) throw unknownRing();
   const key = await tx.ringKeys.byId(active.ringId, active.keyId);
   if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
-  const isSpent = tx.ringKeys.encryptCount(key) >= active.maxEncryptCount;
-  return isSpent ? rotateRing(ctx, await findRing(tx, 'ks', { id: active.ringId })) : key;
+  const { maxEncryptCount, rotateAfter } = active;
+  const isSpent = tx.ringKeys.encryptCount(key) >= maxEncryptCount;
+  const isOld = rotateAfter !== undefined && world.now() - key.createdAt >= rotateAfter * 1000;
+  return isSpent || isOld ? rotateRing(ctx, await findRing(tx, 'ks', { id: active.ringId })) : key;
 }
 
 /** Gives the ring a new active key. Throws `quota` when it may have no more keys. */

@@ -45,7 +45,7 @@ import { systemRoutes } from './routes/system.ts';
 
 const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   createKeyring: (ctx, { body }) => createKeyring(ctx, body),
-  listKeyrings: (ctx, { page }) => listKeyrings(ctx, { page }),
+  listKeyrings: (ctx, { query, page }) => listKeyrings(ctx, { deleted: query.deleted === 'true', page }),
   getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
   deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),

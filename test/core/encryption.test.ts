@@ -10,6 +10,7 @@ import {
   listKeys,
   putConfig,
   restoreKeyring,
+  rotateKeyring,
 } from '../../src/core/keyrings.ts';
 import { fromBase64Url, toBase64Url } from '../../src/crypto/bytes.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
@@ -80,6 +81,49 @@ test('a key serves maxEncryptCount encrypts, the next one rotates', async () => 
   assert.equal((await tenant.call(decrypt, { hash: last.hash })).key.id, last.key.id);
   await tenant.call(putConfig, { ringname: 'payroll', config: { algos: { aes256: { maxEncryptCount: 1 } } } });
   assert.notEqual((await tenant.call(encrypt, { ringname: 'payroll' })).key.id, last.key.id);
+});
+
+test('a key serves until it is rotateAfter seconds old, the next encrypt rotates', async () => {
+  const { tenant, key: first } = await withRing();
+  const configure = (config: object) => tenant.call(putConfig, { ringname: 'payroll', config });
+  const keyOf = async () => (await tenant.call(encrypt, { ringname: 'payroll' })).key.id;
+  const year = 365 * 86_400_000;
+  tenant.advance(year);
+  assert.equal(await keyOf(), first.id, 'no age is too old unless said so');
+  await configure({ rotateAfter: 3600 });
+  assert.equal(await keysOf(tenant), 1, 'nothing is rotated while nobody encrypts');
+  const second = await keyOf();
+  assert.notEqual(second, first.id);
+  tenant.advance(3_599_999);
+  assert.equal(await keyOf(), second);
+  // What else is configured changes nothing of it.
+  assert.equal((await configure({ props: { a: 1 } })).config.rotateAfter, 3600);
+  tenant.advance(1);
+  // A hash of the older key is still resolved, and a decrypt rotates nothing.
+  const third = await tenant.call(encrypt, { ringname: 'payroll' });
+  assert.ok(third.key.id !== second && third.key.id !== first.id);
+  tenant.advance(year);
+  assert.equal((await tenant.call(decrypt, { hash: third.hash })).key.id, third.key.id);
+  assert.equal(await keysOf(tenant), 3);
+  await configure({ rotateAfter: null });
+  assert.equal(await keyOf(), third.key.id);
+  // A rotation by hand starts the age anew.
+  await configure({ rotateAfter: 7200 });
+  const { key } = await tenant.call(rotateKeyring, { ringname: 'payroll' });
+  tenant.advance(7_199_999);
+  assert.equal(await keyOf(), key.id);
+});
+
+test('a rotation by age that there is no room for fails the encrypt; one that fails on its asset does not rotate', async () => {
+  const { tenant } = await withRing({ limits: { keysPerRing: 2 } });
+  await tenant.call(putConfig, { ringname: 'payroll', config: { rotateAfter: 3600 } });
+  tenant.advance(3_600_000);
+  await refusal('invalid', tenant.call(encrypt, { ringname: 'payroll', asset: { parents: ['nobody'] } }));
+  assert.equal(await keysOf(tenant), 1);
+  await tenant.call(encrypt, { ringname: 'payroll' });
+  tenant.advance(3_600_000);
+  await refusal('quota', tenant.call(encrypt, { ringname: 'payroll' }));
+  assert.equal(await keysOf(tenant), 2);
 });
 
 test('a rotation that there is no room for fails the encrypt and leaves nothing', async () => {

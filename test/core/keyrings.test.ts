@@ -158,8 +158,8 @@ test('rotation keeps the old key and gives the new one the configured props', as
   assert.equal(now.updatedAt, '2026-01-02T03:04:06.678Z');
   assert.equal(now.createdAt, ring.createdAt);
   assert.deepEqual((await tenant.call(listKeys, { ring: { id: ring.id }, page })).items, [
-    { id: first.id, type: 'aes256', props: { n: 1 } },
-    { id: second.id, type: 'aes256', props: { n: 2 } },
+    { id: first.id, type: 'aes256', props: { n: 1 }, createdAt: ring.createdAt },
+    { id: second.id, type: 'aes256', props: { n: 2 }, createdAt: '2026-01-02T03:04:06.678Z' },
   ]);
   assert.deepEqual(await tenant.call(getKey, { ring: { name: 'a' }, keyId: first.id }), first);
   await refusal('not-found', tenant.call(rotateKeyring, { ringname: 'b' }));
@@ -181,6 +181,7 @@ test('the configuration answers whole and changes by what it names', async () =>
     props: { x: 1, y: { z: 2 } },
     key: { props: { k: 1 } },
     algos: { aes256: { maxEncryptCount: 2 ** 32 } },
+    rotateAfter: null,
   };
   assert.deepEqual(await tenant.call(getConfig, { ringname: 'a' }), { config });
   const put = (change: object) => tenant.call(putConfig, { ringname: 'A', config: change });

@@ -2,6 +2,7 @@
 // each. Help, manual page, completion and the types of what the command reads all come from the one declaration.
 import { type ExactJson, numberProblemIn, parseExactly } from '../../api/exact-json.ts';
 import { KmsError } from '../../errors.ts';
+import { parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
 
@@ -143,15 +144,13 @@ export const time = option((given, { name }) => {
   );
 });
 
-const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** Ten years: more is a mistake, and sums of times stay what dates can say. */
 const longest = 3650 * 86_400_000;
 
 /** How long something lasts, as people write it: `30s`, `15m`, `12h`, `7d`. In milliseconds. */
 export const duration = option((given, place) => {
-  const [, digits, unit = ''] = /^([0-9]{1,9})([smhd])$/.exec(given) ?? [];
-  const milliseconds = Number(digits) * (units[unit] ?? Number.NaN);
-  if (milliseconds > 0 && milliseconds <= longest) return milliseconds;
+  const milliseconds = parseAge(given);
+  if (milliseconds !== undefined && milliseconds <= longest) return milliseconds;
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
 });
 

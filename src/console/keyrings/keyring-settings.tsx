@@ -1,7 +1,8 @@
-// KeyringSettings is a keyring's configuration: after how many encrypts it rotates by itself, and the properties of the
-// ring and of its keys to come.
+// KeyringSettings is a keyring's configuration: after how many encrypts and at what age of its key it rotates by itself,
+// and the properties of the ring and of its keys to come.
 import type { KeyRingConfig } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
+import { ageText, parseAge } from '../../model/ages.ts';
 import { FieldProblems } from '../error-text.ts';
 import { Button, CancelButton } from '../parts/button.tsx';
 import { Field, JsonField } from '../parts/fields.tsx';
@@ -56,12 +57,16 @@ function Shown({ config }: { readonly config: KeyRingConfig }) {
     <Facts
       facts={[
         ['Encrypts per key', config.algos.aes256.maxEncryptCount.toLocaleString('en')],
+        ['A key serves for', config.rotateAfter === null ? 'any time' : ageText(config.rotateAfter * 1000)],
         ['Properties', <Json value={config.props} />],
         ['Properties of keys to come', <Json value={config.key.props} />],
       ]}
     />
   );
 }
+
+/** Milliseconds. */
+const leastAge = 3_600_000;
 
 interface EditorProps {
   readonly config: KeyRingConfig;
@@ -80,10 +85,16 @@ function Editor({ config, onSave, onClose }: EditorProps) {
         if (!/^[0-9]+$/.test(text) || maxEncryptCount < 1 || !Number.isSafeInteger(maxEncryptCount)) {
           throw new FieldProblems({ maxEncryptCount: 'This has to be a whole number of at least 1.' });
         }
+        const age = values.text('rotateAfter').trim();
+        const milliseconds = age === '' ? undefined : parseAge(age);
+        if (age !== '' && (milliseconds === undefined || milliseconds < leastAge)) {
+          throw new FieldProblems({ rotateAfter: 'This has to be an age of at least 1h, such as 12h or 90d.' });
+        }
         await onSave({
           props: objectIn(values, 'props'),
           key: { props: objectIn(values, 'keyProps') },
           algos: { aes256: { maxEncryptCount } },
+          rotateAfter: milliseconds === undefined ? null : milliseconds / 1000,
         });
       }}
       beside={<CancelButton onClick={onClose} />}
@@ -94,6 +105,12 @@ function Editor({ config, onSave, onClose }: EditorProps) {
         hint="The encrypt after that rotates the keyring first."
         value={String(config.algos.aes256.maxEncryptCount)}
         isRequired
+      />
+      <Field
+        name="rotateAfter"
+        label="Age at which a key is replaced"
+        hint="Such as 12h or 90d; nothing: at no age. The first encrypt after that rotates the keyring first."
+        value={config.rotateAfter === null ? '' : ageText(config.rotateAfter * 1000)}
       />
       <JsonField name="props" label="Properties" value={config.props} />
       <JsonField

@@ -33,7 +33,12 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     },
     limits: [ringLimit],
   },
-  listKeyrings: { description: ['Lists the KeyRings of the key service. Deleted ones are not among them.'] },
+  listKeyrings: {
+    description: [
+      'Lists the KeyRings of the key service. Deleted ones are not among them.',
+      'With `deleted=true` it lists those alone that were deleted and can still be restored, with `deletedAt` and `restorableUntil`.',
+    ],
+  },
   getKeyring: { description: ['Answers one KeyRing, without its keys.'], problems: { 404: [noRing] } },
   deleteKeyring: {
     description: [
@@ -50,7 +55,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     limits: [ringLimit],
   },
   listKeys: {
-    description: ['Lists every key that the ring had, without the keys themselves.'],
+    description: ['Lists every key that the ring had, and since when, without the keys themselves.'],
     problems: { 404: [noRing] },
   },
   getKey: {
@@ -67,9 +72,15 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     problems: { 404: [noRing] },
   },
   putConfig: {
-    description: ['Replaces what the request names, keeps the rest, and answers the whole configuration.'],
+    description: [
+      'Replaces what the request names, keeps the rest, and answers the whole configuration.',
+      'A key gives way to a new one with the first encrypt after it has served `maxEncryptCount` of them, or has become `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
+    ],
     problems: {
-      400: [{ field: 'config.algos.aes256.maxEncryptCount', message: 'must be at least 1' }],
+      400: [
+        { field: 'config.algos.aes256.maxEncryptCount', message: 'must be at least 1' },
+        { field: 'config.rotateAfter', message: 'must be at least 3600' },
+      ],
       404: [noRing],
     },
   },

@@ -226,6 +226,14 @@ export const tenantMigrations: readonly Migration[] = [
       `UPDATE users SET last_login_at = (SELECT MAX(chain_started_at) FROM sessions WHERE user_id = users.id)`,
     ],
   },
+  {
+    name: 'keys that give way by their age, deleted rings listed',
+    statements: [
+      // Whole seconds.
+      `ALTER TABLE rings ADD COLUMN rotate_after INTEGER`,
+      `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

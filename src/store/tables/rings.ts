@@ -23,17 +23,20 @@ export interface Ring {
   /** The props that new keys get. */
   readonly keyProps: JsonObject;
   readonly maxEncryptCount: number;
+  /** How long a key serves, in seconds; undefined = for ever. */
+  readonly rotateAfter: number | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletedAt: number | undefined;
 }
 
-type NewRing = Omit<Ring, 'seq' | 'deletedAt'>;
+type NewRing = Omit<Ring, 'seq' | 'rotateAfter' | 'deletedAt'>;
 
 interface RingChange {
   readonly props: JsonObject;
   readonly keyProps: JsonObject;
   readonly maxEncryptCount: number;
+  readonly rotateAfter: number | undefined;
   readonly updatedAt: number;
 }
 
@@ -41,6 +44,7 @@ interface ActiveKey {
   readonly ringId: string;
   readonly keyId: string;
   readonly maxEncryptCount: number;
+  readonly rotateAfter: number | undefined;
 }
 
 interface RingRow extends Row {
@@ -56,6 +60,7 @@ interface RingRow extends Row {
   props: string;
   key_props: string;
   max_encrypt_count: number;
+  rotate_after: number | null;
   created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -99,12 +104,20 @@ export function ringTable(sql: Sql) {
     /** Of the ring of that lower-case name, unless deleted, what an encrypt looks at. */
     activeKeyOf: (service: RingService, name: string): Promise<ActiveKey | undefined> =>
       sql.remember('rings', `${service} ${name}`, async () => {
-        const row = await sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count'>>(
-          'SELECT id, active_key, max_encrypt_count FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL',
+        const row = await sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
+          `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
+            WHERE service = ? AND name = ? AND deleted_at IS NULL`,
           service,
           name,
         );
-        return row && { ringId: row.id, keyId: row.active_key, maxEncryptCount: row.max_encrypt_count };
+        return (
+          row && {
+            ringId: row.id,
+            keyId: row.active_key,
+            maxEncryptCount: row.max_encrypt_count,
+            rotateAfter: row.rotate_after ?? undefined,
+          }
+        );
       }),
 
     /** The ring of that id, deleted or not. */
@@ -124,6 +137,19 @@ export function ringTable(sql: Sql) {
         'SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
         page.after ?? 0,
         service,
+      ),
+
+    /** Those that were deleted after that time, the oldest first. */
+    listDeletedSince: (service: RingService, time: number, page: PageRequest): Promise<Page<Ring>> =>
+      readPage(
+        sql,
+        page,
+        fromRow,
+        `SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NOT NULL AND deleted_at > ?
+          ORDER BY seq LIMIT ?`,
+        page.after ?? 0,
+        service,
+        time,
       ),
 
     /** Of both services, without the deleted ones. */
@@ -147,10 +173,11 @@ export function ringTable(sql: Sql) {
 
     async update(id: string, change: RingChange): Promise<void> {
       await sql.run(
-        'UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, updated_at = ? WHERE id = ?',
+        'UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, updated_at = ? WHERE id = ?',
         toJson(change.props),
         toJson(change.keyProps),
         change.maxEncryptCount,
+        change.rotateAfter ?? null,
         change.updatedAt,
         id,
       );
@@ -198,6 +225,7 @@ function fromRow(row: RingRow): Ring {
     props: objectOf(row.props),
     keyProps: objectOf(row.key_props),
     maxEncryptCount: row.max_encrypt_count,
+    rotateAfter: row.rotate_after ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at ?? undefined,

@@ -1,0 +1,144 @@
+// What a keyring tells of its keys and of itself beside encrypting: since when keys are, at what age they give way, and
+// which deleted rings can still be restored.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { startTime } from '../support/context.ts';
+import { sampled } from './samples.ts';
+
+const day = 86_400_000;
+const iso = (time: number): string => new Date(time).toISOString();
+
+const configure = (a: Appliance, config: object) => a.call('PUT', '/ks/config', { ringname: 'payroll', config });
+
+test('keys say since when they are', async () => {
+  const a = await testAppliance();
+  const { key } = (await a.call('POST', '/ks/keyrings', { name: 'payroll', keyProps: { k: 1 } })).body;
+  a.advance(day);
+  const rotated = (await a.call('POST', '/ks/rotate', { ringname: 'payroll' })).body;
+  const { data } = (await a.call('GET', '/ks/keyrings/payroll/keys')).body;
+  assert.deepEqual(data, [
+    { id: key.id, type: 'aes256', props: { k: 1 }, createdAt: iso(startTime) },
+    { id: rotated.key.id, type: 'aes256', props: { k: 1 }, createdAt: iso(startTime + day) },
+  ]);
+  const one = (await a.call('GET', `/ks/keyrings/payroll/keys/${key.id}`)).body;
+  assert.deepEqual(Object.keys(one).sort(), ['id', 'keyData', 'props', 'type']);
+});
+
+test('the age at which a key gives way is configured as the rest is', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+  const read = async () => (await a.call('GET', '/ks/config?ringname=payroll')).body.config;
+  const before = await read();
+  assert.equal(before.rotateAfter, null);
+  const set = await configure(a, { rotateAfter: 3600 });
+  assert.deepEqual(set.body.config, { ...before, rotateAfter: 3600 });
+  assert.equal((await a.activity())[0]?.props.changed?.toString(), 'rotateAfter');
+  assert.deepEqual((await configure(a, { props: { a: 1 } })).body.config, {
+    ...before,
+    props: { a: 1 },
+    rotateAfter: 3600,
+  });
+  assert.deepEqual(await read(), { ...before, props: { a: 1 }, rotateAfter: 3600 });
+  for (const [value, problem] of [
+    [3599, 'must be at least 3600'],
+    [0, 'must be at least 3600'],
+    [-1, 'must be at least 3600'],
+    [3600.5, 'must be an integer'],
+    ['90d', 'expected a number, got a string'],
+    [true, 'expected a number, got a boolean'],
+    [{}, 'expected a number, got an object'],
+  ] as const) {
+    const answer = await configure(a, { rotateAfter: value, props: {} });
+    assert.deepEqual([answer.status, answer.body.errors], [400, { 'config.rotateAfter': problem }]);
+  }
+  assert.deepEqual((await read()).props, { a: 1 });
+  const never = await configure(a, { rotateAfter: null });
+  assert.equal(never.body.config.rotateAfter, null);
+  assert.equal((await configure(a, { rotateAfter: Number.MAX_SAFE_INTEGER })).status, 200);
+  a.advance(1000 * 365 * day);
+  const first = (await a.call('POST', '/ks/encrypt', { ringname: 'payroll' })).body.key.id;
+  // Two requests at once rotate once.
+  await configure(a, { rotateAfter: 3600 });
+  const both = await Promise.all([1, 2].map(() => a.call('POST', '/ks/encrypt', { ringname: 'payroll' })));
+  const [one, two] = both.map(({ body }) => body.key.id);
+  assert.ok(one === two && one !== first);
+});
+
+test('deleted rings are listed for as long as they can be restored', async () => {
+  const a = await testAppliance();
+  const names = async (query: string) => {
+    const { status, body } = await a.call('GET', `/ks/keyrings${query}`);
+    assert.equal(status, 200);
+    return body.data.map(({ name }: AnyJson) => name);
+  };
+  for (const name of ['One', 'Two', 'Three']) await a.call('POST', '/ks/keyrings', { name });
+  await a.call('POST', '/asym/keyrings', { name: 'asym' });
+  const { ring } = (await a.call('GET', '/ks/keyrings/two')).body;
+  assert.deepEqual(await names('?deleted=true'), []);
+  a.advance(1000);
+  await a.call('DELETE', '/ks/keyrings/two');
+  a.advance(day);
+  await a.call('DELETE', '/ks/keyrings/one');
+  for (const query of ['', '?deleted=false']) assert.deepEqual(await names(query), ['three']);
+  assert.deepEqual(await names('?deleted=true'), ['one', 'two'], 'the oldest first, as all lists');
+  const { data } = (await a.call('GET', '/ks/keyrings?deleted=true')).body;
+  const deletedAt = startTime + 1000;
+  assert.deepEqual(data[1], { ...ring, deletedAt: iso(deletedAt), restorableUntil: iso(deletedAt + 30 * day) });
+  const there = (await a.call('GET', '/ks/keyrings')).body.data[0];
+  assert.ok(!('deletedAt' in there) && !('restorableUntil' in there));
+  // A name that was taken since does not hide it.
+  await a.call('POST', '/ks/keyrings', { name: 'two' });
+  assert.deepEqual(await names('?deleted=true'), ['one', 'two']);
+  assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 400);
+
+  // Pages of it are its own: a cursor of one list is none of the other.
+  const page = (await a.call('GET', '/ks/keyrings?deleted=true&limit=1')).body;
+  assert.deepEqual([page.data.length, page.pagination.hasMore], [1, true]);
+  const cursor = encodeURIComponent(page.pagination.nextCursor);
+  assert.deepEqual(await names(`?deleted=true&limit=1&cursor=${cursor}`), ['two']);
+  assert.equal((await a.call('GET', `/ks/keyrings?limit=1&cursor=${cursor}`)).status, 400);
+
+  // Restored, it is gone from the list; past its time too, and then it cannot be restored.
+  await a.call('DELETE', '/ks/keyrings/two');
+  assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 200);
+  assert.deepEqual(await names('?deleted=true'), ['one', 'two']);
+  a.advance(30 * day - 1);
+  assert.deepEqual(await names('?deleted=true'), ['one', 'two']);
+  a.advance(1);
+  assert.deepEqual(await names('?deleted=true'), []);
+});
+
+test('the deleted ones take the flag of the list', async () => {
+  const a = await testAppliance();
+  const lister = await a.keyWith('keyring.list');
+  const other = await a.keyWith('keyring.*.*');
+  const ask = (key: string) => a.call('GET', '/ks/keyrings?deleted=true', undefined, { key });
+  assert.equal((await ask(lister.key)).status, 200);
+  assert.equal((await ask(other.key)).status, 403);
+});
+
+/** Every other parameter of a query is text, a number or a cursor. */
+const switches = ['id', 'uid', 'email', 'deleted', 'wildcard'];
+const others = ['cursor', 'limit', 'ringname', 'token'];
+
+test('a switch in a query is true or false, at every endpoint', async () => {
+  const a = await testAppliance();
+  let tried = 0;
+  for (const { endpoint, make } of sampled) {
+    for (const name of Object.keys(endpoint.query?.shape ?? {})) {
+      if (others.includes(name)) continue;
+      assert.ok(switches.includes(name), `${endpoint.id}: is ${name} a switch?`);
+      const { params = {}, query = {}, body } = await make(a);
+      const path = endpoint.path.replace(/\{(\w+)\}/g, (_, each) => encodeURIComponent(params[each] ?? ''));
+      for (const value of ['', 'maybe', 'TRUE', 'True', '1', '0', 'yes', 'null', 'true ']) {
+        const search = new URLSearchParams({ ...query, [name]: value });
+        const answer = await a.call(endpoint.method, `${path}?${search}`, endpoint.body ? body : undefined);
+        assert.equal(answer.status, 400, `${endpoint.id} ${name}=${value}: ${answer.text}`);
+        assert.deepEqual(answer.body.errors, { [name]: "must be 'true' or 'false'" });
+        tried++;
+      }
+    }
+  }
+  assert.ok(tried >= 90, `${tried}`);
+});
