@@ -16,6 +16,7 @@ import type { Files } from '../store/files.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
+import { othersTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
@@ -52,6 +53,7 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly world: World;
   readonly logger: Logger;
   readonly bodyLimit: number;
+  readonly turn = othersTurn;
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;

@@ -9,7 +9,6 @@ import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import type { ApiKey } from '../store/tables/api-keys.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
-import { mapPage } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };
 
@@ -42,7 +41,7 @@ export async function makeAccount(
 
 /** The oldest first. */
 export async function listAccounts({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<Account>> {
-  return mapPage(await tx.accounts.list(input.page), accountAnswer);
+  return tx.accounts.list(input.page, accountAnswer);
 }
 
 export async function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Promise<Account> {

@@ -19,7 +19,6 @@ import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { letsIn } from './credential.ts';
-import { mapPage } from './pages.ts';
 import { type RingRef, unknownRing } from './rings.ts';
 import { findUser } from './users.ts';
 
@@ -58,7 +57,7 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
 
 /** The oldest first. */
 export async function listApiKeys({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<SafeApiKey>> {
-  return mapPage(await tx.apiKeys.list(input.page), safeApiKey);
+  return tx.apiKeys.list(input.page, safeApiKey);
 }
 
 export async function getApiKey({ tx }: Context, input: { readonly keyid: string }): Promise<SafeApiKey> {
@@ -228,7 +227,7 @@ interface SearchByRingInput {
 /** Keys whose true flags name the ring, the oldest first. */
 export async function searchApiKeysByRing(ctx: Context, input: SearchByRingInput): Promise<Page<SafeApiKey>> {
   const name = await nameToSearch(ctx, input.ring);
-  return mapPage(await ctx.tx.apiKeys.listByRing(name, input.wildcard, input.page), safeApiKey);
+  return ctx.tx.apiKeys.listByRing(name, input.wildcard, input.page, safeApiKey);
 }
 
 /** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
@@ -264,7 +263,7 @@ export async function listAccountApiKeys(
   input: { readonly account: AccountRef; readonly page: PageRequest },
 ): Promise<Page<SafeApiKey>> {
   const account = await findAccount(tx, input.account);
-  return mapPage(await tx.apiKeys.listByAccount(account.id, input.page), safeApiKey);
+  return tx.apiKeys.listByAccount(account.id, input.page, safeApiKey);
 }
 
 interface ReportedActivity {

@@ -12,7 +12,6 @@ import type { Page, PageRequest } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
-import { mapPage } from './pages.ts';
 import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
@@ -27,8 +26,8 @@ export async function listKeyrings(
   { tx, world }: Context,
   { deleted = false, page }: { readonly deleted?: boolean; readonly page: PageRequest },
 ): Promise<Page<ListedKeyRing>> {
-  if (!deleted) return mapPage(await tx.rings.list('ks', page), keyRing);
-  return mapPage(await tx.rings.listDeletedSince('ks', world.now() - restorableFor, page), deletedKeyRing);
+  if (!deleted) return tx.rings.list('ks', page, keyRing);
+  return tx.rings.listDeletedSince('ks', world.now() - restorableFor, page, deletedKeyRing);
 }
 
 export async function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): Promise<{ ring: KeyRing }> {
@@ -41,7 +40,7 @@ export async function listKeys(
   input: { readonly ring: RingRef; readonly page: PageRequest },
 ): Promise<Page<KeyListItem>> {
   const ring = await findRing(tx, 'ks', input.ring);
-  return mapPage(await tx.ringKeys.list(ring.id, input.page), keyListItem);
+  return tx.ringKeys.list(ring.id, input.page, keyListItem);
 }
 
 export async function getKey(ctx: Context, input: { readonly ring: RingRef; readonly keyId: string }): Promise<Key> {

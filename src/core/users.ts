@@ -11,7 +11,6 @@ import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
-import { mapPage } from './pages.ts';
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;
@@ -53,7 +52,7 @@ export async function addUser(ctx: Context, fields: Body<'createUser'>, password
 
 /** The oldest first. */
 export async function listUsers({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<User>> {
-  return mapPage(await tx.users.list(input.page), userAnswer);
+  return tx.users.list(input.page, userAnswer);
 }
 
 /** A user by name, or by what else the request says the text is. */

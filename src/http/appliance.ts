@@ -9,6 +9,7 @@ import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
+import type { Turn } from './answer-text.ts';
 import type { RequestEnv } from './request.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
@@ -21,6 +22,8 @@ export interface Appliance {
   readonly sealing: Sealing;
   /** Whoever serves a request asks once, and goes on with that: the appliance may be sealed meanwhile. */
   readonly state: State;
+  /** Awaited between the parts of a long answer, so that others have their turn. */
+  readonly turn: Turn;
   /** The console. */
   consoleFiles(): Promise<ConsoleFiles>;
   /** The API description. */

@@ -6,7 +6,7 @@ import { inexactNumber } from '../api/exact-json.ts';
 import { defaultLimit, type PageInfo } from '../api/page.ts';
 import { kindOf, withArticle } from '../api/values.ts';
 import type { World } from '../core/context.ts';
-import { openCursor, sealCursor } from '../core/pages.ts';
+import { openCursor, sealCursor } from '../core/cursors.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';

@@ -23,6 +23,7 @@ import {
   sealedError,
   unknownCredential,
 } from './admission.ts';
+import { answeredList, answeredText } from './answer-text.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
 import {
@@ -34,11 +35,14 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import type { AppContext } from './request.ts';
+import type { AnswerRoom, AppContext } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import type { Input, ServedPath } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
+
+/** Bytes that a list may come to, for which room is taken before it is made. */
+const longestList = 4 * 1024 * 1024;
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
@@ -60,6 +64,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
   readonly from: Origin;
+  /** Absent where answers are as long as they are. */
+  readonly room: AnswerRoom | undefined;
   readonly raw: RawInput;
   /** Once the route has prepared it. */
   operation: PlainOperation | undefined = undefined;
@@ -85,6 +91,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     this.handle = handle;
     this.credential = credential;
     this.from = c.env ?? {};
+    this.room = c.env?.room;
     this.raw = rawInput(endpoint, c);
   }
 
@@ -160,39 +167,64 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     const exchange = new Exchange(appliance, endpoint, open, handle, credential, c);
     const wait = backsOff ? open.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
-    if (endpoint.body) {
+    const { room } = exchange;
+    if (endpoint.body || (endpoint.paginated && room)) {
       try {
-        exchange.raw.body = await bodyOf(c, exchange);
+        const asker = await askerOf(exchange);
+        if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
+        if (endpoint.paginated && room && asker !== undefined) await takeRoom(exchange, room, asker);
       } catch (error) {
         return { outcome: failed(error), action, tenant };
       }
     }
     const served = await transact(exchange);
+    if (endpoint.paginated) served.outcome = await listOutcome(served.outcome, room);
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
     return served;
   }
 
-  /** Who has no known credential, or lacks a flag whatever the body says, is answered without it. */
-  async function bodyOf(c: AppContext, { handle, credential, from, raw }: Exchange): Promise<BodyRead> {
-    let holder: string | undefined;
-    if (credential === 'local') holder = localCaller.id;
-    else if (credential && !isPublic) {
-      const admission = await handle.store.peek((tables) =>
-        admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
-      );
-      // The transaction decides, and should it decide otherwise, there is nothing to do it with.
-      if (!admission || admission.refusal) return { problem: changedMeanwhile };
-      holder = admission.caller.id;
+  /** The id of who asks; undefined for who has no known credential, or lacks a flag whatever the body says. */
+  async function askerOf({ handle, credential, from, raw }: Exchange): Promise<string | undefined> {
+    if (credential === 'local') return localCaller.id;
+    if (!credential || isPublic) return undefined;
+    const admission = await handle.store.peek((tables) =>
+      admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
+    );
+    return admission?.refusal ? undefined : admission?.caller.id;
+  }
+
+  async function bodyOf(c: AppContext, asker: string | undefined): Promise<BodyRead> {
+    // The transaction decides, and should it decide otherwise, there is nothing to do it with.
+    if (asker === undefined && !isPublic) return { problem: changedMeanwhile };
+    return readJsonBody(c, { limit: bodyLimit, kept, holder: asker });
+  }
+
+  /** Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other. */
+  async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string): Promise<void> {
+    try {
+      await room.take(longestList, asker);
+    } catch (error) {
+      exchange.operation = () => Promise.reject(error);
     }
-    return readJsonBody(c, { limit: bodyLimit, kept, holder });
+  }
+
+  async function listOutcome(outcome: Outcome, room: AnswerRoom | undefined): Promise<Outcome> {
+    if (outcome.status !== 200) {
+      room?.left(0);
+      return outcome;
+    }
+    // The types of the routes see to it that lists answer pages.
+    const body = outcome.body as { readonly data: readonly unknown[] };
+    const made = await answeredList(body, room, appliance.turn);
+    return { ...made, headers: { ...outcome.headers, ...made.headers } };
   }
 
   async function transact(exchange: Exchange): Promise<Served> {
     const { handle } = exchange;
     let served: Served;
     try {
-      exchange.operation = typeof route === 'function' ? route : await prepared(exchange, route);
+      exchange.operation ??= typeof route === 'function' ? route : await prepared(exchange, route);
       served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
     } catch (error) {
       return { outcome: failed(error), action, tenant: handle.tenant.id };
@@ -259,12 +291,8 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
       const ctx: PublicContext | Context = admitted
         ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note, address }
         : { tx, tenant: handle.tenant, world, note, identify: (userId) => exchange.identify(userId), address };
-      const answer = await tx.savepoint(() => operation(ctx, exchange));
-      // The types of the routes see to it that lists answer pages and all others objects.
-      if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
-      if (endpoint.binary) return binaryAnswer(answer as AsyncIterable<Uint8Array>);
-      if (endpoint.text) return textAnswer(endpoint.text, answer as string);
-      return answered(answer as object);
+      // Where there is no room for the answer, nothing is done.
+      return await tx.savepoint(async () => answerOf(exchange, admitted, await operation(ctx, exchange)));
     } catch (error) {
       exchange.work = undefined;
       exchange.deed = undefined;
@@ -272,12 +300,17 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     }
   }
 
-  function binaryAnswer(pieces: AsyncIterable<Uint8Array>): Outcome {
-    return streamed('application/octet-stream', reported(logger, path, pieces));
-  }
-
-  function textAnswer(type: string, content: string): Outcome {
-    return { status: 200, body: {}, headers: { 'Content-Type': type }, content };
+  function answerOf(exchange: Exchange, admitted: Admission | undefined, answer: unknown): Outcome {
+    const { handle, room } = exchange;
+    const asker = admitted?.caller.id;
+    // The types of the routes see to it that lists answer pages and all others objects.
+    if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
+    if (endpoint.binary) {
+      return streamed('application/octet-stream', reported(logger, path, answer as AsyncIterable<Uint8Array>));
+    }
+    if (!endpoint.text) return answeredText(JSON.stringify(answer), room, asker);
+    const made = answeredText(answer as string, room, asker);
+    return { ...made, headers: { ...made.headers, 'Content-Type': endpoint.text } };
   }
 
   /** The operation that the route prepares, if a look at the state says that the caller will be let in. */

@@ -12,6 +12,19 @@ export interface BodySource {
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
 }
 
+/** Room for an answer among all those that wait to be read. */
+export interface AnswerRoom {
+  /**
+   * Takes room for so many bytes, and waits a while where there is none. `holder` is the id of who asks, absent where no
+   * credential was asked for. Throws `unavailable` where none comes free.
+   */
+  take(bytes: number, holder: string | undefined): Promise<void>;
+  /** The same without a wait. */
+  takeNow(bytes: number, holder: string | undefined): void;
+  /** From now on so many bytes are left to be sent; what was taken beyond them is given back. */
+  left(bytes: number): void;
+}
+
 /** Given with each request to `app.fetch(request, env)`. */
 export interface RequestEnv {
   /**
@@ -23,6 +36,8 @@ export interface RequestEnv {
   readonly remoteAddress?: string;
   /** The request's body, where whoever calls keeps it back until it is asked for; all else is read from the request. */
   readonly body?: BodySource;
+  /** Where long answers have to share it; else they take what they need. */
+  readonly room?: AnswerRoom;
   /**
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */

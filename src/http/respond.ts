@@ -37,7 +37,7 @@ export interface Outcome {
 
 /** An outcome and what the log says of the request. */
 export interface Served {
-  readonly outcome: Outcome;
+  outcome: Outcome;
   readonly action?: string;
   readonly keyid?: string;
   /** How far the appliance is, for whoever has a credential: the header `Kms-State`. */
@@ -54,6 +54,24 @@ export function answered(body: object): Outcome {
   return { status: 200, body };
 }
 
+/** None of the pieces is kept once it was asked for; `onSent` is told of its length. */
+export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number) => void): ReadableStream<Uint8Array> {
+  const waiting = [...pieces].reverse();
+  return new ReadableStream(
+    {
+      pull(controller) {
+        const piece = waiting.pop();
+        if (piece) {
+          controller.enqueue(piece);
+          onSent?.(piece.length);
+        }
+        if (waiting.length === 0) controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** An answer that is made while it is sent. */
 export function streamed(contentType: string, text: AsyncIterable<string | Uint8Array>): Outcome {
   const chunks = inChunks(text);
@@ -68,7 +86,8 @@ export function streamed(contentType: string, text: AsyncIterable<string | Uint8
   return { status: 200, body: {}, headers: { 'Content-Type': contentType }, stream };
 }
 
-const chunkLength = 65_536;
+/** Bytes, or characters, of a piece of an answer that is sent as it is read. */
+export const chunkLength = 65_536;
 const encoder = new TextEncoder();
 
 /** Text in pieces of a good size; bytes, which stand for themselves, as they come. */
@@ -139,10 +158,16 @@ const standardHeaders: Readonly<Record<string, string>> = {
 /** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
 export function respond({ status, body, headers, stream, content }: Outcome, state?: string): Response {
   const always = state === undefined ? standardHeaders : { ...standardHeaders, [stateHeader]: state };
-  return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, {
-    status,
-    headers: headers ? { ...always, ...headers } : always,
-  });
+  const init = { status, headers: headers ? { ...always, ...headers } : always };
+  if (content instanceof Uint8Array && content.length > chunkLength) return inParts(content, init);
+  return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, init);
+}
+
+/** A file that all answers share: none of them makes a copy of more than a part, as TLS would of the whole. */
+function inParts(content: Uint8Array, { status, headers }: { status: number; headers: object }): Response {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < content.length; at += chunkLength) parts.push(content.subarray(at, at + chunkLength));
+  return new Response(inPieces(parts), { status, headers: { ...headers, 'Content-Length': String(content.length) } });
 }
 
 export const unknownPath = new KmsError('not-found', 'no such path');

@@ -1,6 +1,6 @@
-// The budget of bytes that the bodies on their way in share, and a request's body under it: read when the app asks for
-// it, and let go of where the answer goes out without it, so that the client gets that answer however much it still
-// sends.
+// The budget of bytes that bodies share, on their way in and while they are worked on, and a request's body under it:
+// read when the app asks for it, and let go of where the answer goes out without it, so that the client gets that
+// answer however much it still sends.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { KmsError } from '../errors.ts';
@@ -9,7 +9,7 @@ import type { BodySource } from '../http/request.ts';
 const MiB = 1024 * 1024;
 
 export interface BodyLimits {
-  /** Bytes of unfinished bodies, from which on those are refused whose sender needs no credential. */
+  /** Bytes of bodies, from which on those are refused whose sender needs no credential. */
   readonly waiting: number;
   /** From which on every other one is. */
   readonly waitingAtMost: number;
@@ -31,7 +31,7 @@ export const usualBodyLimits: BodyLimits = {
 /** A body that was declared no longer is let go of on a connection that goes on. */
 const keptConnection = MiB;
 
-/** Counts the bytes that wait in buffers for the rest of their bodies. */
+/** Counts the bytes that wait in buffers for the rest of their bodies, and those of long ones that are worked on. */
 export class BodyBudget {
   readonly limits: BodyLimits;
   readonly #holders = new Map<string, number>();
@@ -71,8 +71,11 @@ export class RequestBody implements BodySource {
   readonly #budget: BodyBudget;
   /** Bytes; undefined for one in chunks, whose length shows at its end. */
   readonly #declared: number | undefined;
+  /** Bytes that are counted as long as the request is worked on, and whose they are. */
+  #worked: { readonly bytes: number; readonly holder: string | undefined } | undefined;
   /** The client waits to be told that its body is wanted (RFC 9110 §10.1.1). */
   #isHeldBack: boolean;
+  #isLetGo = false;
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, budget: BodyBudget) {
     const { headers } = incoming;
@@ -101,6 +104,13 @@ export class RequestBody implements BodySource {
       };
       const onEnd = (): void => {
         end();
+        if (length > longestShort) {
+          if (!budget.take(length, holder)) {
+            reject(tooManyWait());
+            return;
+          }
+          this.#worked = { bytes: length, holder };
+        }
         resolve(bytes.subarray(0, length));
       };
       const onBroken = (): void => {
@@ -112,11 +122,13 @@ export class RequestBody implements BodySource {
         if (after > limit) {
           end();
           resolve(undefined);
+          this.letGo();
           return;
         }
         if (++pieces > fewPieces + after / 64) {
           end();
           reject(new KmsError('invalid', 'the body comes in too many pieces'));
+          this.letGo();
           return;
         }
         // Most come in one piece, which waits for nothing.
@@ -124,14 +136,15 @@ export class RequestBody implements BodySource {
         else {
           const room = bytes.length;
           const wanted = after <= room ? room : Math.min(declared ?? limit, Math.max(after, room * 2, leastRoom));
-          if (!budget.take(wanted - room, holder)) {
-            end();
-            reject(tooManyWait());
-            return;
-          }
-          counted += wanted - room;
           // One array that grows: pieces of a byte each would take many times their length.
           if (wanted > room) {
+            if (!budget.take(wanted - room, holder)) {
+              end();
+              reject(tooManyWait());
+              this.letGo();
+              return;
+            }
+            counted += wanted - room;
             const grown = new Uint8Array(wanted);
             grown.set(bytes.subarray(0, length));
             bytes = grown;
@@ -147,14 +160,21 @@ export class RequestBody implements BodySource {
     });
   }
 
+  /** To be called once the request is worked on no more. */
+  done(): void {
+    if (this.#worked) this.#budget.give(this.#worked.bytes, this.#worked.holder);
+    this.#worked = undefined;
+  }
+
   /**
-   * To be called before the head of the answer is written. What is still to come is read and thrown away, up to a
+   * To be called at once when no more is wanted, before the head of the answer is written. What is still to come is read and thrown away, up to a
    * bound: a connection that is closed with bytes unread is reset, and the answer may be lost with it (RFC 9112 §9.6).
    */
   letGo(): void {
     const incoming = this.#incoming;
     const outgoing = this.#outgoing;
-    if (incoming.complete || incoming.destroyed || this.#declared === 0) return;
+    if (incoming.complete || incoming.destroyed || this.#declared === 0 || this.#isLetGo) return;
+    this.#isLetGo = true;
     // A client that was not told to send may or may not: the connection cannot go on.
     if (this.#isHeldBack || this.#declared === undefined || this.#declared > keptConnection) {
       outgoing.setHeader('Connection', 'close');
@@ -197,6 +217,8 @@ function closeInTwoSteps(socket: Socket): () => void {
 }
 
 const leastRoom = 4096;
+/** What is no longer is not counted while it is worked on. */
+const longestShort = 16 * 1024;
 
 /**
  * So many small pieces a body may come in, and so many are thrown away: a chunk of one byte costs a thousand times what

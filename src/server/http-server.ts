@@ -16,6 +16,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
+import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, RequestBody } from './body-budget.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
@@ -64,6 +65,8 @@ interface ServerOptions {
   readonly limits?: Partial<HttpLimits>;
   /** For the bodies that wait, where it is not this server's own. */
   readonly bodies?: BodyBudget;
+  /** The same for the answers that wait. */
+  readonly answers?: AnswerBudget;
   /** What the app is told of where a request came from. */
   env(incoming: IncomingMessage): RequestEnv;
   /** Looks at a request before the app does. */
@@ -71,16 +74,17 @@ interface ServerOptions {
 }
 
 export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
-  const { tls, env, prepare, limits: given, bodies = new BodyBudget() } = options;
+  const { tls, env, prepare, limits: given, bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
   const listener = getRequestListener(
     (request, bindings) => {
       // These are what this server's own listener is called with.
       const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
-      if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, env(incoming));
+      const room = new ResponseRoom(outgoing, answers);
+      if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, { ...env(incoming), room });
       const body = new RequestBody(incoming, outgoing, bodies);
-      return letGoOf(body, fetch(request, { ...env(incoming), body }));
+      return letGoOf(body, fetch(request, { ...env(incoming), body, room }));
     },
     { errorHandler: () => problem(400, 'the request is malformed'), autoCleanupIncoming: false },
   );
@@ -90,13 +94,37 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     void listener(incoming, outgoing);
   };
-  const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, handle) : createServer(limits, handle);
+  const inTurn = oneByOne(handle);
+  const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, inTurn) : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
   // Whoever waits to be told to send its body is told when the body is asked for.
-  server.on('checkContinue', handle);
+  server.on('checkContinue', inTurn);
   server.setTimeout(silence);
   refuseBelowApp(server, letGo);
   return server;
+}
+
+/** More requests that were sent ahead of their answers end a connection. */
+const mostAhead = 32;
+
+/**
+ * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
+ * gone out: else a connection could have any number of answers made and read none.
+ */
+function oneByOne(handle: RequestListener): RequestListener {
+  const ahead = new WeakMap<Socket, number>();
+  return (incoming, outgoing) => {
+    // Node gives a response its socket when those before it have gone out.
+    if (outgoing.socket) return handle(incoming, outgoing);
+    const { socket } = incoming;
+    const waiting = (ahead.get(socket) ?? 0) + 1;
+    if (waiting > mostAhead) return void socket.destroy();
+    ahead.set(socket, waiting);
+    outgoing.once('socket', () => {
+      ahead.set(socket, (ahead.get(socket) ?? 1) - 1);
+      process.nextTick(handle, incoming, outgoing);
+    });
+  };
 }
 
 /** Takes another certificate for the connections to come. `server` is one that was made with TLS. */
@@ -126,9 +154,13 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 async function letGoOf(body: RequestBody, answer: Response | Promise<Response>): Promise<Response> {
-  const response = await answer;
-  body.letGo();
-  return response;
+  try {
+    const response = await answer;
+    body.letGo();
+    return response;
+  } finally {
+    body.done();
+  }
 }
 
 function problem(status: number, message: string): Response {

@@ -1,10 +1,10 @@
 // Session runs transactions on the state in memory, one after the other: begin, run, commit or take back. It keeps what
 // a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
-import { setImmediate } from 'node:timers/promises';
 import { KmsError } from '../errors.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Sql, SqlValue } from './sql.ts';
 import type { State, Statement } from './state.ts';
+import { othersTurn } from './turns.ts';
 
 /** The part of the activity log that a transaction needs. */
 export interface Staging {
@@ -124,7 +124,7 @@ export class Session<T extends object> {
       count: async (text, id) => this.#count(text, id),
       counted: (text, id) => this.#state.statement(text).counts?.get(id) ?? 0,
       // Whoever has the turn keeps it: nothing else runs on this session meanwhile.
-      pause: () => setImmediate(),
+      pause: othersTurn,
     });
     this.#transaction = {
       ...this.#tables,

@@ -32,10 +32,10 @@ export interface Sql {
   count(sql: string, id: string): Promise<void>;
   counted(sql: string, id: string): number;
   /**
-   * Lets the event loop turn, for what takes long and must be one transaction: other requests of this store go on
-   * waiting for it, and everybody else is served.
+   * To be awaited between the parts of what takes long and must be one transaction, some milliseconds each: other
+   * requests of this store go on waiting for it, and everybody else is served where it is time for that.
    */
-  pause(): Promise<void>;
+  pause(): Promise<void> | undefined;
 }
 
 export interface Page<T> {

@@ -425,7 +425,9 @@ test('of two holders that take each other away at once, one is left', async () =
     a.call('PUT', '/auth/apikeyid', { apikeyid: a.root.keyid, op: 'merge', flags: { '*': false } }),
   ]);
   assert.ok(answers.filter(({ status }) => status === 200).length >= 1);
-  const { items } = (await a.tenants[0]?.handle.store.peek(({ apiKeys }) => apiKeys.list({ limit: 10 }))) ?? {
+  const { items } = (await a.tenants[0]?.handle.store.peek(({ apiKeys }) =>
+    apiKeys.list({ limit: 10 }, (key) => key),
+  )) ?? {
     items: [],
   };
   assert.ok(items.some(({ active, flagsText }) => active && flagsText === '{"*":true}'));

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -226,4 +227,37 @@ test('paths, queries and headers as long as they may be cost little', async () =
       await ask(endpoint.method, plain, more, `${endpoint.id}: ${Object.keys(more).slice(0, 3)}`);
     }
   }
+});
+
+/** Sends a body as chunks of one byte; answers what comes until the connection ends or the answer is whole. */
+function sendChunks(count: number, bearer: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    socket.on('data', (text) => {
+      answer += text;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(answer));
+    const head = ['Host: x', `Authorization: Bearer ${bearer}`, 'Content-Type: application/json', 'Connection: close'];
+    socket.write(`POST /assets/search HTTP/1.1\r\n${head.join('\r\n')}\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    socket.write(`${'1\r\n \r\n'.repeat(count)}0\r\n\r\n`);
+  });
+}
+
+test('a body in chunks of a byte costs little, however many there are and whoever sends it', async () => {
+  for (const bearer of [key, unknownKey]) {
+    const times: number[] = [];
+    do {
+      const before = cpuTime();
+      const answer = await sendChunks(170_000, bearer);
+      times.push(cpuTime() - before);
+      // So many are not even thrown away.
+      assert.ok(answer === '' || /^HTTP\/1\.1 40[01] /.test(answer), answer.slice(0, 200));
+      assert.ok(times.length < tries, `${times.join(', ')} ms`);
+    } while ((times.at(-1) ?? 0) > mostTime / 2);
+  }
+  assert.match(await sendChunks(10_000, key), /^HTTP\/1\.1 400 [\s\S]*too many pieces/);
+  assert.match(await sendChunks(2_000, key), /^HTTP\/1\.1 400 [\s\S]*not valid JSON/);
 });

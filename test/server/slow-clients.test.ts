@@ -39,7 +39,7 @@ async function until(socket: Socket): Promise<string> {
     text += chunk;
   });
   socket.on('error', () => {});
-  await once(socket, 'close');
+  await new Promise((resolve) => socket.on('close', resolve));
   return text;
 }
 

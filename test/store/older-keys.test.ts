@@ -78,7 +78,7 @@ test('older keys have no name and no end, and were made by the user whose they a
   await older.close();
   for (let start = 0; start < 2; start++) {
     const store = await open(files, tenantTables);
-    const { items } = await store.peek(({ apiKeys }) => apiKeys.list({ limit: 9 }));
+    const { items } = await store.peek(({ apiKeys }) => apiKeys.list({ limit: 9 }, (key) => key));
     assert.deepEqual(
       items.map(({ id, name, expiresAt, addresses, createdBy, usedAt, createdAt, updatedAt }) => [
         ...[id, name, expiresAt, addresses, createdBy, usedAt, createdAt, updatedAt],
@@ -88,7 +88,7 @@ test('older keys have no name and no end, and were made by the user whose they a
         ['apik_2', '', undefined, [], 'ada', undefined, 5, 6],
       ],
     );
-    const users = await store.peek(({ users }) => users.list({ limit: 9 }));
+    const users = await store.peek(({ users }) => users.list({ limit: 9 }, (user) => user));
     assert.deepEqual(
       users.items.map(({ id, lastLoginAt, hasPassword }) => [id, lastLoginAt, hasPassword]),
       [

@@ -23,6 +23,7 @@ import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
+import { othersTurn } from '../../src/store/turns.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -148,6 +149,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,
+    turn: othersTurn,
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
     descriptionFiles:

@@ -199,7 +199,7 @@ export async function openSimAppliance(
 
 /** The numbers that were written, in order; throws unless rows and records fit each other. */
 export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
-  const accounts = await tenant.transaction((tx) => tx.accounts.list({ limit: 100_000 }));
+  const accounts = await tenant.transaction((tx) => tx.accounts.list({ limit: 100_000 }, (account) => account));
   const numbers = accounts.items.map(({ uid }) => Number(uid.slice(1)));
   const recorded: string[] = [];
   for await (const { record } of tenant.readActivity(1)) if (record.id.startsWith('act_')) recorded.push(record.id);

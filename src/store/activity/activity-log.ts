@@ -7,8 +7,9 @@ import { KmsError } from '../../errors.ts';
 import type { Files } from '../files.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainHead, SegmentSummary } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
+import { othersTurn } from '../turns.ts';
 import { activityLine, parseActivityLine } from './record.ts';
-import { Found, findInSegment, prepareFilter, searchSegments, takeTurns } from './search.ts';
+import { Found, findInSegment, prepareFilter, searchSegments } from './search.ts';
 import { type ActivityKeys, bytesOfSegments, decodeHash, endOfSegments, segmentOf, segmentPath } from './segment.ts';
 import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
 import { makeSegment } from './segment-writer.ts';
@@ -135,14 +136,14 @@ export class ActivityLog {
   async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
     const prepared = prepareFilter(filter);
     await this.#indexed();
+    await othersTurn();
     // From here to the first await nothing changes: tail and segments fit together, and the tail's search goes on with
     // what it has then.
     const segments = this.#segments;
     const beforeSeq = page.after ?? Number.MAX_SAFE_INTEGER;
     const found = new Found(page.limit);
-    const turn = takeTurns();
-    await this.#tail.search(prepared, beforeSeq, found, turn);
-    if (!found.enough) await searchSegments(this.#reader, segments, prepared, beforeSeq, found, turn);
+    await this.#tail.search(prepared, beforeSeq, found);
+    if (!found.enough) await searchSegments(this.#reader, segments, prepared, beforeSeq, found);
     return found.page();
   }
 

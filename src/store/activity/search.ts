@@ -1,13 +1,12 @@
 // Search goes through the log from its newest record on: a filter made ready for tail and segments, the page that it
 // fills, and the segments. Of a segment the summary may rule it out, its postings give candidates, its blocks have the
-// records; while one is looked at the next ones are loading already, and now and then others get their turn on the
-// event loop.
+// records; while one is looked at the next ones are loading already.
 
-import { setImmediate } from 'node:timers/promises';
 import { containing } from '../../model/json.ts';
 import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
 import type { Page } from '../sql.ts';
 import { longestPage } from '../tables/page.ts';
+import { othersTurn } from '../turns.ts';
 import { findPositions, intersect, union } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import { idMark } from './segment.ts';
@@ -105,29 +104,6 @@ export class Found {
 
 const maxAhead = 8;
 
-const stepsATurn = 16;
-
-const lengthATurn = 1024 * 1024;
-
-/**
- * A function to await after each step of long work, with the length of the text that it went through, so that nobody
- * waits for a search.
- */
-export type Turn = (length?: number) => Promise<void> | undefined;
-
-export function takeTurns(): Turn {
-  let steps = 0;
-  let gone = 0;
-  return (length = 0) => {
-    steps++;
-    gone += length;
-    if (steps < stepsATurn && gone < lengthATurn) return undefined;
-    steps = 0;
-    gone = 0;
-    return setImmediate();
-  };
-}
-
 /**
  * What `load` makes of each item, in order, with more of them loading the further the walk goes. The first item is
  * loaded alone: often it is enough.
@@ -157,13 +133,11 @@ export async function searchSegments(
   prepared: PreparedFilter,
   beforeSeq: number,
   found: Found,
-  turn: Turn,
 ): Promise<void> {
   const candidates = segments.toReversed().filter((summary) => mayMatch(summary, prepared, beforeSeq));
   for await (const plan of lookAhead(candidates, (summary) => planSegment(reader, summary, prepared))) {
-    await searchSegment(reader, plan, prepared, { beforeSeq, turn }, found);
+    await searchSegment(reader, plan, prepared, beforeSeq, found);
     if (found.enough) return;
-    await turn();
   }
 }
 
@@ -261,30 +235,25 @@ function* planBlocks(
   }
 }
 
-/**
- * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough. Awaits `turn` after each
- * block.
- */
+/** Adds matching records before `beforeSeq` to `found`, newest first, until it has enough. */
 async function searchSegment(
   reader: SegmentReader,
   plan: SegmentPlan,
   prepared: PreparedFilter,
-  { beforeSeq, turn }: { beforeSeq: number; turn: Turn },
+  beforeSeq: number,
   found: Found,
 ): Promise<void> {
   const { segment, positions } = plan;
   const before = Math.min(beforeSeq, segment.summary.lastSeq + 1) - segment.summary.firstSeq;
   const load = async (block: BlockPlan) => ({ ...block, lines: (await reader.block(segment, block.index)).lines });
   for await (const { index, high, low, lines } of lookAhead(planBlocks(plan, prepared, before), load)) {
+    await othersTurn();
     const start = segment.starts[index] ?? 0;
-    let length = 0;
     for (let at = high; at >= low; at--) {
       const line = lines[(positions ? (positions[at] ?? 0) : at) - start] ?? '';
-      length += line.length;
       const record = parseActivityLine(line);
       if (record && prepared.matches(record) && found.add(record, line.length)) return;
     }
-    await turn(length);
   }
 }
 

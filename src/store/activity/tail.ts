@@ -4,9 +4,10 @@
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
+import { othersTurn } from '../turns.ts';
 import { type ChainPlace, chainHash, hashLength } from './chain.ts';
 import { activityLine, parseActivityLine } from './record.ts';
-import type { Found, PreparedFilter, Turn } from './search.ts';
+import type { Found, PreparedFilter } from './search.ts';
 import { hashTerm } from './terms.ts';
 
 interface ColumnFields {
@@ -209,7 +210,7 @@ class TailText {
 }
 
 /** A search lets others have their turn after so much text; each line counts for a kibibyte more. Some 10 ms. */
-const lengthInOneGo = 2 * 1024 * 1024;
+const lengthInOneGo = 512 * 1024;
 
 const restoreHint = 'restore the data directory from a backup, or ask who changed it';
 
@@ -365,7 +366,7 @@ export class ActivityTail {
    * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough: of those that are here when
    * it begins. What is added or dropped while others have their turn is in other places. Everything must be indexed.
    */
-  async search(prepared: PreparedFilter, beforeSeq: number, found: Found, turn: Turn): Promise<void> {
+  async search(prepared: PreparedFilter, beforeSeq: number, found: Found): Promise<void> {
     const { filter, keyids, needles, start, end } = prepared;
     const lines = this.#lines;
     const { createdAt, key, action, ring, valid, keys, actions, rings } = this.#columns;
@@ -388,7 +389,7 @@ export class ActivityTail {
         if (record && prepared.matches(record) && found.add(record, line.length)) return;
       }
       if (passed < lengthInOneGo) continue;
-      await turn(passed);
+      await othersTurn();
       passed = 0;
     }
   }

@@ -52,9 +52,14 @@ export function accountTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** The oldest first. */
-    list: (page: PageRequest): Promise<Page<Account>> =>
-      readPage(sql, page, fromRow, 'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?', page.after ?? 0),
+    /** The oldest first, each as `answer` makes it. */
+    list: <T>(page: PageRequest, answer: (account: Account) => T): Promise<Page<T>> =>
+      readPage(
+        sql,
+        page,
+        (row: AccountRow) => answer(fromRow(row)),
+        'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?',
+      ),
 
     async count(): Promise<number> {
       const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM accounts');

@@ -168,18 +168,22 @@ export function apiKeyTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** The oldest first. */
-    list: (page: PageRequest): Promise<Page<ApiKey>> =>
-      readPage(sql, page, fromRow, `${select} WHERE seq > ? ORDER BY seq LIMIT ?`, page.after ?? 0),
-
-    listByAccount: (accountId: string, page: PageRequest): Promise<Page<ApiKey>> =>
+    /** The oldest first, each as `answer` makes it. */
+    list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
       readPage(
         sql,
         page,
-        fromRow,
+        (row: ApiKeyRow) => answer(fromRow(row)),
+        `${select} WHERE seq > ? ORDER BY seq LIMIT ?`,
+      ),
+
+    listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
+      readPage(
+        sql,
+        page,
+        (row: ApiKeyRow) => answer(fromRow(row)),
         `${select} WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         accountId,
-        page.after ?? 0,
       ),
 
     /** Ids and names of the account's keys, and ids of the users whose they are, a page of keys at a time. */
@@ -196,7 +200,6 @@ export function apiKeyTable(sql: Sql) {
         }),
         'SELECT seq, id, name, user_id FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?',
         accountId,
-        page.after ?? 0,
       );
     },
 
@@ -212,22 +215,22 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
-    listByRing(ringName: string, wildcard: boolean, page: PageRequest): Promise<Page<ApiKey>> {
-      const { after = 0, limit } = page;
-      const naming = 'SELECT apikey_seq FROM api_key_rings WHERE ring_name = ? AND apikey_seq > ?';
+    listByRing<T>(
+      ringName: string,
+      wildcard: boolean,
+      page: PageRequest,
+      answer: (key: ApiKey) => T,
+    ): Promise<Page<T>> {
+      const first = (name: string): string =>
+        `SELECT * FROM (SELECT apikey_seq FROM api_key_rings WHERE ring_name = ${name} AND apikey_seq > ?3
+          ORDER BY apikey_seq LIMIT ?4)`;
       return readPage(
         sql,
         page,
-        fromRow,
-        `${select} WHERE seq IN (
-          SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?) UNION SELECT * FROM (${naming} ORDER BY apikey_seq LIMIT ?)
-        ) ORDER BY seq LIMIT ?`,
+        (row: ApiKeyRow) => answer(fromRow(row)),
+        `${select} WHERE seq IN (${first('?1')} UNION ${first('?2')}) ORDER BY seq LIMIT ?4`,
         ringName,
-        after,
-        limit + 1,
         wildcard ? '*' : ringName,
-        after,
-        limit + 1,
       );
     },
 

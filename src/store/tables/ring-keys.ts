@@ -68,15 +68,14 @@ export function ringKeyTable(sql: Sql) {
 
     countEncrypt: (id: string): Promise<void> => sql.count(countEncrypt, id),
 
-    /** The oldest first. */
-    list: (ringId: string, page: PageRequest): Promise<Page<RingKey>> =>
+    /** The oldest first, each as `answer` makes it. */
+    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey) => T): Promise<Page<T>> =>
       readPage(
         sql,
         page,
-        fromRow,
+        (row: RingKeyRow) => answer(fromRow(row)),
         'SELECT * FROM ring_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
         ringId,
-        page.after ?? 0,
       ),
 
     /** Erases keys of the ring, as many as go in one slice; answers how many. */

@@ -128,26 +128,29 @@ export function ringTable(sql: Sql) {
       return ring?.service === service ? ring : undefined;
     },
 
-    /** The oldest first, without the deleted ones. */
-    list: (service: RingService, page: PageRequest): Promise<Page<Ring>> =>
+    /** The oldest first, without the deleted ones, each as `answer` makes it. */
+    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Page<T>> =>
       readPage(
         sql,
         page,
-        fromRow,
-        'SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
-        page.after ?? 0,
+        (row: RingRow) => answer(fromRow(row)),
+        'SELECT * FROM rings WHERE service = ? AND seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
         service,
       ),
 
-    /** Those that were deleted after that time, the oldest first. */
-    listDeletedSince: (service: RingService, time: number, page: PageRequest): Promise<Page<Ring>> =>
+    /** Those that were deleted after that time, the oldest first, each as `answer` makes it. */
+    listDeletedSince: <T>(
+      service: RingService,
+      time: number,
+      page: PageRequest,
+      answer: (ring: Ring) => T,
+    ): Promise<Page<T>> =>
       readPage(
         sql,
         page,
-        fromRow,
-        `SELECT * FROM rings WHERE seq > ? AND service = ? AND deleted_at IS NOT NULL AND deleted_at > ?
+        (row: RingRow) => answer(fromRow(row)),
+        `SELECT * FROM rings WHERE service = ? AND deleted_at IS NOT NULL AND deleted_at > ? AND seq > ?
           ORDER BY seq LIMIT ?`,
-        page.after ?? 0,
         service,
         time,
       ),

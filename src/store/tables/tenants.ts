@@ -63,13 +63,7 @@ export function tenantTable(sql: Sql) {
 
     /** The oldest first, without the deleted ones. */
     list: (page: PageRequest): Promise<Page<TenantRecord>> =>
-      readPage(
-        sql,
-        page,
-        fromRow,
-        'SELECT * FROM tenants WHERE seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?',
-        page.after ?? 0,
-      ),
+      readPage(sql, page, fromRow, 'SELECT * FROM tenants WHERE seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?'),
 
     /** All of them, the deleted ones too. */
     async all(): Promise<TenantRecord[]> {

@@ -159,9 +159,9 @@ export function userTable(sql: Sql) {
       return row?.seq ?? 0;
     },
 
-    /** The oldest first. */
-    list: (page: PageRequest): Promise<Page<User>> =>
-      readPage(sql, page, fromRow, `${select} WHERE seq > ? ORDER BY seq LIMIT ?`, page.after ?? 0),
+    /** The oldest first, each as `answer` makes it. */
+    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Page<T>> =>
+      readPage(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
   };
 }
 

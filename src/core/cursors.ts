@@ -1,11 +1,10 @@
-// Pages of lists: rows made answers, and the cursors between pages, sealed under the tenant's cursor key and bound to
-// what was asked: version 1 | key epoch u16 BE | nonce 24 | XChaCha20-Poly1305(place as a float64, BE), in base64url.
+// Cursors between the pages of a list, sealed under the tenant's cursor key and bound to what was asked:
+// version 1 | key epoch u16 BE | nonce 24 | XChaCha20-Poly1305(place as a float64, BE), in base64url.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
-import type { Page } from '../store/sql.ts';
 import type { World } from './context.ts';
 
 const version = 1;
@@ -49,9 +48,4 @@ function keyOf(keys: TenantKeys, epoch: number): Uint8Array | undefined {
   } catch {
     return undefined;
   }
-}
-
-export function mapPage<A, B>(page: Page<A>, answer: (item: A) => B): Page<B> {
-  const items = page.items.map(answer);
-  return page.next === undefined ? { items } : { items, next: page.next };
 }

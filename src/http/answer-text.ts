@@ -1,0 +1,57 @@
+// The text of an answer. A short one is a string; a long one is made in pieces, between which others have their turn,
+// and goes out piece by piece as it is read, in room that was taken for it beforehand.
+import type { AnswerRoom } from './request.ts';
+import { chunkLength, inPieces, type Outcome } from './respond.ts';
+
+/** In characters; what is longer takes room. */
+const longestShort = 16 * 1024;
+
+const encoder = new TextEncoder();
+
+/** What is to be awaited between the parts of long work. */
+export type Turn = () => Promise<void> | undefined;
+
+/** As an answer of status 200. Throws `unavailable` where it is long, and there is no room for it. */
+export function answeredText(text: string, room: AnswerRoom | undefined, holder: string | undefined): Outcome {
+  if (text.length <= longestShort) return { status: 200, body: {}, content: text };
+  const bytes = encoder.encode(text);
+  room?.takeNow(bytes.length, holder);
+  const pieces: Uint8Array[] = [];
+  // Copies: a part of an array would keep the whole of it.
+  for (let at = 0; at < bytes.length; at += chunkLength) pieces.push(bytes.slice(at, at + chunkLength));
+  return sentInPieces(pieces, room);
+}
+
+/** The same of a list, for which room was taken. */
+export async function answeredList(
+  { data, ...rest }: { readonly data: readonly unknown[] },
+  room: AnswerRoom | undefined,
+  turn: Turn | undefined,
+): Promise<Outcome> {
+  const pieces: Uint8Array[] = [];
+  let text = '{"data":[';
+  await turn?.();
+  for (const [n, item] of data.entries()) {
+    if (text.length >= chunkLength) {
+      pieces.push(encoder.encode(text));
+      text = '';
+      await turn?.();
+    }
+    text += n === 0 ? JSON.stringify(item) : `,${JSON.stringify(item)}`;
+  }
+  text += `],${JSON.stringify(rest).slice(1)}`;
+  if (pieces.length > 0 || text.length > longestShort) return sentInPieces([...pieces, encoder.encode(text)], room);
+  room?.left(0);
+  return { status: 200, body: {}, content: text };
+}
+
+function sentInPieces(pieces: readonly Uint8Array[], room: AnswerRoom | undefined): Outcome {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  room?.left(length);
+  let left = length;
+  const stream = inPieces(pieces, (sent) => {
+    left -= sent;
+    room?.left(left);
+  });
+  return { status: 200, body: {}, stream, headers: { 'Content-Length': String(length) } };
+}

@@ -1,0 +1,60 @@
+// Turns of the event loop, as all long work of this thread shares them: what queues, pages and searches together did
+// for a while is followed by a rest, in which whatever else has come is served, however many wait to go on.
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Milliseconds of processor time that they work before whoever goes on next waits for a rest. */
+const longestGo = 12;
+/**
+ * In turns of the event loop: it takes one connection in each, and each costs some microseconds where nothing waits.
+ */
+const restTurns = 32;
+
+/** When they began to work, by the clock and by the thread's processor time; undefined while none does. */
+let began: { readonly at: number; readonly cpu: NodeJS.CpuUsage } | undefined;
+/** Who waits to go on, in the order of coming. */
+const waiting: (() => void)[] = [];
+let isResting = false;
+
+/** To be awaited before each part of long work, of some milliseconds: a rest where one is due, else nothing. */
+export function othersTurn(): Promise<void> | undefined {
+  if (waiting.length === 0 && !isLong()) {
+    begin();
+    return undefined;
+  }
+  if (!isResting) void rest();
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+function isLong(): boolean {
+  // The clock is quicker to ask, but runs on while others have the processor.
+  if (began === undefined || performance.now() - began.at <= longestGo) return false;
+  const { user, system } = process.threadCpuUsage(began.cpu);
+  return (user + system) / 1000 > longestGo;
+}
+
+/** What is done within one turn of the event loop counts together. */
+function begin(): void {
+  if (began !== undefined) return;
+  began = { at: performance.now(), cpu: process.threadCpuUsage() };
+  setImmediate(() => {
+    if (isResting) return;
+    if (isLong()) void rest();
+    else began = undefined;
+  });
+}
+
+async function rest(): Promise<void> {
+  isResting = true;
+  do {
+    for (let turn = 0; turn < restTurns; turn++) await nextTurn();
+    began = undefined;
+    begin();
+    // One in each turn, or they would all go on before any of them has worked.
+    for (let next = waiting.shift(); next; next = isLong() ? undefined : waiting.shift()) {
+      next();
+      await nextTurn();
+    }
+  } while (waiting.length > 0 || isLong());
+  isResting = false;
+  began = undefined;
+}

@@ -1,0 +1,127 @@
+// Long answers and the room for them: a list takes it before anything is read, every other one before anything is
+// done, and one that finds none is refused as if nothing had happened, but recorded.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KmsError } from '../../src/errors.ts';
+import type { AnswerRoom } from '../../src/http/request.ts';
+import { testAppliance } from '../support/appliance.ts';
+
+const big = 'x'.repeat(200_000);
+
+interface Told extends AnswerRoom {
+  /** What the room was told, in order: `take 4194304`, `now 200123`, `left 5`. */
+  readonly told: string[];
+  readonly holders: Set<string | undefined>;
+}
+
+/** Room for everything, or for nothing. */
+function roomOf(isThere: boolean): Told {
+  const told: string[] = [];
+  const holders = new Set<string | undefined>();
+  const ask = (what: string, bytes: number, holder: string | undefined): void => {
+    told.push(`${what} ${bytes}`);
+    holders.add(holder);
+    if (!isThere) throw new KmsError('unavailable', 'no room', { retryAfter: 5 });
+  };
+  return {
+    told,
+    holders,
+    take: async (bytes, holder) => ask('take', bytes, holder),
+    takeNow: (bytes, holder) => ask('now', bytes, holder),
+    left: (bytes) => void told.push(`left ${bytes}`),
+  };
+}
+
+async function applianceWithAssets() {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'r' });
+  const encrypt = (asset: object, room?: AnswerRoom) =>
+    a.call('POST', '/ks/encrypt', { ringname: 'r', asset }, room ? { env: { room } } : {});
+  const { id } = (await encrypt({ data: { big } })).body.asset;
+  for (let n = 0; n < 3; n++) await encrypt({ data: { big, n } });
+  return { a, encrypt, id };
+}
+
+test('a list takes room before it is made, tells how long it is, and how much is left as it is read', async () => {
+  const { a } = await applianceWithAssets();
+  const room = roomOf(true);
+  const { status, text, body, headers } = await a.call('POST', '/assets/search', {}, { env: { room } });
+  assert.equal(status, 200);
+  assert.equal(body.data.length, 4);
+  assert.deepEqual(body.pagination, { limit: 100, count: 4, hasMore: false });
+  assert.equal(headers.get('content-length'), String(Buffer.byteLength(text)));
+  assert.equal(room.told[0], 'take 4194304');
+  assert.equal(room.told[1], `left ${Buffer.byteLength(text)}`);
+  const left = room.told.slice(1).map((each) => Number(each.split(' ')[1]));
+  assert.ok(left.length > 3 && left.every((bytes, n) => n === 0 || bytes < (left[n - 1] ?? 0)), left.join());
+  assert.equal(left.at(-1), 0);
+  assert.deepEqual([...room.holders], [a.root.keyid]);
+  const plain = await a.call('POST', '/assets/search', {});
+  assert.equal(plain.text, text, 'the same without a budget');
+});
+
+test('a short list gives its room back, and so does one that is refused', async () => {
+  const { a } = await applianceWithAssets();
+  for (const [path, status] of [
+    ['/ks/keyrings', 200],
+    ['/ks/keyrings?cursor=x', 400],
+    ['/ks/keyrings/none/keys', 404],
+  ] as const) {
+    const room = roomOf(true);
+    assert.equal((await a.call('GET', path, undefined, { env: { room } })).status, status);
+    assert.deepEqual(room.told, ['take 4194304', 'left 0'], path);
+  }
+  const stranger = roomOf(true);
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { key: 'kms_x', env: { room: stranger } })).status, 401);
+  const weak = await a.keyWith('asset.read');
+  assert.equal(
+    (await a.call('GET', '/ks/keyrings', undefined, { key: weak.key, env: { room: stranger } })).status,
+    403,
+  );
+  assert.ok(!stranger.told.some((each) => each.startsWith('take')), 'who may not ask takes none');
+});
+
+test('a list without room is 503 with Retry-After, and recorded', async () => {
+  const { a } = await applianceWithAssets();
+  for (const [method, path] of [
+    ['GET', '/ks/keyrings'],
+    ['GET', '/auth/users'],
+    ['POST', '/assets/search'],
+    ['POST', '/auth/search/activity'],
+  ] as const) {
+    const room = roomOf(false);
+    const body = method === 'POST' ? {} : undefined;
+    const { status, headers } = await a.call(method, path, body, { env: { room } });
+    assert.deepEqual([status, headers.get('retry-after')], [503, '5'], path);
+    const [record] = await a.activity();
+    assert.deepEqual([record?.status, record?.validAction, record?.keyid], [503, true, a.root.keyid]);
+  }
+});
+
+test('any other long answer without room does nothing, and is recorded', async () => {
+  const { a, encrypt, id } = await applianceWithAssets();
+  const none = roomOf(false);
+  const assets = async () => (await a.call('POST', '/assets/search', {})).body.data.length;
+  assert.equal((await a.call('GET', `/assets/${id}`, undefined, { env: { room: none } })).status, 503);
+  assert.equal((await encrypt({ data: { big, other: true } }, none)).status, 503);
+  assert.equal((await a.activity())[0]?.status, 503);
+  assert.equal(await assets(), 4, 'the asset was not made');
+  assert.equal((await a.call('DELETE', `/assets/${id}`, undefined, { env: { room: none } })).status, 503);
+  assert.equal(await assets(), 4, 'nor deleted');
+  const long = { uid: 'a', props: { big } };
+  assert.equal((await a.call('POST', '/auth/accounts', long, { env: { room: none } })).status, 503);
+  assert.equal((await a.call('GET', '/auth/accounts/a?uid=true')).status, 404);
+  assert.ok(
+    none.told.every((each) => /^now 2\d{5}$/.test(each)),
+    none.told.join(),
+  );
+
+  const short = await a.call('POST', '/ks/encrypt', { ringname: 'r' }, { env: { room: none } });
+  assert.equal(short.status, 200, 'short ones need no room');
+
+  const some = roomOf(true);
+  const { status, text, headers } = await a.call('GET', `/assets/${id}`, undefined, { env: { room: some } });
+  assert.deepEqual([status, headers.get('content-length')], [200, String(Buffer.byteLength(text))]);
+  assert.equal(some.told[0], `now ${Buffer.byteLength(text)}`);
+  assert.equal(some.told.at(-1), 'left 0');
+});

@@ -1,0 +1,209 @@
+// Answers on their way out: how many bytes of them wait to be read, who waits or is refused when that is too much, who
+// is cut off, and requests that are sent ahead of their answers.
+import assert from 'node:assert/strict';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { answeredList } from '../../src/http/answer-text.ts';
+import { refused, respond } from '../../src/http/respond.ts';
+import { AnswerBudget, type AnswerLimits, usualAnswerLimits } from '../../src/server/answer-room.ts';
+import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+
+const MiB = 1024 * 1024;
+/** What is taken for a list before it is made: less than it comes to. */
+const taken = 7 * MiB;
+/** Longer than what the system takes off a server's hands for a client that does not read. */
+const length = 8 * MiB;
+
+/** A server whose answers are long lists; the path says who holds them, `/` that it is nobody. */
+async function server(limits: Partial<AnswerLimits> = {}) {
+  const answers = new AnswerBudget({ ...usualAnswerLimits, ofOneHolder: 64 * MiB, lookEvery: 20, ...limits });
+  let made = 0;
+  const listening = httpServer(
+    async (request, { room }) => {
+      const [, holder, kind] = new URL(request.url).pathname.split('/');
+      if (kind === 'short') return Response.json({ made });
+      try {
+        await room?.take(taken, holder || undefined);
+        made++;
+        const data = Array.from({ length: length / 65_536 }, () => 'x'.repeat(65_530));
+        return respond(await answeredList({ data }, room, undefined));
+      } catch (error) {
+        return respond(refused(error));
+      }
+    },
+    { env: () => ({}), answers },
+  );
+  await listen(listening, { host: '127.0.0.1', port: 0 });
+  const { port } = listening.address() as AddressInfo;
+  const sockets: Socket[] = [];
+
+  function send(path: string, count = 1): Sent {
+    const socket = connect(port, '127.0.0.1');
+    sockets.push(socket);
+    const sent = { socket, text: '', closed: new Promise((resolve) => socket.on('close', resolve)) };
+    socket.on('error', () => {});
+    socket.on('data', (text) => {
+      sent.text += text.toString('latin1');
+    });
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(count));
+    return sent;
+  }
+
+  /** One who reads nothing of the answer. */
+  function sendOnly(path: string, count = 1): Sent {
+    const sent = send(path, count);
+    sent.socket.pause();
+    return sent;
+  }
+
+  return {
+    answers,
+    send,
+    sendOnly,
+    get made() {
+      return made;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await endServer(listening);
+    },
+  };
+}
+
+interface Sent {
+  readonly socket: Socket;
+  readonly text: string;
+  readonly closed: Promise<unknown>;
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (let n = 0; n < 1000; n++) {
+    if (holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  assert.fail(`never: ${what}`);
+}
+
+const isWhole = ({ text }: Sent): boolean => text.length > length && text.endsWith('}');
+
+test('unread answers are counted, and no longer once they are read or broken off', async () => {
+  await using s = await server();
+  const unread = Array.from({ length: 4 }, () => s.sendOnly('/a'));
+  await until('all of them wait', () => s.made === 4);
+  // What the system took waits in the server no more.
+  await until('they are counted', () => s.answers.unread > MiB && s.answers.unread <= 4 * (length + 1000));
+  unread[0]?.socket.destroy();
+  unread[1]?.socket.destroy();
+  for (const each of unread.slice(2)) each.socket.resume();
+  await until('two are whole', () => unread.filter(isWhole).length === 2);
+  await until('nothing waits', () => s.answers.unread === 0);
+});
+
+test('who finds no room waits for it, and gets it when others have read', async () => {
+  await using s = await server({ unread: 3 * taken });
+  const unread = Array.from({ length: 3 }, (_, n) => s.sendOnly(`/${n}`));
+  await until('they are made', () => s.made >= 2);
+  const made = s.made;
+  const later = Array.from({ length: 4 }, (_, n) => s.send(`/later${n}`));
+  for (const each of unread) each.socket.resume();
+  await until('all are whole', () => [...unread, ...later].filter(isWhole).length === 7);
+  assert.ok(made <= 3 && s.made === 7, `${made} ${s.made}`);
+  await until('nothing waits', () => s.answers.unread === 0);
+});
+
+test('who finds none in time gets 503, before anything is made, and short answers go out all the while', async () => {
+  await using s = await server({ unread: 2 * taken, patience: 100 });
+  const unread = Array.from({ length: 3 }, (_, n) => s.sendOnly(`/${n}`));
+  await until('they are made', () => s.answers.unread > taken);
+  const { made } = s;
+  const late = Array.from({ length: 5 }, (_, n) => s.send(`/late${n}`));
+  for (const each of late) await until('an answer', () => each.text.endsWith('}'));
+  for (const { text } of late) {
+    assert.match(text, /^HTTP\/1\.1 503 [\s\S]*Retry-After: [1-9]\d*\r\n[\s\S]*"message":"too many answers wait/i);
+  }
+  const short = s.send('/a/short');
+  await until('a short answer', () => short.text.endsWith('}'));
+  assert.match(short.text, new RegExp(`\\{"made":${made}\\}$`));
+  for (const each of unread) each.socket.destroy();
+  const again = s.send('/again');
+  await until('there is room again', () => isWhole(again));
+});
+
+test('no more wait for room than may; who breaks off waits no more', async () => {
+  await using s = await server({ unread: taken, queued: 3, queuedOfOneHolder: 2 });
+  s.sendOnly('/first');
+  await until('there is no room', () => s.made === 1);
+  const one = Array.from({ length: 4 }, () => s.send('/one'));
+  await until('two are too many', () => one.filter(({ text }) => text.includes(' 503 ')).length === 2);
+  const others = Array.from({ length: 3 }, (_, n) => s.send(`/other${n}`));
+  await until('and two of the others', () => others.filter(({ text }) => text.includes(' 503 ')).length === 2);
+  for (const { socket, text } of [...one, ...others]) if (text === '') socket.destroy();
+  await until('their places are free', () => {
+    const next = s.send('/next');
+    return next.text === '';
+  });
+});
+
+test('nobody holds more than their share', async () => {
+  await using s = await server({ unread: 10 * taken, ofOneHolder: 2 * taken, patience: 100 });
+  const greedy = Array.from({ length: 6 }, () => s.sendOnly('/greedy'));
+  await until('the share is used', () => s.made >= 2);
+  const refusedOnes = Array.from({ length: 3 }, () => s.send('/greedy'));
+  for (const each of refusedOnes) await until('an answer', () => each.text.endsWith('}'));
+  assert.ok(s.made <= 3 && refusedOnes.every(({ text }) => text.startsWith('HTTP/1.1 503')));
+  const neighbour = s.send('/neighbour');
+  await until('the neighbour is served', () => isWhole(neighbour));
+  for (const { socket } of greedy) socket.destroy();
+});
+
+test('who reads nothing is cut off when others wait for the room, and not before', async () => {
+  await using s = await server({ unread: 2 * taken, grace: 1500, slowest: 1000 });
+  const unread = Array.from({ length: 2 }, (_, n) => s.sendOnly(`/${n}`));
+  let cut = 0;
+  for (const { closed } of unread) void closed.then(() => cut++);
+  await until('they are made', () => s.answers.unread > taken);
+  await new Promise((resolve) => setTimeout(resolve, 2000));
+  const { unread: before } = s.answers;
+  assert.ok(before > taken, 'nobody is cut off while there is nobody else');
+  const honest = Array.from({ length: 5 }, (_, n) => s.send(`/honest${n}`));
+  await until('the others are served', () => honest.every(isWhole));
+  for (const { socket } of unread) socket.resume();
+  await until('those are gone', () => cut === 2);
+  assert.ok(!unread.some(isWhole));
+  assert.equal(s.answers.unread, 0);
+});
+
+test('who reads fast enough is not, however many wait', async () => {
+  await using s = await server({ unread: taken, grace: 1500, slowest: 1000 });
+  const steady = s.sendOnly('/steady');
+  steady.socket.on('data', () => steady.socket.pause());
+  const began = performance.now();
+  const reading = setInterval(() => steady.socket.resume(), 25);
+  await until('it is made', () => s.made === 1);
+  const others = Array.from({ length: 3 }, (_, n) => s.send(`/other${n}`));
+  await until('all are served', () => [steady, ...others].every(isWhole));
+  assert.ok(performance.now() - began > 1500, 'it took longer than nothing at all may be read');
+  clearInterval(reading);
+});
+
+test('requests that are sent ahead are answered one by one, in their order', async () => {
+  await using s = await server();
+  const ahead = s.sendOnly('/a', 8);
+  await until('the first is made', () => s.made === 1);
+  const short = s.send('/a/short');
+  await until('others are served', () => short.text.endsWith('}'));
+  assert.match(short.text, /"made":1\}$/, 'one answer is made for a client that reads none');
+  ahead.socket.resume();
+  await until('all are made, one after the other', () => s.made === 8 && ahead.text.length > 8 * length);
+  assert.equal(ahead.text.split('HTTP/1.1 200').length, 9);
+  const order = s.send('/a/short', 20);
+  await until('short ones too', () => order.text.split('HTTP/1.1 200').length === 21);
+});
+
+test('a connection on which too many are sent ahead ends', async () => {
+  await using s = await server();
+  const flood = s.sendOnly('/a', 1000);
+  await flood.closed;
+  assert.ok(s.made <= 1);
+});
