@@ -4,6 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
+import { notFile } from '../store/node-files.ts';
 import type { SettingTable } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
 
@@ -26,11 +27,17 @@ export const sealMark = 'kms.stay-sealed';
 /** There while a `restore` is under way. */
 export const restoreMark = 'kms.restore';
 
+/** Taken space, to be given back when the disk is full. */
+export const reserveFile = 'kms.reserve';
+
 /**
  * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
  * others.
  */
 const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
+
+/** Some of these are opened in ways that would wait for the other end of a pipe. */
+const opened = [sealFile, lockFile, pidFile, witnessFile, reserveFile, sealMark, initMark, restoreMark];
 
 type DataDirState =
   | 'missing'
@@ -43,6 +50,7 @@ type DataDirState =
   /** Something else is in there. */
   | 'foreign';
 
+/** Throws `corrupt` where something else stands in the place of a file that is opened before a store is. */
 export async function dataDirState(data: string): Promise<DataDirState> {
   let names: string[];
   try {
@@ -50,6 +58,10 @@ export async function dataDirState(data: string): Promise<DataDirState> {
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 'missing';
     throw systemError(error, data);
+  }
+  for (const name of names.filter((each) => opened.includes(each))) {
+    const found = await stat(inDir(data, name)).catch(() => undefined);
+    if (found && !found.isFile()) throw notFile(inDir(data, name), found);
   }
   if (names.includes(sealFile)) return 'whole';
   if (names.includes(restoreMark)) return 'unrestored';

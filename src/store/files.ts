@@ -13,11 +13,11 @@ export interface AppendFile {
 }
 
 export interface Files {
-  /** Names of the regular files directly in `dir`; empty when `dir` does not exist. */
+  /** Names of what is directly in `dir` but directories and links; empty when `dir` does not exist. */
   list(dir: string): Promise<string[]>;
   exists(name: string): Promise<boolean>;
   size(name: string): Promise<number>;
-  /** The whole file. Fails with code `ENOENT` where there is none. */
+  /** The whole file. Fails with code `ENOENT` where there is none; throws `corrupt` for what is no file. */
   read(name: string): Promise<Uint8Array>;
   /** `length` bytes from `offset`, fewer at the end of the file. */
   readAt(name: string, offset: number, length: number): Promise<Uint8Array>;

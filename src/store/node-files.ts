@@ -1,13 +1,12 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
 // are made with mode 0600, directories with 0700.
-import { constants, fdatasync, fstatSync, ftruncate, write } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, unlink } from 'node:fs/promises';
+import { constants, fdatasync, fstatSync, ftruncate, type Stats, write } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
 import type { AppendFile, Files } from './files.ts';
 
-/** A pipe that somebody put in a file's place must keep no reader waiting; for files it changes nothing. */
-const reading = constants.O_RDONLY | constants.O_NONBLOCK;
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK } = constants;
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
@@ -29,7 +28,8 @@ export function nodeFiles(root: string): Files {
     async list(dir) {
       try {
         const entries = await readdir(path(dir), { withFileTypes: true });
-        return entries.filter((entry) => entry.isFile()).map((entry) => entry.name);
+        // A pipe or the like is listed: whoever reads it is told what it is.
+        return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
       } catch (error) {
         if (systemCode(error) === 'ENOENT') return [];
         throw error;
@@ -45,10 +45,17 @@ export function nodeFiles(root: string): Files {
       }
     },
     size: async (name) => (await stat(path(name))).size,
-    // A plain array: a Buffer may be a view of a pool that others use.
-    read: async (name) => plain(await readFile(path(name), { flag: reading })),
+    async read(name) {
+      const handle = await openFile(path(name), O_RDONLY);
+      try {
+        // A plain array: a Buffer may be a view of a pool that others use.
+        return plain(await handle.readFile());
+      } finally {
+        await handle.close();
+      }
+    },
     async readAt(name, offset, length) {
-      const handle = await open(path(name), reading);
+      const handle = await openFile(path(name), O_RDONLY);
       try {
         return await readFully(handle, offset, length);
       } finally {
@@ -56,8 +63,7 @@ export function nodeFiles(root: string): Files {
       }
     },
     async openAppend(name, create) {
-      const { O_RDWR, O_DSYNC, O_CREAT, O_EXCL } = constants;
-      const handle = await open(path(name), O_RDWR | O_DSYNC | (create ? O_CREAT | O_EXCL : 0), 0o600);
+      const handle = await openFile(path(name), O_RDWR | O_DSYNC | (create ? O_CREAT | O_EXCL : 0));
       try {
         return new NodeAppendFile(handle, (await handle.stat()).size);
       } catch (error) {
@@ -169,6 +175,36 @@ class NodeAppendFile implements AppendFile {
   }
 }
 
+/** A pipe that somebody put in a file's place keeps nobody waiting. Throws `corrupt` for all but a file. */
+export async function openFile(path: string, flags: number): Promise<FileHandle> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, flags | O_NONBLOCK, 0o600);
+  } catch (error) {
+    // A socket, or a pipe without a reader.
+    if (systemCode(error) === 'ENXIO') throw notFile(path, await stat(path));
+    throw error;
+  }
+  const found = fstatSync(handle.fd);
+  if (found.isFile()) return handle;
+  await handle.close();
+  throw notFile(path, found);
+}
+
+/** What stands where a file should be, in words. */
+export function notFile(path: string, found: Stats): KmsError {
+  const kinds = [
+    ['a directory', found.isDirectory()],
+    ['a named pipe', found.isFIFO()],
+    ['a socket', found.isSocket()],
+    ['a device', found.isCharacterDevice() || found.isBlockDevice()],
+  ] as const;
+  const kind = kinds.find(([, is]) => is)?.[0] ?? 'something else';
+  return new KmsError('corrupt', `${path}: expected a file, found ${kind}`, {
+    hint: 'nothing was changed; find out who put it there, and restore the file from a backup',
+  });
+}
+
 /**
  * Makes the directory with mode 0700 and those above it, level by level: Node's own recursive mkdir never ends below a
  * file system that answers ENOENT to it, as /proc does. Answers the topmost one that it had to make, undefined when all
@@ -196,7 +232,7 @@ function called(run: (done: FileCallback) => void): Promise<void> {
 }
 
 async function writeNew(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-  const handle = await open(path, 'w', 0o600);
+  const handle = await openFile(path, O_WRONLY | O_CREAT | O_TRUNC);
   try {
     if (bytes instanceof Uint8Array) await handle.writeFile(bytes);
     else for await (const piece of bytes) await handle.writeFile(piece);

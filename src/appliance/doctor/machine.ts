@@ -8,6 +8,7 @@ import {
   exposureOf,
   initMark,
   modeText,
+  reserveFile,
   restoreMark,
   sealFile,
   sealMark,
@@ -15,7 +16,7 @@ import {
   witnessFile,
 } from '../data-dir.ts';
 import { userId } from '../environment.ts';
-import { type DiskSpace, freePercent, inUnits, reserveFile } from '../space/disk.ts';
+import { type DiskSpace, freePercent, inUnits } from '../space/disk.ts';
 import type { Find } from './finding.ts';
 
 export interface Host {

@@ -6,6 +6,7 @@ import { randomFillSync } from 'node:crypto';
 import { type FileHandle, open, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../../errors.ts';
+import { reserveFile } from '../data-dir.ts';
 
 export interface DiskSpace {
   /** Bytes. */
@@ -37,8 +38,6 @@ export function inUnits(bytes: number): string {
   for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
-
-export const reserveFile = 'kms.reserve';
 
 const piece = 1024 * 1024;
 

@@ -4,7 +4,7 @@ import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { reserveFile } from '../../../src/appliance/space/disk.ts';
+import { reserveFile } from '../../../src/appliance/data-dir.ts';
 import { serve } from '../../../src/server/serve.ts';
 import { type SmallDisk, smallDisks } from '../../support/small-disk.ts';
 
