@@ -2,6 +2,7 @@
 // can be gone or changed, by what each reader then answers. Never a 500, never a gap in silence; what needs no faulty
 // file is served, and a file that is put back is found without a restart.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -169,6 +170,13 @@ const kinds: Readonly<Record<string, Kind>> = {
     damage(file) {
       rmSync(file);
       mkdirSync(file);
+    },
+  },
+  'a pipe': {
+    ...all,
+    damage(file) {
+      rmSync(file);
+      execFileSync('mkfifo', [file]);
     },
   },
   'another segment': {

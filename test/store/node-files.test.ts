@@ -1,7 +1,7 @@
 // The real files: modes, appending, replacing, and what each does where there is nothing or too much.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -35,8 +35,18 @@ test('a pipe in the place of a file keeps no reader waiting', { timeout: 20_000 
   const { root, remove } = temporary();
   const files = nodeFiles(root);
   execFileSync('mkfifo', [join(root, 'pipe')]);
-  assert.equal((await files.read('pipe')).length, 0);
-  await assert.rejects(files.readAt('pipe', 8, 8), { code: 'ESPIPE' });
+  writeFileSync(join(root, 'file'), 'x');
+  symlinkSync('pipe', join(root, 'link'));
+  assert.deepEqual((await files.list('.')).sort(), ['file', 'pipe']);
+  const notFile = { code: 'corrupt', message: /expected a file, found a named pipe$/ };
+  for (const name of ['pipe', 'link']) {
+    await assert.rejects(files.read(name), notFile);
+    await assert.rejects(files.readAt(name, 8, 8), notFile);
+    await assert.rejects(files.openAppend(name, false), notFile);
+  }
+  execFileSync('mkfifo', [join(root, 'file.tmp')]);
+  await assert.rejects(files.replace('file', Uint8Array.of(1)), notFile);
+  assert.equal(readFileSync(join(root, 'file'), 'utf8'), 'x');
   remove();
 });
 

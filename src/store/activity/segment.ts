@@ -231,6 +231,8 @@ const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'E
 
 /** What came of reading the file at `path`, as an error that names it. */
 export function readError(path: string, cause: unknown): unknown {
+  // So the file port says that something else stands there.
+  if (cause instanceof KmsError && cause.code === 'corrupt') return new SegmentFault(path, 'is no file', cause);
   const code = systemCode(cause);
   if (cause instanceof KmsError || code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return new SegmentFault(path, 'is missing', cause);
