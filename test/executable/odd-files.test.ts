@@ -7,11 +7,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
-import { openEmbedded } from '../../src/store/embedded.ts';
-import { tenantMigrations } from '../../src/store/migrations.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/tenant-tables.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
+import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { activityInput } from '../store/contract.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
 import { sqlWasm } from '../support/wasm.ts';
 import { kms, workDirectory } from './kms.ts';
 

@@ -170,12 +170,7 @@ export function apiKeyTable(sql: Sql) {
 
     /** The oldest first, each as `answer` makes it. */
     list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
-      readPage(
-        sql,
-        page,
-        (row: ApiKeyRow) => answer(fromRow(row)),
-        `${select} WHERE seq > ? ORDER BY seq LIMIT ?`,
-      ),
+      readPage(sql, page, (row: ApiKeyRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
 
     listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
       readPage(
