@@ -10,7 +10,7 @@ import { spec } from 'node:test/reporters';
 import { paths } from './paths.ts';
 
 /** Variables that tests themselves go by; of others that start alike the program would make options. */
-const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
@@ -32,16 +32,22 @@ function check(name: string, command: readonly string[]): void {
   count(status === 0);
 }
 
-/** The tests of the built executable are run by .ci/run, after building it; those of pages need a browser. */
+/** Tests that need a program which may not be here. */
+const needy = [
+  { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
+  { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
+];
+
+/** The tests of the built executable are run by .ci/run, after building it. */
 function testFiles(): string[] {
-  const hasBrowser = existsSync(process.env.KMS_CHROMIUM || '/usr/bin/chromium');
-  if (!hasBrowser) {
-    process.stderr.write('kms: no Chromium here: the tests in test/browser are not run (KMS_CHROMIUM names one)\n');
+  const lacking = needy.filter(({ variable, usually }) => !existsSync(process.env[variable] || usually));
+  for (const { dir, program, variable } of lacking) {
+    process.stderr.write(`kms: no ${program} here: the tests in ${dir} are not run (${variable} names one)\n`);
   }
   return readdirSync(join(paths.root, 'test'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))
     .map((entry) => relative(paths.root, join(entry.parentPath, entry.name)))
-    .filter((file) => !file.startsWith('test/executable/') && (hasBrowser || !file.startsWith('test/browser/')))
+    .filter((file) => !file.startsWith('test/executable/') && !lacking.some(({ dir }) => file.startsWith(dir)))
     .sort();
 }
 

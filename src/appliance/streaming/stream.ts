@@ -36,7 +36,7 @@ export const usualPace: Pace = {
   pause: 1000,
   longestPause: 60_000,
   idle: 2000,
-  unconfirmed: 10_000,
+  unconfirmed: 5000,
   unconfirmedBytes: 8 * 1024 * 1024,
   farewell: 5000,
 };
