@@ -292,6 +292,22 @@ test('how far it is: status, metrics, and doctor where it is behind', async () =
   assert.match(found[0].message, /^\d+ records of activity have not arrived, .* nobody listens there/);
 });
 
+test('how long something waits is told after a restart, too, and while nobody asks', async () => {
+  await using at = await streamedAppliance();
+  const gone = await SyslogServer.listen();
+  const streaming = streamingTo([`syslog+tcp://127.0.0.1:${gone.port}`]);
+  await gone.kill();
+  await at.open(streaming);
+  await at.act(2);
+  await at.close();
+  await delay(1600);
+  await at.open(streaming);
+  await until('it is known', async () => (await at.status()).lagSeconds >= 2);
+  await delay(1500);
+  const { lagRecords, lagSeconds } = await at.status();
+  assert.ok(lagRecords >= 2 && lagSeconds >= 3 && lagSeconds < 60, `${lagRecords} records, ${lagSeconds} s`);
+});
+
 test('a receiver that hangs is in the way of no request, and of no end', async () => {
   await using at = await streamedAppliance();
   const server = await SyslogServer.listen({ deafAfter: 0 });

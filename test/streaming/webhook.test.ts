@@ -265,6 +265,18 @@ test('every secret signs, so that one can take the place of another', async () =
   receiver.drop();
 });
 
+test('a connection that the receiver closed between two batches is no failure', async () => {
+  await using at = await hook((_, response) => {
+    response.end(() => setTimeout(() => response.socket?.destroy(), 5));
+  });
+  const receiver = receiverOf(`http://127.0.0.1:${at.port}/`);
+  for (let n = 0; n < 20; n++) {
+    await receiver.send({ tenant, records: [chained] });
+    await delay(n % 2 === 0 ? 4 : 5);
+  }
+  receiver.drop();
+});
+
 test('an answer without end is not read to its end, and one that never comes ends with the connection', async () => {
   await using endless = await hook((_, response) => {
     const piece = Buffer.alloc(16_384);

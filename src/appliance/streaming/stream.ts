@@ -78,7 +78,8 @@ export class Stream {
   #unconfirmed: { readonly since: number; last: number; bytes: number } | undefined;
   #savedAt = 0;
   #saidUnsaved = false;
-  #saidFault: string | undefined;
+  /** What was said of failures since it last worked. */
+  readonly #saidFaults = new Set<string>();
   #running: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
   #isOver = false;
@@ -205,9 +206,9 @@ export class Stream {
     for (const lane of lanes) lane.acknowledge();
     this.#fault = undefined;
     this.#failures = 0;
-    if (this.#saidFault !== undefined && ![...this.#lanes.values()].some(({ fault }) => fault)) {
+    if (this.#saidFaults.size > 0 && ![...this.#lanes.values()].some(({ fault }) => fault)) {
       this.#say('info', 'it works again');
-      this.#saidFault = undefined;
+      this.#saidFaults.clear();
     }
   }
 
@@ -227,9 +228,8 @@ export class Stream {
       for (const each of this.#lanes.values()) await each.rewind();
     }
     // Said once, not at each try.
-    const said = `${fault.kind} ${fault.message}`;
-    if (said !== this.#saidFault) this.#say('warn', `${fault.message}; it is tried again`, fault);
-    this.#saidFault = said;
+    if (!this.#saidFaults.has(fault.message)) this.#say('warn', `${fault.message}; it is tried again`, fault);
+    this.#saidFaults.add(fault.message);
   }
 
   readonly #pauseAfter = (failures: number): number => {

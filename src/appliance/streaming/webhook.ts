@@ -78,14 +78,21 @@ export class WebhookReceiver implements Receiver {
   /** Answers the status. */
   async #post(body: Uint8Array, headers: Readonly<Record<string, string | number>>): Promise<number> {
     const signal = AbortSignal.any([this.#underWay.signal, AbortSignal.timeout(answerTimeout)]);
-    try {
-      return await new Promise<number>((resolve, reject) => {
+    let isStale = false;
+    const once = (): Promise<number> =>
+      new Promise((resolve, reject) => {
         const request = this.#send(this.#url, { method: 'POST', agent: this.#agent, headers, signal }, (answer) =>
           readAway(answer, () => resolve(answer.statusCode ?? 0), reject),
         );
-        request.on('error', reject);
+        request.on('error', (error) => {
+          isStale = request.reusedSocket;
+          reject(error);
+        });
         request.end(body);
       });
+    try {
+      // A connection that was kept may have been closed by the receiver at that moment: that says nothing.
+      return await once().catch((error: unknown) => (isStale && !signal.aborted ? once() : Promise.reject(error)));
     } catch (error) {
       throw networkFault(signal.aborted && signal.reason instanceof Error ? signal.reason : error);
     }
