@@ -40,6 +40,8 @@ export const activity = z
   .meta({ id: 'Activity', description: 'one request, as the activity log keeps it' });
 export type Activity = z.output<typeof activity>;
 
+const flagFilter = z.union([z.literal(true), requiredText], { error: 'expected true or the name of a flag' });
+
 /** All given filters must hold. */
 const searchActivityBody = z.object({
   accountUid: requiredText.exactOptional().meta({
@@ -68,6 +70,34 @@ const searchActivityBody = z.object({
     .boolean()
     .exactOptional()
     .meta({ description: '`true`: granted; `false`: denied', examples: [true] }),
+  address: requiredText.exactOptional().meta({
+    description: 'from this IP address, or from any of this CIDR block',
+    examples: ['203.0.113.0/24'],
+  }),
+  object: requiredText.exactOptional().meta({
+    description:
+      'about what has this id, or this name in any case: it was made, changed or removed, or touched along with that',
+    examples: [sample.apikeyId],
+  }),
+  granted: flagFilter.exactOptional().meta({
+    description:
+      'by which somebody gained permission flags: `true` any, or the name of one: that one, or a wildcard that includes it',
+    examples: ['keyring.payroll.decrypt'],
+  }),
+  revoked: flagFilter.exactOptional().meta({
+    description: 'by which somebody lost permission flags, likewise',
+    examples: [true],
+  }),
+  exclude: z
+    .object({
+      keyid: requiredText.exactOptional().meta({ description: 'by this API key or User', examples: [sample.userId] }),
+      action: requiredText.exactOptional().meta({ description: 'this action', examples: ['activity.read'] }),
+    })
+    .refine(({ keyid, action }) => keyid !== undefined || action !== undefined, 'expected keyid, action or both')
+    .exactOptional()
+    .meta({
+      description: 'without the records that have all of this, such as those of your own reading of the log',
+    }),
   props: freeForm.exactOptional().meta({
     description: 'whose `props` contain this object: every property that it names, at any depth, with the same value',
     examples: [{}],

@@ -57,7 +57,7 @@ export async function watchActivity(
 const ownRemembered = 100;
 
 /** So that the titles stand above what comes later. */
-const usualWidths = [24, 18, 12, 7, 6, 5, 30];
+const usualWidths = [24, 18, 12, 7, 6, 12, 5, 9, 30];
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'sealed', 'rate-limited']);
 

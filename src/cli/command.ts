@@ -97,8 +97,9 @@ export class GrammarOption extends Option {
   readonly kind: Kind<unknown>;
 
   constructor(name: string, kind: Kind<unknown>) {
-    const { short, placeholder, about, isRepeated } = kind;
-    super(`${short === undefined ? '' : `${short}, `}${name}${placeholder ? ` <${placeholder}>` : ''}`, about);
+    const { short, placeholder, about, isRepeated, isOptional } = kind;
+    const value = placeholder && (isOptional ? ` [${placeholder}]` : ` <${placeholder}>`);
+    super(`${short === undefined ? '' : `${short}, `}${name}${value ?? ''}`, about);
     this.kind = kind;
     if (isRepeated) this.argParser<readonly string[]>((value, before) => [...(before ?? []), value]);
   }

@@ -8,7 +8,9 @@ import type { Body } from '../api/endpoints.ts';
 import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import { canonicalBlock } from '../model/addresses.ts';
 import { type Deed, deedProps } from '../model/deed.ts';
+import { flagsCovering } from '../model/flags.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
@@ -56,6 +58,11 @@ export async function searchActivity(
     ...(search.start !== undefined && { start: search.start }),
     ...(search.end !== undefined && { end: search.end }),
     ...(search.props !== undefined && { props: search.props }),
+    ...(search.address !== undefined && { address: blockOf(search.address) }),
+    ...(search.object !== undefined && { object: search.object }),
+    ...(search.granted !== undefined && { granted: flagsMeant(search.granted) }),
+    ...(search.revoked !== undefined && { revoked: flagsMeant(search.revoked) }),
+    ...(search.exclude !== undefined && { exclude: search.exclude }),
   };
   const found = await store.searchActivity(filter, page);
   const items = found.items.map(toActivity);
@@ -67,6 +74,17 @@ export async function getActivity(store: Store, id: string): Promise<Activity> {
   const record = await store.findActivity(id);
   if (!record) throw new KmsError('not-found', 'no such activity');
   return toActivity(record);
+}
+
+function blockOf(text: string): string {
+  const block = canonicalBlock(text);
+  if (block !== undefined) return block;
+  throw invalidField('address', 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24');
+}
+
+/** None = any flag. */
+function flagsMeant(flag: string | true): string[] {
+  return flag === true ? [] : flagsCovering(flag);
 }
 
 /** The keys that `keyid`, `accountId` and `accountUid` leave; undefined when none of them is given. */

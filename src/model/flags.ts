@@ -196,6 +196,16 @@ function splitFlag(name: string): FlagParts | undefined {
   };
 }
 
+/** The names that grant all that a flag does: its own, in lower case, and those of wildcards. */
+export function flagsCovering(flag: string): string[] {
+  const name = flag.toLowerCase();
+  const parts = splitFlag(name);
+  if (!parts) return [...new Set([name, '*'])];
+  const { resource, ring, operation } = parts;
+  const ofRings = ring === undefined ? [] : [`${resource}.*.*`, `${resource}.*.${operation}`, `${resource}.${ring}.*`];
+  return [...new Set([name, '*', `${resource}.*`, ...ofRings])];
+}
+
 function compile(set: ReadonlySet<string>): Flags {
   const names = [...set];
   const all = set.has('*');

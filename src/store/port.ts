@@ -64,6 +64,15 @@ export interface ActivityFilter {
   readonly end?: number;
   /** Records whose `props` contain this object (deep; arrays and scalars compare whole). */
   readonly props?: Readonly<Record<string, unknown>>;
+  /** Records whose address is in this block, which `canonicalBlock` wrote. */
+  readonly address?: string;
+  /** Records of something done to what has this id or, in any case of its letters, this name. */
+  readonly object?: string;
+  /** Records by which somebody gained, or lost, one of these flags; of an empty list, any flag. */
+  readonly granted?: readonly string[];
+  readonly revoked?: readonly string[];
+  /** Records that have all of this are left out. */
+  readonly exclude?: { readonly keyid?: string; readonly action?: string };
 }
 
 /** The tables of a tenant's database. */
@@ -145,6 +154,8 @@ export interface SegmentSummary {
   readonly actions: string | null;
   readonly rings: string | null;
   readonly props: string | null;
+  /** Those of addresses and of the networks around them; absent where the file's format knows no addresses. */
+  readonly addresses?: string | null;
 }
 
 /** What is wrong with a closed file of the activity log. */

@@ -48,9 +48,27 @@ export function activity(number: number, changes: Partial<ActivityInput> = {}): 
   };
 }
 
+/** The same, every other one with an address, every fourth with something done. */
+export function auditedActivity(number: number): ActivityInput {
+  const object = { type: 'user', id: `user_${number % 9}`, name: `Name ${number % 9}` };
+  return activity(number, {
+    ...(number % 2 === 0 && { address: addressOf(number) }),
+    ...(number % 4 === 0 && { props: { object, granted: ['keyring.list'], revoked: [`flag.${number % 8}`] } }),
+  });
+}
+
+function addressOf(number: number): string {
+  return number % 6 === 0 ? `2001:db8:${number % 3}::${(number % 5) + 1}` : `192.0.2.${number % 40}`;
+}
+
+/** What `fill` adds: every other one has an address. */
+export function filling(number: number): ActivityInput {
+  return activity(number, number % 2 === 0 ? { address: addressOf(number) } : {});
+}
+
 /** Adds committed records number `from` to `to`. */
 export function fill(log: ActivityLog, from: number, to: number): void {
-  for (let number = from; number <= to; number++) log.stage(activity(number));
+  for (let number = from; number <= to; number++) log.stage(filling(number));
   log.commitStaged();
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLog, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import type { ActivityFilter } from '../../src/store/port.ts';
-import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, checkpoint, fill, filling, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
 async function seqs(log: ActivityLog, filter: ActivityFilter = {}, limit = 10_000): Promise<number[]> {
   return (await log.search(filter, { limit })).items.map((record) => record.seq);
@@ -123,7 +123,7 @@ describe('a checkpoint', () => {
     const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
     const worker = openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head });
     fill(log, 26, 33);
-    log.stage(activity(34));
+    log.stage(filling(34));
     log.adopt(await worker.roll());
     assert.equal(log.stagedCount, 1);
     assert.deepEqual(await seqs(log), down(33, 1));

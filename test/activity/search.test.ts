@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { containing } from '../../src/model/json.ts';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
+import { isAudited } from '../support/plain-filter.ts';
 import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
 const times = fc.integer({ min: 0, max: 60 });
@@ -17,15 +18,43 @@ const keyids = fc.constantFrom('apik_a', 'apik_b', 'apik_c', 'local');
 const actions = fc.constantFrom('keyring.encrypt', 'keyring.decrypt', 'user.invite');
 const rings = fc.constantFrom('', 'payroll', 'backup');
 
-const inputs: fc.Arbitrary<Omit<ActivityInput, 'id'>> = fc.record({
-  createdAt: times,
-  keyid: keyids,
-  action: actions,
-  ringname: rings,
-  validAction: fc.boolean(),
-  status: fc.constantFrom(200, 403),
-  props: fc.oneof(fc.constant({}), props),
-});
+const addresses = fc.constantFrom(
+  '192.0.2.1',
+  '192.0.2.77',
+  '198.51.100.1',
+  '10.1.2.3',
+  '2001:db8::1',
+  '2001:db8:0:1::',
+);
+const things = fc.record(
+  { type: fc.constant('user'), id: fc.constantFrom('user_1', 'user_2'), name: fc.constantFrom('Ada', 'bob', 'user_1') },
+  { requiredKeys: ['type', 'id'] },
+);
+const flags = fc.constantFrom('*', 'keyring.list', 'keyring.payroll.read');
+const deeds = fc.record(
+  {
+    object: things,
+    objects: fc.array(things, { minLength: 1, maxLength: 2 }),
+    granted: fc.array(flags, { minLength: 1, maxLength: 2 }),
+    revoked: fc.array(flags, { minLength: 1, maxLength: 2 }),
+  },
+  { requiredKeys: [] },
+);
+
+const inputs: fc.Arbitrary<Omit<ActivityInput, 'id'>> = fc.record(
+  {
+    createdAt: times,
+    keyid: keyids,
+    action: actions,
+    ringname: rings,
+    validAction: fc.boolean(),
+    status: fc.constantFrom(200, 403),
+    props: fc.oneof(fc.constant({}), props, deeds),
+    address: addresses,
+    reporter: fc.constant('apik_r'),
+  },
+  { requiredKeys: ['createdAt', 'keyid', 'action', 'ringname', 'validAction', 'status', 'props'] },
+);
 
 const filters: fc.Arbitrary<ActivityFilter> = fc.record(
   {
@@ -36,6 +65,15 @@ const filters: fc.Arbitrary<ActivityFilter> = fc.record(
     start: times,
     end: times,
     props,
+    address: fc.oneof(
+      addresses,
+      fc.constantFrom('192.0.2.0/24', '192.0.2.64/26', '192.0.0.0/6', '0.0.0.0/0', '203.0.113.0/24', '203.0.113.9'),
+      fc.constantFrom('2001:db8::/32', '2001:db8::/64', '2001:db8:0:1::/65', '::/0', '2001:db9::/33'),
+    ),
+    object: fc.constantFrom('user_1', 'user_2', 'ADA', 'bob', 'nobody'),
+    granted: fc.oneof(fc.constant([]), fc.array(fc.oneof(flags, fc.constant('none')), { minLength: 1, maxLength: 2 })),
+    revoked: fc.oneof(fc.constant([]), fc.array(flags, { minLength: 1, maxLength: 2 })),
+    exclude: fc.record({ keyid: keyids, action: actions }, { requiredKeys: [] }),
   },
   { requiredKeys: [] },
 );
@@ -48,7 +86,8 @@ function matches(record: ActivityInput, filter: ActivityFilter): boolean {
     (filter.valid ?? record.validAction) === record.validAction &&
     record.createdAt >= (filter.start ?? 0) &&
     record.createdAt <= (filter.end ?? 60) &&
-    containing(filter.props ?? {})(record.props)
+    containing(filter.props ?? {})(record.props) &&
+    isAudited(record, filter)
   );
 }
 

@@ -87,7 +87,8 @@ describe('a segment file', () => {
     const { files } = await rolled();
     for (const bytes of files.contents.values()) {
       const text = Buffer.from(bytes).toString('latin1');
-      for (const secret of ['apik_', 'keyring', 'ring-', testId(5), 'props']) assert.ok(!text.includes(secret));
+      for (const secret of ['apik_', 'keyring', 'ring-', testId(5), 'props', '192.0.2', '2001:db8'])
+        assert.ok(!text.includes(secret));
     }
   });
 
@@ -111,7 +112,7 @@ describe('a segment file', () => {
   it('is found changed when the part that a search needs is flipped; no wrong answer ever', async () => {
     const { files, options } = await rolled();
     const whole = files.contents.get(first) ?? new Uint8Array();
-    const filter = { keyids: ['apik_2'], props: { tag: { even: true } } };
+    const filter = { keyids: ['apik_2'], props: { tag: { even: true } }, address: '0.0.0.0/0' };
     const expected = await openActivityLog(options).search(filter, { limit: 10_000 });
     const unlimited = await openActivityLog(options).search({}, { limit: 10_000 });
     let found = 0;

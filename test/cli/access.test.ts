@@ -220,7 +220,47 @@ test('activity: search by each filter, show', async () => {
     (await d.kms(`activity show ${denied?.id}`)).stdout,
     `id       ${denied?.id}\ntime     2026-01-02T03:04:05.678Z\nby       ${keyid}\naction   keyring.decrypt\nring     r\nverdict  denied\nstatus   403\nprops    {}\n`,
   );
-  assert.match((await d.kms('activity search --limit 1')).stdout, /^TIME +ACTION +RING +VERDICT +STATUS +BY +ID\n/);
+  assert.match(
+    (await d.kms('activity search --limit 1')).stdout,
+    /^TIME +ACTION +RING +VERDICT +STATUS +ABOUT +BY +FROM +ID\n/,
+  );
+});
+
+test('activity: what was done, to what, from where', async () => {
+  await using d = await servedDesk();
+  const actions = async (line: string): Promise<string[]> =>
+    (await d.json<{ data: { action: string }[] }>(`activity search --json ${line}`)).data.map(({ action }) => action);
+  await d.kms('account create billing');
+  const { keyid } = await d.json<{ keyid: string }>(
+    'apikey create --account billing --flag keyring.*.decrypt --flag keyring.r.encrypt --json',
+  );
+  await d.appliance.call(
+    'PUT',
+    '/auth/apikeyid',
+    { op: 'delete', apikeyid: keyid, flags: { 'keyring.*.decrypt': true } },
+    {
+      env: { remoteAddress: '203.0.113.7' },
+    },
+  );
+  assert.deepEqual(await actions('--granted'), ['apikey.create']);
+  assert.deepEqual(await actions('--granted keyring.pay.decrypt'), ['apikey.create']);
+  assert.deepEqual(await actions('--granted user.read'), []);
+  assert.deepEqual(await actions('--revoked --granted'), []);
+  assert.deepEqual(await actions('--revoked'), ['apikey.update']);
+  assert.deepEqual(await actions('--object billing'), ['account.create']);
+  assert.deepEqual(await actions(`--object ${keyid}`), ['apikey.update', 'apikey.create']);
+  assert.deepEqual(await actions('--address 203.0.113.0/24'), ['apikey.update']);
+  assert.ok((await actions('--all')).includes('activity.read'));
+  assert.deepEqual(
+    (await actions('--exclude-action activity.read --exclude-keyid local')).filter((each) => each === 'activity.read'),
+    [],
+  );
+  assert.match((await d.kms('activity search --address x')).stderr, /^kms: address: expected an IPv4 or IPv6 address/);
+  const [{ id } = assert.fail()] = (await d.json<{ data: { id: string }[] }>('activity search --revoked --json')).data;
+  const shown = (await d.kms(`activity show ${id}`)).stdout;
+  assert.match(shown, /^from +203\.0\.113\.7$/m);
+  assert.match(shown, new RegExp(`^about +apikey ${keyid}$`, 'm'));
+  assert.match(shown, /^changed +flags\nrevoked +keyring\.\*\.decrypt$/m);
 });
 
 test('a sealed server is exit code 4, one that cannot write is 3', async () => {

@@ -124,12 +124,12 @@ test('every command and every option that is there is offered', async () => {
 
 /** What anything may be given for: the grammar says what completes the others. */
 const free =
-  /^(ADDRESS|ARG|BASE_URL|BYTES|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|UID|URL|USERNAME|WORDS)$/;
+  /^(ADDRESS|ARG|BASE_URL|BYTES|CIDR|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|UID|URL|USERNAME|WORDS)$/;
 
 test('each placeholder is known, or meant to be free', () => {
   for (const leaf of leavesOf(grammar())) {
     for (const option of [...leaf.options, ...leaf.root.options]) {
-      const [, placeholder] = /<(.+)>/.exec(option.flags) ?? [];
+      const [, placeholder] = /[<[](.+)[>\]]/.exec(option.flags) ?? [];
       if (placeholder && completesOption(option) === undefined) assert.match(placeholder, free, leaf.fullName());
     }
     for (const [at, argument] of leaf.registeredArguments.entries()) {

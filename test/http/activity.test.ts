@@ -68,6 +68,99 @@ test('each filter alone and together', async () => {
   assert.deepEqual(await actions({ action: 'door.open', keyid, valid: true, props: {} }), ['door.open 200']);
 });
 
+/** Some who do something from here and there; one gives rights away, and one takes them. */
+async function audited() {
+  const a = await testAppliance();
+  const at = async (address: string, method: string, path: string, body?: object) => {
+    const answer = await a.call(method, path, body, { env: { remoteAddress: address } });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const fields = { username: 'Ada', email: 'ada@example.org', firstName: 'A', lastName: 'L' };
+  const { user } = await at('192.0.2.7', 'POST', '/auth/users', { ...fields, flags: { 'Keyring.*.Decrypt': true } });
+  await at('192.0.2.9', 'PATCH', '/auth/users/ada', { flags: { 'keyring.list': true } });
+  await at('2001:db8::7', 'POST', '/ks/keyrings', { name: 'payroll' });
+  const flags = { '*': true };
+  const { keyid } = await at('2001:db8::7', 'POST', '/auth/apikey', { accountId: a.accountId, flags });
+  const lines = async (body: object) => (await search(a, body)).map(({ action, address }) => `${action} ${address}`);
+  return { a, user, keyid, lines };
+}
+
+test('who gave rights away, to whom, when and from where is one search', async () => {
+  const { a, user, keyid, lines } = await audited();
+  const created = 'user.create 192.0.2.7';
+  const updated = 'user.update 192.0.2.9';
+  const made = 'apikey.create 2001:db8::7';
+  assert.deepEqual(await lines({ granted: true }), [made, updated, created]);
+  assert.deepEqual(await lines({ revoked: true }), [updated]);
+  // A wildcard gives what it includes.
+  assert.deepEqual(await lines({ granted: 'keyring.payroll.DECRYPT' }), [made, created]);
+  assert.deepEqual(await lines({ granted: 'keyring.*.decrypt' }), [made, created]);
+  assert.deepEqual(await lines({ granted: 'keyring.payroll.encrypt' }), [made]);
+  assert.deepEqual(await lines({ granted: 'keyring.list' }), [made, updated]);
+  assert.deepEqual(await lines({ granted: '*' }), [made]);
+  assert.deepEqual(await lines({ revoked: 'keyring.payroll.decrypt' }), [updated]);
+  assert.deepEqual(await lines({ granted: true, object: user.id }), [updated, created]);
+  assert.deepEqual(await lines({ granted: true, object: keyid }), [made]);
+  const [record] = await search(a, { granted: '*' });
+  assert.deepEqual(record?.props, { object: { type: 'apikey', id: keyid }, granted: ['*'] });
+});
+
+test('what an address did, or a network, is one search', async () => {
+  const { lines } = await audited();
+  assert.deepEqual(await lines({ address: '192.0.2.7' }), ['user.create 192.0.2.7']);
+  assert.deepEqual(await lines({ address: '::ffff:192.0.2.7' }), ['user.create 192.0.2.7']);
+  assert.deepEqual(await lines({ address: '192.0.2.0/28' }), ['user.update 192.0.2.9', 'user.create 192.0.2.7']);
+  assert.equal((await lines({ address: '2001:DB8::/32' })).length, 2);
+  assert.deepEqual(await lines({ address: '2001:db8::/32', action: 'keyring.create' }), ['keyring.create 2001:db8::7']);
+  assert.deepEqual(await lines({ address: '198.51.100.0/24' }), []);
+  assert.equal((await lines({ address: '0.0.0.0/0' })).length, 2);
+});
+
+test('what was done to something is found by its id and its name', async () => {
+  const { a, user, lines } = await audited();
+  const history = ['user.update 192.0.2.9', 'user.create 192.0.2.7'];
+  assert.deepEqual(await lines({ object: user.id }), history);
+  assert.deepEqual(await lines({ object: 'ADA' }), history);
+  assert.deepEqual(await lines({ object: 'payroll' }), ['keyring.create 2001:db8::7']);
+  assert.deepEqual(await lines({ object: 'Lovelace' }), []);
+  // What is said of others does not count as done to them.
+  const { key } = await a.keyWith();
+  const props = { object: { type: 'user', id: user.id, name: 'ada' }, granted: ['*'], revoked: ['*'] };
+  await a.call('POST', '/auth/validate', { key, activity: { action: 'door.open', props } });
+  assert.deepEqual(await lines({ object: user.id }), history);
+  assert.ok(!(await lines({ granted: true })).some((line) => line.startsWith('door')));
+  assert.deepEqual(await lines({ action: 'door.open', props }), ['door.open undefined']);
+});
+
+test('some records can be left out, such as those of one’s own reading', async () => {
+  const { a, lines } = await audited();
+  const all = await lines({});
+  await lines({});
+  const exclude = { keyid: a.root.keyid, action: 'activity.read' };
+  assert.deepEqual(await lines({ exclude }), all);
+  assert.equal((await lines({ exclude: { keyid: a.root.keyid } })).length, 0);
+  assert.ok((await lines({ exclude: { keyid: 'local', action: 'activity.read' } })).length > all.length);
+});
+
+test('filters that make no sense are refused, each at its field', async () => {
+  const a = await testAppliance();
+  for (const [body, field] of [
+    [{ address: 'office' }, 'address'],
+    [{ address: '10.0.0.0/33' }, 'address'],
+    [{ address: '' }, 'address'],
+    [{ granted: false }, 'granted'],
+    [{ granted: ['*'] }, 'granted'],
+    [{ revoked: '' }, 'revoked'],
+    [{ object: 7 }, 'object'],
+    [{ exclude: {} }, 'exclude'],
+    [{ exclude: { keyid: 7 } }, 'exclude.keyid'],
+  ] as const) {
+    const answer = await a.call('POST', '/auth/search/activity', body);
+    assert.deepEqual([answer.status, Object.keys(answer.body.errors ?? {})], [400, [field]], JSON.stringify(body));
+  }
+});
+
 test('a search is recorded before it answers, and does not show itself', async () => {
   const a = await testAppliance();
   const before = (await a.activity()).length;

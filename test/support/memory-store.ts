@@ -10,6 +10,7 @@ import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
 import { type Migration, migrate } from '../../src/store/tables/migrations.ts';
+import { isAudited } from './plain-filter.ts';
 import { sqlWasm } from './wasm.ts';
 
 export interface MemoryStoreOptions<T extends object> {
@@ -129,7 +130,8 @@ function matches(record: ActivityRecord, filter: ActivityFilter): boolean {
     (filter.valid === undefined || filter.valid === record.validAction) &&
     (filter.start === undefined || record.createdAt >= filter.start) &&
     (filter.end === undefined || record.createdAt <= filter.end) &&
-    (filter.props === undefined || contains(record.props, filter.props))
+    (filter.props === undefined || contains(record.props, filter.props)) &&
+    isAudited(record, filter)
   );
 }
 

@@ -3,6 +3,7 @@
 
 import type { Activity } from '../../api/activity.ts';
 import { KmsError } from '../../errors.ts';
+import { deedOf, type Thing } from '../../model/deed.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient, withLocal } from '../connect.ts';
@@ -24,6 +25,11 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
     start: cli.get('--start'),
     end: cli.get('--end'),
     props: cli.get('--contains'),
+    object: cli.get('--object'),
+    address: cli.get('--address'),
+    granted: cli.get('--granted'),
+    revoked: cli.get('--revoked'),
+    exclude: excluded(cli),
   });
   if (cli.get('--watch')) return watchActivity(cli, filters, account, activityColumns);
   if (cli.isTyped('--every')) throw cli.wrong('--every goes with --watch');
@@ -35,6 +41,11 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
       usual: cli.get('--all') ? undefined : 100,
     });
   });
+}
+
+function excluded(cli: CliOf<typeof activity.search>): { keyid?: string; action?: string } | undefined {
+  const all = given({ keyid: cli.get('--exclude-keyid'), action: cli.get('--exclude-action') });
+  return Object.keys(all).length > 0 ? all : undefined;
 }
 
 export async function show(cli: CliOf<typeof activity.show>): Promise<void> {
@@ -49,13 +60,48 @@ function activityPairs(activity: Activity): readonly Pair[] {
     ['id', activity.id],
     ['time', time(activity)],
     ['by', activity.keyid],
+    ['from', activity.address],
     ['action', activity.action],
     ['ring', activity.ringname],
     ['verdict', verdict(activity)],
     ['status', activity.status],
     ['reported by', activity.reporter],
+    ...deedPairs(activity),
     ['props', JSON.stringify(activity.props)],
   ];
+}
+
+/** What was done, of the appliance's own records. */
+function deedPairs({ props, reporter }: Activity): readonly Pair[] {
+  if (reporter !== undefined) return [];
+  const {
+    object,
+    objects = [],
+    objectCount = objects.length,
+    changed = [],
+    granted = [],
+    revoked = [],
+  } = deedOf(props);
+  const more = objectCount - objects.length;
+  return [
+    ['about', object && thingText(object)],
+    ...objects.map((each): Pair => ['along with', thingText(each)]),
+    ['along with', more > 0 ? `${more} more` : undefined],
+    ['changed', changed.join(', ') || undefined],
+    ['granted', granted.join(', ') || undefined],
+    ['revoked', revoked.join(', ') || undefined],
+  ];
+}
+
+function thingText({ type, id, name }: Thing): string {
+  return name === undefined ? `${type} ${id}` : `${type} ${name} (${id})`;
+}
+
+/** In a word: what has no name shows its id. */
+function about({ props, reporter }: Activity): string {
+  const { object, objects = [] } = reporter === undefined ? deedOf(props) : {};
+  const first = object ?? objects[0];
+  return first ? `${first.type} ${first.name ?? first.id}` : '';
 }
 
 const activityColumns: readonly Column<Activity>[] = [
@@ -64,7 +110,9 @@ const activityColumns: readonly Column<Activity>[] = [
   { title: 'ring', value: (activity) => activity.ringname },
   { title: 'verdict', value: verdict, whole: true },
   { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'about', value: about, spare: true },
   { title: 'by', value: (activity) => activity.keyid, whole: true },
+  { title: 'from', value: (activity) => activity.address ?? '', whole: true, spare: true },
   { title: 'id', value: (activity) => activity.id, whole: true, spare: true },
 ];
 

@@ -29,7 +29,8 @@ export function placeOf(root: GrammarCommand, line: readonly string[]): Place {
   const state = read(root, line.slice(0, -1));
   const { command, waiting, onlyOperands, given } = state;
   const place = { given, prefix: '', word, words: [], kind: undefined };
-  if (waiting) return { ...place, ...valuesOf(completesOption(waiting)) };
+  if (waiting && !(waiting.optional && word.startsWith('-')))
+    return { ...place, ...valuesOf(completesOption(waiting)) };
   if (!onlyOperands && word.startsWith('-')) {
     const [name = '', value] = split(word);
     if (value === undefined) return { ...place, words: optionsOf(command, given) };
@@ -72,7 +73,7 @@ function read(root: GrammarCommand, words: readonly string[]): Reading {
 }
 
 function readWord(state: Reading, word: string): void {
-  if (state.waiting) {
+  if (state.waiting && !(state.waiting.optional && word.startsWith('-'))) {
     state.given.set(state.waiting.long ?? '', word);
     state.waiting = undefined;
   } else if (word === '--' && !state.onlyOperands) state.onlyOperands = true;
@@ -90,7 +91,7 @@ function readOption(state: Reading, word: string): void {
   const option = find(state.command, name);
   if (!option) return;
   state.given.set(option.long ?? name, value ?? '');
-  if (option.required && value === undefined) state.waiting = option;
+  state.waiting = (option.required || option.optional) && value === undefined ? option : undefined;
 }
 
 /** `--ring=pay` in two. */

@@ -1,5 +1,5 @@
 // The commands about the activity log, `kms activity …`: searching it, and the auditor's side.
-import { argument, boolean, command, duration, object, path, text, toggle } from './declaration.ts';
+import { argument, boolean, command, duration, object, optional, path, text, toggle } from './declaration.ts';
 import { output, searched } from './option-sets.ts';
 
 export const activity = {
@@ -9,6 +9,8 @@ export const activity = {
     [
       'kms activity search --ring payroll',
       'kms activity search --valid false --start 2026-01-01',
+      'kms activity search --granted',
+      'kms activity search --address 203.0.113.0/24 --object billing',
       'kms activity search --watch --valid false',
     ],
     {
@@ -18,6 +20,18 @@ export const activity = {
       '--action': text('ACTION', 'of this kind, such as keyring.encrypt', 'action'),
       '--ring': text('NAME', 'about this keyring', 'ring'),
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
+      '--object': text('ID', 'about the user, key, account, keyring or the like of this id or name'),
+      '--address': text('CIDR', 'from this address, or one of this block'),
+      '--granted': optional(
+        text('FLAG', 'by which somebody gained permission flags: any, or what includes this', 'flag'),
+      ),
+      '--revoked': optional(text('FLAG', 'by which somebody lost permission flags, likewise', 'flag')),
+      '--exclude-keyid': text(
+        'ID',
+        'not by this API key or user; with --exclude-action: only where both hold',
+        'api-key',
+      ),
+      '--exclude-action': text('ACTION', 'not of this kind, likewise', 'action'),
       '--contains': object('JSON', 'its props contain this object'),
       '--watch': toggle(
         'show each record as it is written, until Ctrl-C, beginning with the --limit newest (default: 0)',

@@ -29,6 +29,8 @@ export interface Kind<T> {
   /** Such as `-o`. */
   readonly short?: string;
   readonly isRepeated?: true;
+  /** Its value may be left out. */
+  readonly isOptional?: true;
   readonly completes?: Completes;
   /** `given` is what was typed or in the environment: text, texts, whether a switch is on, or undefined. */
   read(given: unknown, place: Place): T;
@@ -174,6 +176,11 @@ export function required<T>(kind: Kind<T | undefined>): Kind<T> {
       throw new KmsError('usage', `${place.name} is missing`, { hint: place.seeHelp });
     },
   };
+}
+
+/** An option whose value may be left out: then it is `true`. */
+export function optional<T>(kind: Kind<T>): Kind<T | true> {
+  return { ...kind, isOptional: true, read: (given, place) => (given === true ? true : kind.read(given, place)) };
 }
 
 /** An option with a value, of which `read` makes what commands read. */

@@ -10,6 +10,7 @@ import { idTime } from '../text.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
+type TypedFilters = Omit<ActivityFilters, 'exclude'>;
 
 interface Newest {
   /** The newest first. */
@@ -43,10 +44,10 @@ export async function newestActivity(
   }
 }
 
-type Name = keyof ActivityFilters;
+type Name = keyof TypedFilters;
 export type FilterFields = Fields<Name>;
 
-export const activityFields = searchFields<Name, ActivityFilters>({
+export const activityFields = searchFields<Name, TypedFilters>({
   accountUid: 'text',
   accountId: 'text',
   action: 'text',
@@ -55,6 +56,10 @@ export const activityFields = searchFields<Name, ActivityFilters>({
   valid: 'switch',
   start: 'start',
   end: 'end',
+  object: 'text',
+  address: 'text',
+  granted: 'flag',
+  revoked: 'flag',
   props: 'object',
 });
 

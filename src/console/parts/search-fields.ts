@@ -3,10 +3,10 @@
 import { parseObject } from '../text.ts';
 
 /**
- * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `start` and `end`
- * are times in UTC in the form of `datetime-local`; `object` is JSON.
+ * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `flag` is the name
+ * of one, or `any`; `start` and `end` are times in UTC in the form of `datetime-local`; `object` is JSON.
  */
-type FieldKind = 'text' | 'list' | 'switch' | 'start' | 'end' | 'object';
+type FieldKind = 'text' | 'list' | 'switch' | 'flag' | 'start' | 'end' | 'object';
 
 /** Empty where nothing is asked. */
 export type Fields<Name extends string> = Readonly<Record<Name, string>>;
@@ -85,6 +85,8 @@ function read(kind: FieldKind, text: string): Read {
       return { value: text.split(/[\s,]+/).filter((part) => part !== '') };
     case 'switch':
       return { value: text === 'true' };
+    case 'flag':
+      return { value: text.toLowerCase() === 'any' ? true : text };
     case 'object':
       return parseObject(text);
     case 'start':

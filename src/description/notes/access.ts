@@ -122,9 +122,20 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
 
 export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['id'], Note>> = {
   searchActivity: {
-    description: ['Finds records for which all given filters hold, the newest first. `{}` finds all.', segmentNote],
+    description: [
+      'Finds records for which all given filters hold, the newest first. `{}` finds all. `object`, `granted` and `revoked` ask for what the records of the service itself say was done; `granted: true` finds who gave rights away, to whom, when and from where.',
+      'A search is recorded itself, as `activity.read`. `exclude` leaves such records out: `{"keyid": …, "action": "activity.read"}` those of one key or User. Only records that have all of what it names are left out.',
+      segmentNote,
+    ],
     body: { action: 'keyring.encrypt', ring: 'payroll', start: 1767225600000, end: 1769904000000, valid: true },
-    problems: { 400: [{ field: 'start', message: 'expected a number, got a string' }] },
+    problems: {
+      400: [
+        { field: 'start', message: 'expected a number, got a string' },
+        { ...noAddress, field: 'address' },
+        { field: 'granted', message: 'expected true or the name of a flag' },
+        { field: 'exclude', message: 'expected keyid, action or both' },
+      ],
+    },
   },
   getActivity: {
     description: ['Answers one record.', segmentNote],

@@ -16,6 +16,11 @@ function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   return false;
 }
 
+/** An address as a line has it, right behind the action. */
+export function addressMember(address: string): string {
+  return `"address":${quoted(address)},`;
+}
+
 /**
  * The canonical line: keys in code-unit order, `props` left out when empty, `address` and `reporter` where there is
  * none. Throws `invalid` for props that JSON cannot say.
@@ -23,7 +28,7 @@ function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
 export function activityLine(input: ActivityInput, seq: number): string {
   const props = hasEntries(input.props) ? `,"props":${canonicalJson(input.props)}` : '';
   const reporter = input.reporter === undefined ? '' : `,"reporter":${quoted(input.reporter)}`;
-  const address = input.address === undefined ? '' : `"address":${quoted(input.address)},`;
+  const address = input.address === undefined ? '' : addressMember(input.address);
   return (
     `{"action":${quoted(input.action)},${address}"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
     `"keyid":${quoted(input.keyid)}${props}${reporter},"ringname":${quoted(input.ringname)},"seq":${seq},` +

@@ -2,29 +2,53 @@
 // fills, and the segments. Of a segment the summary may rule it out, its postings give candidates, its blocks have the
 // records; while one is looked at the next ones are loading already.
 
+import { type AddressSet, addressSet } from '../../model/addresses.ts';
+import { deedOf, type Thing } from '../../model/deed.ts';
+
 import { containing } from '../../model/json.ts';
 import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
 import type { Page } from '../sql.ts';
 import { longestPage } from '../tables/page.ts';
+
 import { othersTurn } from '../turns.ts';
+import { positionsFrom } from './origins.ts';
+
 import { findPositions, intersect, union } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import { idMark } from './segment.ts';
 import type { OpenSegment, SegmentReader } from './segment-reader.ts';
-import { actionTerm, keyTerm, propsNeedles, propsTerms, readBloom, ringTerm, validTerm, wideTerm } from './terms.ts';
+import {
+  actionTerm,
+  blockTerm,
+  grantedTerm,
+  keyTerm,
+  objectTerm,
+  propsNeedles,
+  propsTerms,
+  readBloom,
+  revokedTerm,
+  ringTerm,
+  validTerm,
+  wideTerm,
+} from './terms.ts';
 
 /** Which part of a segment's summary knows about a term. */
-type TermKind = 'keys' | 'actions' | 'rings' | 'valid' | 'props';
+type TermKind = 'keys' | 'actions' | 'rings' | 'valid' | 'props' | 'addresses';
 
 /** A record must have at least one of these terms. */
 interface TermGroup {
   readonly kind: TermKind;
   readonly anyOf: readonly number[];
+  /** Of addresses: which ones. The terms are for the summary, and none where the block is too large for it. */
+  readonly from?: AddressSet;
+  /** Only records of segments that know addresses have such terms. */
+  readonly isNew?: true;
 }
 
 export interface PreparedFilter {
   readonly filter: ActivityFilter;
   readonly keyids: ReadonlySet<string> | undefined;
+  readonly addresses: AddressSet | undefined;
   /** Every group must hold. */
   readonly groups: readonly TermGroup[];
   /** Texts that a matching line has in it. */
@@ -44,7 +68,8 @@ const propsUsed = 16;
 /** Throws `invalid` for props that JSON cannot say. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
-  const { action, ringname, valid, props } = filter;
+  const { action, ringname, valid, props, address, exclude } = filter;
+  const addresses = address === undefined ? undefined : addressSet([address]);
   const start = filter.start ?? Number.NEGATIVE_INFINITY;
   const end = filter.end ?? Number.POSITIVE_INFINITY;
   const groups: TermGroup[] = [];
@@ -53,12 +78,15 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   if (ringname !== undefined) groups.push({ kind: 'rings', anyOf: [ringTerm(ringname)] });
   if (valid !== undefined) groups.push({ kind: 'valid', anyOf: [validTerm(valid)] });
   for (const term of props ? propsTerms(props, propsUsed) : []) groups.push({ kind: 'props', anyOf: [term, wideTerm] });
+  if (address !== undefined && addresses) groups.push(addressGroup(address, addresses));
+  groups.push(...deedGroups(filter));
   const holdsProps = props && containing(props);
   return {
     filter,
     keyids,
+    addresses,
     groups,
-    needles: props ? propsNeedles(props, propsUsed) : [],
+    needles: [...(props ? propsNeedles(props, propsUsed) : []), ...deedNeedles(filter)],
     start,
     end,
     matches: (record) =>
@@ -68,8 +96,58 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
       (valid === undefined || valid === record.validAction) &&
       start <= record.createdAt &&
       record.createdAt <= end &&
-      (holdsProps === undefined || holdsProps(record.props)),
+      (addresses === undefined || (record.address !== undefined && addresses.has(record.address))) &&
+      (holdsProps === undefined || holdsProps(record.props)) &&
+      didWhatIsAsked(record, filter) &&
+      !(exclude && isExcluded(record, exclude)),
   };
+}
+
+function addressGroup(block: string, from: AddressSet): TermGroup {
+  const term = blockTerm(block);
+  return { kind: 'addresses', anyOf: term === undefined ? [] : [term], from, isNew: true };
+}
+
+function deedGroups({ object, granted, revoked }: ActivityFilter): TermGroup[] {
+  const group = (...anyOf: number[]): TermGroup => ({ kind: 'props', anyOf, isNew: true });
+  const flags = (names: readonly string[], term: (flag?: string) => number): TermGroup =>
+    names.length === 0 ? group(term()) : group(...names.map(term));
+  return [
+    ...(object === undefined ? [] : [group(objectTerm(object))]),
+    ...(granted ? [flags(granted, grantedTerm)] : []),
+    ...(revoked ? [flags(revoked, revokedTerm)] : []),
+  ];
+}
+
+function deedNeedles({ object, granted, revoked }: ActivityFilter): string[] {
+  return [
+    ...(object === undefined ? [] : ['"object']),
+    ...(granted ? ['"granted":'] : []),
+    ...(revoked ? ['"revoked":'] : []),
+  ];
+}
+
+/** What others report is their word, and does not count. */
+function didWhatIsAsked({ props, reporter }: ActivityRecord, filter: ActivityFilter): boolean {
+  if (filter.object === undefined && !filter.granted && !filter.revoked) return true;
+  if (reporter !== undefined) return false;
+  const { object, objects = [], granted = [], revoked = [] } = deedOf(props);
+  const wanted = filter.object?.toLowerCase();
+  const isAbout = ({ id, name }: Thing): boolean => id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
+  const has = (flags: readonly string[], asked: readonly string[] | undefined): boolean =>
+    !asked || (asked.length === 0 ? flags.length > 0 : flags.some((flag) => asked.includes(flag)));
+  return (
+    (wanted === undefined || (object !== undefined && isAbout(object)) || objects.some(isAbout)) &&
+    has(granted, filter.granted) &&
+    has(revoked, filter.revoked)
+  );
+}
+
+function isExcluded(
+  record: ActivityRecord,
+  { keyid = record.keyid, action = record.action }: NonNullable<ActivityFilter['exclude']>,
+): boolean {
+  return record.keyid === keyid && record.action === action;
 }
 
 /** Newest first: a page, whose length is bounded too, and the record after it, which tells that there is a next one. */
@@ -158,7 +236,9 @@ function mayHold(summary: SegmentSummary, group: TermGroup): boolean {
     const has = (valid: boolean): boolean => (valid ? summary.validCount : summary.invalidCount) > 0;
     return group.anyOf.some((term) => has(term === validTerm(true)));
   }
-  return group.anyOf.some(readBloom(summary[group.kind]));
+  if (group.isNew && summary.addresses === undefined) return false;
+  if (group.from && group.anyOf.length === 0) return summary.addresses !== '';
+  return group.anyOf.some(readBloom(summary[group.kind] ?? null));
 }
 
 /** Whether a segment may have matching records before `beforeSeq`; false is certain. */
@@ -167,9 +247,17 @@ function mayMatch(summary: SegmentSummary, prepared: PreparedFilter, beforeSeq: 
   return prepared.groups.every((group) => mayHold(summary, group));
 }
 
-async function positionsOf(reader: SegmentReader, segment: OpenSegment, group: TermGroup): Promise<readonly number[]> {
+async function positionsOf(
+  reader: SegmentReader,
+  segment: OpenSegment,
+  { anyOf, from }: TermGroup,
+): Promise<readonly number[]> {
+  if (from) {
+    const origins = await reader.origins(segment);
+    return origins ? positionsFrom(origins, from) : [];
+  }
   const lists: number[][] = [];
-  for (const term of group.anyOf) {
+  for (const term of anyOf) {
     const page = lastAtMost(segment.root.pageTerms, term);
     if (page >= 0) lists.push(findPositions(await reader.page(segment, page), term));
   }

@@ -6,6 +6,7 @@ import { KmsError } from '../../errors.ts';
 import type { Files } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
 import { chainHash, hashLength } from './chain.ts';
+import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
@@ -97,7 +98,7 @@ export interface OpenSegment {
   readonly root: SegmentRoot;
   /** Position of each block's first record, then the number of records. */
   readonly starts: readonly number[];
-  /** Where each block starts in the file, then each page, then the end of the file. */
+  /** Where each block starts in the file, then each page, then the origins, then the end of the file. */
   readonly offsets: readonly number[];
 }
 
@@ -182,6 +183,11 @@ export class SegmentReader {
     }
   }
 
+  /** Undefined where no record has an address. */
+  origins(segment: OpenSegment): Promise<Origins | undefined> {
+    return this.#asItIs(segment, (current) => this.#readOrigins(current));
+  }
+
   async #readBlock(segment: OpenSegment, index: number): Promise<SegmentBlock> {
     const { cache } = this.#source;
     const name = `${segment.summary.file} block ${index}`;
@@ -190,7 +196,26 @@ export class SegmentReader {
       part = this.#open(segment, 'block', index, await this.#part(segment, index));
       cache.set(name, part, part.length + 256);
     }
-    return this.#block(segment, index, part);
+    return this.#block(segment, index, part, await this.#readOrigins(segment));
+  }
+
+  async #readOrigins(segment: OpenSegment): Promise<Origins | undefined> {
+    const { records, pageLengths, originsLength = 0 } = segment.root;
+    if (originsLength === 0) return undefined;
+    const { cache } = this.#source;
+    const name = `${segment.summary.file} origins`;
+    const known = cache.get<Origins>(name);
+    if (known) return known;
+    const origins = this.#origins(segment, await this.#part(segment, records.length + pageLengths.length));
+    cache.set(name, origins, 256 + origins.numbers.byteLength + origins.addresses.length * 48);
+    return origins;
+  }
+
+  #origins(segment: OpenSegment, sealed: Uint8Array): Origins {
+    const part = inflatePart(this.#open(segment, 'origins', 0, sealed));
+    const origins = decodeOrigins(part, segment.starts.at(-1) ?? 0);
+    if (!origins) throw new SegmentFault(this.path(segment.summary), 'has bad origins');
+    return origins;
   }
 
   async #readPage(segment: OpenSegment, index: number): Promise<Uint8Array> {
@@ -217,8 +242,9 @@ export class SegmentReader {
       this.#open(segment, 'page', index, part(header.blocks + index));
       if (index % pagesATurn === pagesATurn - 1) await setImmediate();
     }
+    const origins = segment.root.originsLength ? this.#origins(segment, part(header.blocks + header.pages)) : undefined;
     for (let index = 0; index < header.blocks; index++)
-      yield this.#block(segment, index, this.#open(segment, 'block', index, part(index)));
+      yield this.#block(segment, index, this.#open(segment, 'block', index, part(index)), origins);
   }
 
   #length(summary: SegmentSummary, length: number): void {
@@ -246,17 +272,20 @@ export class SegmentReader {
     const part = openedPart(path, key, clear, 'root', 0, bytes.subarray(headerLength, end));
     const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(part)) ?? 'null');
     if (root.hash !== summary.hash) throw new SegmentFault(path, 'is from another history than the snapshot');
-    const offsets = runningSum(end, root.lengths, root.pageLengths);
+    const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength ?? 0]);
     if (offsets.at(-1) !== summary.bytes) throw new SegmentFault(path, 'is cut short');
     return { summary, header: clear, epoch: header.epoch, key, root, starts: runningSum(0, root.records), offsets };
   }
 
-  #block(segment: OpenSegment, index: number, part: Uint8Array): SegmentBlock {
+  #block(segment: OpenSegment, index: number, part: Uint8Array, origins: Origins | undefined): SegmentBlock {
     const block = inflatePart(part);
     const lines = fromUtf8(block.subarray(hashLength))?.split('\n');
     if (!lines || lines.length !== segment.root.records[index])
       throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
-    return { prevHash: new Uint8Array(block.subarray(0, hashLength)), lines };
+    const prevHash = new Uint8Array(block.subarray(0, hashLength));
+    if (!origins) return { prevHash, lines };
+    const first = segment.starts[index] ?? 0;
+    return { prevHash, lines: lines.map((line, at) => withOrigin(line, origins, first + at)) };
   }
 
   async #part(segment: OpenSegment, index: number): Promise<Uint8Array> {

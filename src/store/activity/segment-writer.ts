@@ -3,6 +3,7 @@
 import { concatBytes, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
+import { OriginCollector } from './origins.ts';
 import { makePages } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
@@ -15,9 +16,20 @@ import {
   sealedLength,
   segmentFile,
 } from './segment.ts';
-import { actionTerm, keyTerm, makeBloom, maxPropsTerms, propsTerms, ringTerm, validTerm, wideTerm } from './terms.ts';
+import {
+  actionTerm,
+  deedTerms,
+  keyTerm,
+  makeBloom,
+  maxPropsTerms,
+  networkTerms,
+  propsTerms,
+  ringTerm,
+  validTerm,
+  wideTerm,
+} from './terms.ts';
 
-const bloomBytes = { keys: 200, actions: 100, rings: 150, props: 300 };
+const bloomBytes = { keys: 200, actions: 100, rings: 150, props: 300, addresses: 200 };
 
 interface SegmentRun {
   readonly firstSeq: number;
@@ -59,6 +71,7 @@ export function makeSegment(
     actions: makeBloom(terms.actions, bloomBytes.actions),
     rings: makeBloom(terms.rings, bloomBytes.rings),
     props: makeBloom(terms.props, bloomBytes.props),
+    addresses: makeBloom(new Set([...blocks.origins.addresses].flatMap(networkTerms)), bloomBytes.addresses),
   };
   return { summary, bytes };
 }
@@ -77,12 +90,15 @@ function segmentBytes(
 ): Uint8Array {
   const pages = makePages(terms.postings, lines.length);
   const pageParts = pages.map((page) => compressPart(page.bytes));
-  const { parts, ...columns } = blocks;
+  const { parts, origins, ...columns } = blocks;
+  const originsBytes = origins.bytes();
+  const originsPart = originsBytes.length > 0 ? compressPart(originsBytes) : undefined;
   const root: SegmentRoot = {
     hash,
     ...columns,
     pageTerms: pages.map((page) => page.firstTerm),
     pageLengths: pageParts.map(sealedLength),
+    originsLength: originsPart ? sealedLength(originsPart) : 0,
   };
   const rootPart = compressPart(utf8(JSON.stringify(root)));
   const header = encodeHeader({
@@ -100,6 +116,7 @@ function segmentBytes(
     seal(header, 'root', 0, rootPart),
     ...parts.map((part, index) => seal(header, 'block', index, part)),
     ...pageParts.map((part, index) => seal(header, 'page', index, part)),
+    ...(originsPart ? [seal(header, 'origins', 0, originsPart)] : []),
   );
 }
 
@@ -116,9 +133,15 @@ class SegmentBlocks {
   readonly to: number[] = [];
   readonly idFrom: string[] = [];
   readonly idTo: string[] = [];
+  readonly origins: OriginCollector;
+
+  constructor(records: number) {
+    this.origins = new OriginCollector(records);
+  }
 
   add(prevHash: Uint8Array, lines: readonly string[], records: readonly ActivityRecord[]): void {
-    const part = compressPart(concatBytes(prevHash, utf8(lines.join('\n'))));
+    const stored = records.map((record, at) => this.origins.add(lines[at] ?? '', record));
+    const part = compressPart(concatBytes(prevHash, utf8(stored.join('\n'))));
     const times = range(records.map((record) => record.createdAt));
     const ids = range(records.map((record) => idMark(record.id)));
     this.parts.push(part);
@@ -146,7 +169,7 @@ function range<T extends string | number>(values: readonly T[]): { from: T; to: 
 
 /** Blocks of 128 records, or fewer when their lines are long. Throws `corrupt` for a line that is no record. */
 function makeBlocks(run: SegmentRun, each: (record: ActivityRecord, position: number) => void): SegmentBlocks {
-  const blocks = new SegmentBlocks();
+  const blocks = new SegmentBlocks(run.lines.length);
   let first = 0;
   let text = 0;
   let records: ActivityRecord[] = [];
@@ -182,6 +205,9 @@ class TermCollector {
     this.#post(undefined, validTerm(record.validAction), position);
     const terms = propsTerms(record.props, maxPropsTerms + 1);
     for (const term of terms.length > maxPropsTerms ? [wideTerm] : terms) this.#post(this.props, term, position);
+    if (record.reporter === undefined) {
+      for (const term of deedTerms(record.props)) this.#post(this.props, term, position);
+    }
   }
 
   #post(kind: Set<number> | undefined, term: number, position: number): void {

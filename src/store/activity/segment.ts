@@ -16,8 +16,9 @@ const tagLength = 16;
 /** A little more than the ordinary block. */
 const inflateChunk = 32 * 1024;
 const magic = utf8('KMS-ACTV');
-const formatVersion = 1;
-const partKinds = { root: 1, block: 2, page: 3 } as const;
+/** In version 1 there are no origins. */
+const formatVersion = 2;
+const partKinds = { root: 1, block: 2, page: 3, origins: 4 } as const;
 
 export type PartKind = keyof typeof partKinds;
 
@@ -28,6 +29,7 @@ export interface ActivityKeys {
 }
 
 export interface SegmentHeader {
+  readonly version: number;
   readonly epoch: number;
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
@@ -38,6 +40,9 @@ export interface SegmentHeader {
   /** Bytes of the sealed root, which follows the header. */
   readonly rootLength: number;
 }
+
+/** The newest version unless it says otherwise. */
+type NewHeader = Omit<SegmentHeader, 'version'> & Partial<Pick<SegmentHeader, 'version'>>;
 
 /** How a segment's file is laid out; columns with one entry a block, then one a page. */
 export interface SegmentRoot {
@@ -51,6 +56,8 @@ export interface SegmentRoot {
   readonly idTo: readonly string[];
   readonly pageTerms: readonly number[];
   readonly pageLengths: readonly number[];
+  /** Sealed bytes of the origins; 0 where no record has an address, absent in version 1. */
+  readonly originsLength?: number;
 }
 
 /** The part of an id by which blocks are found: of a ULID the prefix, the time and two characters more. */
@@ -68,11 +75,11 @@ export function segmentPath(dir: string, file: string): string {
 }
 
 /** magic 8 | version u16 | epoch u16 | uid 16 | first seq u64 | records, blocks, pages, root length u32 each. */
-export function encodeHeader(header: SegmentHeader): Uint8Array {
+export function encodeHeader({ version = formatVersion, ...header }: NewHeader): Uint8Array {
   const bytes = new Uint8Array(headerLength);
   const view = new DataView(bytes.buffer);
   bytes.set(magic);
-  view.setUint16(8, formatVersion);
+  view.setUint16(8, version);
   view.setUint16(10, header.epoch);
   bytes.set(header.uid, 12);
   view.setBigUint64(28, BigInt(header.firstSeq));
@@ -89,8 +96,9 @@ export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
   if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is no activity segment';
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint16(8);
-  if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
+  if (version < 1 || version > formatVersion) return `has format version ${version}, expected at most ${formatVersion}`;
   return {
+    version,
     epoch: view.getUint16(10),
     uid: new Uint8Array(bytes.subarray(12, 28)),
     firstSeq: Number(view.getBigUint64(28)),
@@ -192,6 +200,7 @@ export function* resealedSegment(
   for (const [kind, lengths] of [
     ['block', root.lengths],
     ['page', root.pageLengths],
+    ['origins', root.originsLength ? [root.originsLength] : []],
   ] as const) {
     for (const [index, length] of lengths.entries()) {
       piece.push(seal(after, kind, index, open(kind, index, offset, length)));

@@ -17,6 +17,7 @@ interface ColumnFields {
   readonly action: string;
   readonly ringname: string;
   readonly validAction: boolean;
+  readonly address?: string | undefined;
 }
 
 /** The texts of one column, each under a number. */
@@ -38,6 +39,13 @@ class Numbering {
     return this.#numbers.get(text);
   }
 
+  /** The numbers of the texts that fit. */
+  where(fits: (text: string) => boolean): Set<number> {
+    const numbers = new Set<number>();
+    for (const [number, text] of this.#texts.entries()) if (fits(text)) numbers.add(number);
+    return numbers;
+  }
+
   text(number: number | undefined): string {
     return this.#texts[number ?? 0] ?? '';
   }
@@ -51,12 +59,15 @@ class TailColumns {
   readonly keys = new Numbering();
   readonly actions = new Numbering();
   readonly rings = new Numbering();
+  /** None is the empty text. */
+  readonly addresses = new Numbering();
   createdAt: Float64Array<ArrayBuffer>;
   /** Hashes of the ids. */
   idHash: Uint32Array<ArrayBuffer>;
   key: Uint32Array<ArrayBuffer>;
   action: Uint32Array<ArrayBuffer>;
   ring: Uint32Array<ArrayBuffer>;
+  address: Uint32Array<ArrayBuffer>;
   valid: Uint8Array<ArrayBuffer>;
   #hashes: Uint8Array<ArrayBuffer>;
 
@@ -66,6 +77,7 @@ class TailColumns {
     this.key = new Uint32Array(capacity);
     this.action = new Uint32Array(capacity);
     this.ring = new Uint32Array(capacity);
+    this.address = new Uint32Array(capacity);
     this.valid = new Uint8Array(capacity);
     this.#hashes = new Uint8Array(capacity * hashLength);
   }
@@ -84,6 +96,7 @@ class TailColumns {
     this.key = grown(new Uint32Array(wanted), this.key);
     this.action = grown(new Uint32Array(wanted), this.action);
     this.ring = grown(new Uint32Array(wanted), this.ring);
+    this.address = grown(new Uint32Array(wanted), this.address);
     this.valid = grown(new Uint8Array(wanted), this.valid);
     this.#hashes = grown(new Uint8Array(wanted * hashLength), this.#hashes);
   }
@@ -94,6 +107,7 @@ class TailColumns {
     this.key[at] = this.keys.of(fields.keyid);
     this.action[at] = this.actions.of(fields.action);
     this.ring[at] = this.rings.of(fields.ringname);
+    this.address[at] = this.addresses.of(fields.address ?? '');
     this.valid[at] = fields.validAction ? 1 : 0;
   }
 
@@ -117,6 +131,7 @@ class TailColumns {
         action: this.actions.text(this.action[at]),
         ringname: this.rings.text(this.ring[at]),
         validAction: this.valid[at] === 1,
+        address: this.addresses.text(this.address[at]),
       });
     }
     kept.idHash.set(this.idHash.subarray(from, to));
@@ -367,12 +382,13 @@ export class ActivityTail {
    * it begins. What is added or dropped while others have their turn is in other places. Everything must be indexed.
    */
   async search(prepared: PreparedFilter, beforeSeq: number, found: Found): Promise<void> {
-    const { filter, keyids, needles, start, end } = prepared;
+    const { filter, keyids, addresses, needles, start, end } = prepared;
     const lines = this.#lines;
-    const { createdAt, key, action, ring, valid, keys, actions, rings } = this.#columns;
+    const { createdAt, key, action, ring, address, valid, keys, actions, rings } = this.#columns;
     const wantedKeys = keyids && numbersOf(keyids, (text) => keys.find(text));
     const wantedAction = filter.action === undefined ? undefined : (actions.find(filter.action) ?? -1);
     const wantedRing = filter.ringname === undefined ? undefined : (rings.find(filter.ringname) ?? -1);
+    const wantedAddresses = addresses && this.#columns.addresses.where(addresses.has);
     const wantedValid = filter.valid === undefined ? undefined : Number(filter.valid);
     let passed = 0;
     for (let at = Math.min(this.#committed, beforeSeq - this.firstSeq) - 1; at >= 0; at--) {
@@ -380,6 +396,7 @@ export class ActivityTail {
       if (wantedRing !== undefined && ring[at] !== wantedRing) continue;
       if (wantedValid !== undefined && valid[at] !== wantedValid) continue;
       if (wantedKeys && !wantedKeys.has(key[at] ?? 0)) continue;
+      if (wantedAddresses && !wantedAddresses.has(address[at] ?? 0)) continue;
       const time = createdAt[at] ?? 0;
       if (time < start || time > end) continue;
       const line = lines.at(at) ?? '';

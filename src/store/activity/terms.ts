@@ -4,6 +4,8 @@
 
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { canonicalJson } from '../../crypto/canonical-json.ts';
+import { canonicalBlock } from '../../model/addresses.ts';
+import { deedOf } from '../../model/deed.ts';
 import { isJsonObject } from '../../model/json.ts';
 
 type Props = Readonly<Record<string, unknown>>;
@@ -21,6 +23,44 @@ export const keyTerm = (keyid: string): number => hashTerm(`k${keyid}`);
 export const actionTerm = (action: string): number => hashTerm(`a${action}`);
 export const ringTerm = (ringname: string): number => hashTerm(`r${ringname}`);
 export const validTerm = (valid: boolean): number => hashTerm(valid ? 'v1' : 'v0');
+
+const addressTerm = (address: string): number => hashTerm(`n${address}`);
+/** The id of what something was done to, or its name. */
+export const objectTerm = (text: string): number => hashTerm(`o${text.toLowerCase()}`);
+/** A flag that somebody gained or lost; none = any. */
+export const grantedTerm = (flag = ''): number => hashTerm(`+${flag}`);
+export const revokedTerm = (flag = ''): number => hashTerm(`-${flag}`);
+
+/** The terms of what a record of the appliance's own says was done. */
+export function deedTerms(props: Props): number[] {
+  const { object, objects = [], granted = [], revoked = [] } = deedOf(props);
+  const terms: number[] = [];
+  for (const { id, name } of object ? [object, ...objects] : objects) {
+    terms.push(objectTerm(id));
+    if (name !== undefined) terms.push(objectTerm(name));
+  }
+  if (granted.length > 0) terms.push(grantedTerm(), ...granted.map(grantedTerm));
+  if (revoked.length > 0) terms.push(revokedTerm(), ...revoked.map(revokedTerm));
+  return terms;
+}
+
+/** Prefixes of the networks that a summary knows of, by the number of bits of an address. */
+const networkPrefixes: Readonly<Record<number, readonly number[]>> = { 32: [24, 16, 8], 128: [64, 48, 32] };
+
+/** The terms of an address and of the networks around it: one of them is that of every block that `blockTerm` knows. */
+export function networkTerms(address: string): number[] {
+  const prefixes = networkPrefixes[address.includes(':') ? 128 : 32] ?? [];
+  return [address, ...prefixes.map((prefix) => canonicalBlock(`${address}/${prefix}`) ?? '')].map(addressTerm);
+}
+
+/** A term that every address of the block has among its `networkTerms`; undefined where the block is too large. */
+export function blockTerm(block: string): number | undefined {
+  const [address = '', prefix] = block.split('/');
+  if (prefix === undefined) return addressTerm(block);
+  const prefixes = networkPrefixes[address.includes(':') ? 128 : 32] ?? [];
+  const around = prefixes.find((each) => each <= Number(prefix));
+  return around === undefined ? undefined : addressTerm(canonicalBlock(`${address}/${around}`) ?? '');
+}
 
 /**
  * Stands for all terms of props in a record that has more than `maxPropsTerms`: it is a candidate for every search by

@@ -1,0 +1,88 @@
+// Origins are where the records of a segment came from: each address once, and for each record the number of its own.
+// They stand apart from the lines, since addresses repeat, but in no order: between the other fields one of a hundred
+// takes five bytes a record, here less than one. A search by address reads them in place of postings.
+import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
+import type { AddressSet } from '../../model/addresses.ts';
+import type { ActivityRecord } from '../port.ts';
+import { addressMember } from './record.ts';
+
+export interface Origins {
+  /** The first has the number 1. */
+  readonly addresses: readonly string[];
+  /** By position; 0 where a record has no address, or has it in its line. */
+  readonly numbers: Uint16Array;
+}
+
+/** What stands before the address in a line. */
+const before = /^\{"action":"(?:[^"\\]|\\.)*",/;
+
+/** Takes the addresses out of the lines of a segment, in the order of their positions. */
+export class OriginCollector {
+  readonly #addresses = new Map<string, number>();
+  readonly #numbers: Uint16Array;
+  #count = 0;
+
+  constructor(records: number) {
+    this.#numbers = new Uint16Array(records);
+  }
+
+  get addresses(): Iterable<string> {
+    return this.#addresses.keys();
+  }
+
+  /** The line as it is stored. */
+  add(line: string, { address }: ActivityRecord): string {
+    const at = this.#count++;
+    const member = address === undefined ? '' : addressMember(address);
+    const place = before.exec(line)?.[0].length ?? 0;
+    if (address === undefined || !line.startsWith(member, place)) return line;
+    const known = this.#addresses.get(address);
+    const number = known ?? this.#addresses.size + 1;
+    if (number > 0xffff) return line;
+    if (known === undefined) this.#addresses.set(address, number);
+    this.#numbers[at] = number;
+    return line.slice(0, place) + line.slice(place + member.length);
+  }
+
+  /**
+   * Length of the text u32, the addresses with a line feed between them, then for each record the high byte of its
+   * number, then for each the low byte. Empty where no record has an address.
+   */
+  bytes(): Uint8Array {
+    if (this.#addresses.size === 0) return new Uint8Array();
+    const text = utf8([...this.#addresses.keys()].join('\n'));
+    const lead = new Uint8Array(4);
+    new DataView(lead.buffer).setUint32(0, text.length);
+    const high = Uint8Array.from(this.#numbers, (number) => number >> 8);
+    return concatBytes(lead, text, high, Uint8Array.from(this.#numbers));
+  }
+}
+
+/** Undefined for bytes that are none. */
+export function decodeOrigins(bytes: Uint8Array, records: number): Origins | undefined {
+  if (bytes.length < 4) return undefined;
+  const end = 4 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  const addresses = fromUtf8(bytes.subarray(4, end))?.split('\n');
+  if (!addresses || bytes.length !== end + 2 * records) return undefined;
+  const numbers = new Uint16Array(records);
+  for (let at = 0; at < records; at++) {
+    numbers[at] = ((bytes[end + at] ?? 0) << 8) | (bytes[end + records + at] ?? 0);
+  }
+  return { addresses, numbers };
+}
+
+/** The line of the record at a position, with its address. */
+export function withOrigin(line: string, { addresses, numbers }: Origins, at: number): string {
+  const address = addresses[(numbers[at] ?? 0) - 1];
+  if (address === undefined) return line;
+  const place = before.exec(line)?.[0].length ?? 0;
+  return line.slice(0, place) + addressMember(address) + line.slice(place);
+}
+
+/** The positions that came from there, ascending. */
+export function positionsFrom({ addresses, numbers }: Origins, wanted: AddressSet): number[] {
+  const isWanted = [false, ...addresses.map(wanted.has)];
+  const positions: number[] = [];
+  for (let at = 0; at < numbers.length; at++) if (isWanted[numbers[at] ?? 0]) positions.push(at);
+  return positions;
+}

@@ -1,0 +1,26 @@
+// Which records a search of the activity log is to find, said as plainly as can be, to hold the stores against.
+import { addressSet } from '../../src/model/addresses.ts';
+import type { ActivityFilter, ActivityRecord } from '../../src/store/port.ts';
+import type { AnyJson } from './appliance.ts';
+
+/** The part of a filter that speaks of what was done, and where from, and of what is left out. */
+export function isAudited(record: Omit<ActivityRecord, 'seq' | 'id'>, filter: ActivityFilter): boolean {
+  const { address, exclude } = filter;
+  const { keyid = record.keyid, action = record.action } = exclude ?? {};
+  return (
+    (!address || (record.address !== undefined && addressSet([address]).has(record.address))) &&
+    says(record.reporter === undefined ? record.props : {}, filter) &&
+    !(exclude && keyid === record.keyid && action === record.action)
+  );
+}
+
+function says(props: AnyJson, { object, granted, revoked }: ActivityFilter): boolean {
+  const named = [props.object ?? [], props.objects ?? []]
+    .flat()
+    .flatMap(({ id, name }: { id: string; name?: string }) => [id, name?.toLowerCase()]);
+  const has = (list: string[] = [], asked?: readonly string[]): boolean =>
+    !asked || list.some((flag) => asked.length === 0 || asked.includes(flag));
+  return (
+    (!object || named.includes(object.toLowerCase())) && has(props.granted, granted) && has(props.revoked, revoked)
+  );
+}
