@@ -176,7 +176,7 @@ class NodeAppendFile implements AppendFile {
 }
 
 /** A pipe that somebody put in a file's place keeps nobody waiting. Throws `corrupt` for all but a file. */
-export async function openFile(path: string, flags: number): Promise<FileHandle> {
+async function openFile(path: string, flags: number): Promise<FileHandle> {
   let handle: FileHandle;
   try {
     handle = await open(path, flags | O_NONBLOCK, 0o600);

@@ -17,8 +17,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const statement =
   /(?:^|\n)\s*(?:import|export)\s+(type\s)?(?:[^'";]*?\sfrom\s+)?['"]([^'"\n]+)['"]|\bimport\(\s*['"]([^'"\n]+)['"]\s*\)/g;
 
-export function sources(): string[] {
-  return readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
+export function sources(folder = 'src'): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();

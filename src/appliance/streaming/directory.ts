@@ -12,7 +12,7 @@ import { type Arrived, type Batch, DeliveryFault, type Receiver } from './receiv
 import { type StreamedTenant, streamedLine } from './record.ts';
 import type { DirectoryTarget } from './target.ts';
 
-export interface DirectorySettings {
+interface DirectorySettings {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;

@@ -41,7 +41,7 @@ export const usualPace: Pace = {
   farewell: 5000,
 };
 
-export interface StreamDeps {
+interface StreamDeps {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly places: Places;
   /** Epoch milliseconds. */

@@ -24,7 +24,7 @@ export interface StreamingSettings {
   readonly fileBytes?: number | undefined;
 }
 
-export interface StreamingDeps extends PlacesDeps {
+interface StreamingDeps extends PlacesDeps {
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
   readonly mustWait: () => boolean;

@@ -10,7 +10,7 @@ import { type Batch, DeliveryFault, networkFault, type Receiver } from './receiv
 import { streamedLine } from './record.ts';
 import type { WebhookTarget } from './target.ts';
 
-export interface WebhookSettings {
+interface WebhookSettings {
   /** PEM of the authorities to trust instead of the system's. */
   readonly ca?: string | undefined;
   /** At least one; each signs. */
