@@ -38,9 +38,11 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
   const account = await findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
   await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
+  const userId = caller.kind === 'user' ? caller.userId : undefined;
+  if (userId !== undefined) await needPlace(tx, userId);
   const made = await makeApiKey(ctx, {
     accountId: account.id,
-    userId: caller.kind === 'user' ? caller.userId : undefined,
+    userId,
     flags,
     props: input.props ?? {},
     name: input.name,
@@ -53,6 +55,15 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
     ...changedRights(undefined, parseFlags(flags)),
   });
   return made;
+}
+
+/** Every answer about a user names the keys that it owns. */
+const mostOwned = 10_000;
+
+/** Throws `quota` where the user owns as many keys as one may. */
+async function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): Promise<void> {
+  if ((await apiKeys.countOfUser(userId, mostOwned)) < mostOwned) return;
+  throw new KmsError('quota', `a user owns at most ${mostOwned} API keys`);
 }
 
 /** The oldest first. */
@@ -169,6 +180,7 @@ async function update(
     props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
     updatedAt: world.now(),
   };
+  if (changed.userId !== undefined && changed.userId !== key.userId) await needPlace(tx, changed.userId);
   await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
   const after = { ...key, ...changed };
   const { updatedAt: _, ...answer } = safeApiKey(after);

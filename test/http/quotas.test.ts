@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Limits } from '../../src/core/context.ts';
+import type { Sql } from '../../src/store/sql.ts';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
+import { longestGo } from '../support/longest-go.ts';
 
 const clients = 20;
 
@@ -141,4 +143,75 @@ test('restoring a keyring needs room too', async () => {
   assert.equal((await a.call('DELETE', '/ks/keyrings/a')).status, 200);
   assert.equal((await a.call('POST', '/ks/keyrings', { name: 'b' })).status, 200, 'a deleted one takes no place');
   assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 403);
+});
+
+test('a user owns 10,000 API keys at most, made or handed over, and answers with them stay short', async () => {
+  let sql: Sql | undefined;
+  const a = await testAppliance({
+    onSql: (given) => {
+      sql = given;
+    },
+  });
+  const users = [];
+  for (const n of [1, 2]) {
+    const fields = { ...person(n), flags: { '*': true } };
+    users.push((await a.call('POST', '/auth/users', fields)).body);
+  }
+  const [{ user, password }, other] = users;
+  const { accessToken } = (await a.call('POST', '/auth/basic/login', { username: 'u1', password }, { key: null })).body;
+  // All but one, of each of forty users.
+  await a.tenants[0]?.handle.store.transaction(async () => {
+    const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)';
+    await sql?.run(
+      `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+        created_at, updated_at) ${numbers} SELECT 'user_' || i, i, i, i, i, '', '', '', '{}', '{}', i, i FROM n`,
+      40,
+    );
+    await sql?.run(
+      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+        ${numbers} SELECT 'apik_' || printf('%026d', i), i, 1, ?, ?, '{}', '{}', i, i FROM n`,
+      9_999,
+      a.accountId,
+      user.id,
+    );
+    await sql?.run(
+      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+        SELECT k.id || u.username, k.id || u.username, 1, k.account_id, u.id, '{}', '{}', 1, 1 FROM api_keys k, users u
+        WHERE k.user_id = ? AND u.username_key < 'a'`,
+      user.id,
+    );
+  });
+  const make = (key: string) => a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key });
+  const last = await make(accessToken);
+  assert.equal(last.status, 200);
+  const refused = { message: 'a user owns at most 10000 API keys' };
+  const oneMore = await make(accessToken);
+  assert.deepEqual([oneMore.status, oneMore.body], [403, refused]);
+  assert.equal((await make(a.root.key)).status, 200, 'one that is nobody’s');
+  const { keyid } = (await make(a.root.key)).body;
+  const hand = (owner: string, apikeyid = keyid) => a.call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid, owner });
+  const handed = await hand(user.id);
+  assert.deepEqual([handed.status, handed.body], [403, refused]);
+  assert.equal((await hand(user.id, last.body.keyid)).status, 200, 'one that the user owns already');
+  assert.equal((await hand(other.user.id)).status, 200);
+
+  const shown = await a.call('GET', `/auth/users/${user.username}`);
+  assert.equal(shown.body.keys.length, 10_000);
+  assert.ok(shown.text.length < 400_000, String(shown.text.length));
+  const seen = new Map<string, number>();
+  let pages = 0;
+  for (let next: string | undefined = ''; next !== undefined; pages++) {
+    const path: string = `/auth/users?limit=10000${next && `&cursor=${next}`}`;
+    let page: Answer | undefined;
+    const cost = await longestGo(async () => {
+      page = await a.call('GET', path);
+    });
+    assert.ok(cost < 200, `${cost} ms`);
+    assert.equal(page?.status, 200);
+    assert.ok(page && page.text.length < 5_000_000, String(page?.text.length));
+    for (const each of page.body.data) seen.set(each.id, each.keys.length);
+    next = page.body.pagination.nextCursor;
+  }
+  assert.deepEqual([seen.size, seen.get(user.id), seen.get('user_40')], [42, 10_000, 9_999]);
+  assert.ok(pages >= 3, String(pages));
 });

@@ -73,7 +73,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   createApiKey: {
     description: [
       'Makes an API key. `key` in the answer is its secret, told this once.',
-      'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User.',
+      'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User, who owns 10,000 at most.',
       'Addresses and blocks are kept once each and in one form: host bits are zero, IPv6 is written as RFC 5952 has it, and an IPv4-mapped IPv6 address is the IPv4 address.',
     ],
     problems: { 400: [noAddress], 403: [cannotGrant], 404: [noAccount] },

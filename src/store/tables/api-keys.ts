@@ -266,6 +266,12 @@ export function apiKeyTable(sql: Sql) {
         return row !== undefined;
       }),
 
+    /** How many the user owns, counted up to `most`. */
+    async countOfUser(userId: string, most: number): Promise<number> {
+      const text = 'SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_keys WHERE user_id = ? LIMIT ?)';
+      return (await sql.get<{ n: number }>(text, userId, most))?.n ?? 0;
+    },
+
     async count(): Promise<number> {
       const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM api_keys');
       return row?.n ?? 0;
