@@ -70,6 +70,22 @@ test('the overview tells how the service is used and how it is', async () => {
   assert.deepEqual(troubles, []);
 });
 
+test('the overview names files of the activity logs that are missing or changed', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada');
+  await page.getByText('Unsealed and serving').waitFor();
+  const segments = [1, 2].map((n) => `tenants/2f6c1b0a9d8e7f34/activity-00000000000${n}.kms is missing`);
+  await page.route('**/readyz', async (route) => {
+    const ready = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...ready, activity: { faulty: 7, segments } } });
+  });
+  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByText('7 files of activity logs are missing or changed').waitFor();
+  for (const segment of segments) await page.getByText(segment, { exact: true }).waitFor();
+  await page.getByText('and 5 more', { exact: true }).waitFor();
+  await looksRight(page, 'overview-faults');
+  assert.deepEqual(troubles, []);
+});
+
 test('who may see little is told so, part by part', async () => {
   const { page, troubles } = await visitAs(appliance, 'bob');
   const refusals = page.getByText(/^You are not allowed to see/);

@@ -132,7 +132,7 @@ kms_not_a_number NaN
 
 test('health is read as far as it tells', () => {
   const ready = { status: 'ready', lastVerifiedBackup: { at: '2026-01-01T00:00:00.000Z', ageSeconds: 90 } };
-  const quiet = { isReady: true, isSealed: false, reason: undefined, shipping: undefined };
+  const quiet = { isReady: true, isSealed: false, reason: undefined, shipping: undefined, faults: undefined };
   assert.deepEqual(readinessOf(200, ready), { ...quiet, backup: ready.lastVerifiedBackup });
   assert.deepEqual(readinessOf(200, { lastVerifiedBackup: null }), { ...quiet, backup: 'none' });
   assert.deepEqual(readinessOf(200, 'ok'), { ...quiet, backup: undefined });
@@ -141,6 +141,12 @@ test('health is read as far as it tells', () => {
   assert.equal(readinessOf(502, undefined).reason, 'it answers with status 502');
   const shipped = readinessOf(200, { shipping: { ageSeconds: null, ok: false } });
   assert.deepEqual(shipped.shipping, { isWorking: false, ageSeconds: undefined });
+  const [segment] = ['tenants/2f6c1b0a9d8e7f34/activity-000000000001.kms is missing'];
+  const faulty = readinessOf(200, { activity: { faulty: 3, segments: [segment, 5] } });
+  assert.deepEqual(faulty.faults, { count: 3, first: [segment] });
+  for (const activity of [undefined, null, 5, {}, { faulty: 0, segments: [] }, { faulty: 'x' }]) {
+    assert.equal(readinessOf(200, { activity }).faults, undefined);
+  }
 });
 
 test('sizes and spans read well', () => {

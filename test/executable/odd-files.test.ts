@@ -152,7 +152,18 @@ test('a segment of the activity log: the appliance goes on, and everybody is tol
   const found = await kms(cwd, ['doctor'], {}, forEver);
   assert.equal(found.code, 1, found.stdout);
   assert.match(found.stdout, /^error .*activity-[0-9]+\.kms.* is no file$/m);
-  for (const args of [['status'], ['activity', 'verify'], ['activity', 'search'], commands[3]]) {
+  const shown = await kms(cwd, ['status'], {}, forEver);
+  // A start looks at its size alone.
+  assert.match(
+    shown.stdout,
+    new RegExp(`^activity log +default: ${name} has 0 bytes, expected .*; see \`kms doctor\`$`, 'm'),
+  );
+  const [tenant] = JSON.parse((await kms(cwd, ['status', '--json'], {}, forEver)).stdout).tenants;
+  assert.deepEqual(
+    tenant.store.activityFaults.map(({ path }: { path: string }) => path),
+    [name],
+  );
+  for (const args of [['activity', 'verify'], ['activity', 'search'], commands[3]]) {
     const { code, stdout, stderr } = await kms(cwd, args, {}, forEver);
     assert.ok(code !== null, `${args.join(' ')} waits`);
     if (code !== 0) assert.match(`${stdout}${stderr}`, /activity-[0-9]+\.kms/, args.join(' '));

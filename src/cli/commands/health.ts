@@ -170,9 +170,11 @@ function diskLine(disk: OpenStatus['disk']): string | undefined {
 
 /** Undefined where no file of the activity logs is known to be at fault. */
 function faultsOf({ system, tenants }: OpenStatus): string | undefined {
-  const faults = [system, ...tenants.map(({ store }) => store)].flatMap(({ activityFaults }) => activityFaults);
-  const named = faults.map(({ path, problem }) => `${path} ${problem}`);
-  return faults.length === 0 ? undefined : faultLine(faults.length, named);
+  const stores = [{ name: 'the appliance itself', store: system }, ...tenants];
+  const named = stores.flatMap(({ name, store }) =>
+    store.activityFaults.map(({ path, problem }) => `${name}: ${path} ${problem}`),
+  );
+  return named.length === 0 ? undefined : faultLine(named.length, named);
 }
 
 function faultLine(count: number, [first = '']: readonly string[]): string {

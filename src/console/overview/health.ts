@@ -10,6 +10,8 @@ export interface Readiness {
   readonly backup: 'none' | { readonly at: string; readonly ageSeconds: number } | undefined;
   /** Undefined where nothing is shipped. */
   readonly shipping: { readonly isWorking: boolean; readonly ageSeconds: number | undefined } | undefined;
+  /** Files of the activity logs that are missing or changed; undefined where there are none. */
+  readonly faults: { readonly count: number; readonly first: readonly string[] } | undefined;
 }
 
 /** Of an answer with this status and body; what is missing or of another type is left out. */
@@ -24,6 +26,7 @@ export function readinessOf(status: number, body: unknown): Readiness {
     reason: isReady ? undefined : (message ?? `it answers with status ${status}`),
     backup: backupOf(fields.lastVerifiedBackup),
     shipping: shippingOf(fields.shipping),
+    faults: faultsOf(fields.activity),
   };
 }
 
@@ -38,6 +41,13 @@ function shippingOf(value: unknown): Readiness['shipping'] {
   if (!fields) return undefined;
   const { ok, ageSeconds } = fields;
   return { isWorking: ok === true, ageSeconds: typeof ageSeconds === 'number' ? ageSeconds : undefined };
+}
+
+function faultsOf(value: unknown): Readiness['faults'] {
+  const { faulty, segments } = recordOf(value) ?? {};
+  if (typeof faulty !== 'number' || faulty === 0) return undefined;
+  const first = Array.isArray(segments) ? segments.filter((each) => typeof each === 'string') : [];
+  return { count: faulty, first };
 }
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {

@@ -77,16 +77,38 @@ export function SealTile({ answer }: StateTileProps) {
       <TileAnswer
         of={answer}
         what="the state"
-        show={({ isReady, isSealed, reason }) => (
+        show={({ isReady, isSealed, reason, faults }) => (
           <>
             <p data-big data-tone={isReady ? 'good' : 'bad'}>
               {isSealed ? 'Sealed' : isReady ? 'Unsealed and serving' : 'Not serving'}
             </p>
             {isReady ? <p>It takes requests and keeps what they change.</p> : <p>The reason: {reason}.</p>}
+            {faults && <Faults {...faults} />}
           </>
         )}
       />
     </Tile>
+  );
+}
+
+/** Nothing but old records is out of reach: keys, keyrings and permissions are whole. */
+function Faults({ count, first }: NonNullable<Readiness['faults']>) {
+  return (
+    <>
+      <p data-tone="bad">
+        {count === 1 ? 'A file of an activity log is' : `${countText(count)} files of activity logs are`} missing or
+        changed; the records in {count === 1 ? 'it' : 'them'} cannot be read:
+      </p>
+      <ul>
+        {first.map((each) => (
+          <li key={each}>{each}</li>
+        ))}
+        {count > first.length && <li key="more">and {countText(count - first.length)} more</li>}
+      </ul>
+      <p>
+        <code>kms doctor</code> names all of them, and says what to do.
+      </p>
+    </>
   );
 }
 
