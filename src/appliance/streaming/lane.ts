@@ -50,7 +50,7 @@ export class Lane {
     return this.tenant.handle.store.status().activityCount;
   }
 
-  /** Whether there is something to hand over, and its time has come. */
+  /** Whether there is something to hand over, and its time has come; `now` as `failed` is told. */
   isDue(now: number): boolean {
     // One whose place is beyond the end of its log has that set right first.
     const isBehind = this.#isBegun ? this.#sent < this.#end : this.#place !== this.#end;
@@ -68,11 +68,12 @@ export class Lane {
     return { records, ms: Math.max(0, now - (this.#waitingSince ?? now)) };
   }
 
-  /** Finds out since when the first record waits that has not arrived; before the first batch. */
+  /** Finds out since when the first record waits that has not arrived; after a start. */
   async age(): Promise<void> {
-    if (this.#place >= this.#end) return;
-    for await (const { record } of this.tenant.handle.store.readActivity(this.#place + 1)) {
-      this.#waitingSince = timeOfId('act', record.id);
+    const place = this.#place;
+    if (place >= this.#end) return;
+    for await (const { record } of this.tenant.handle.store.readActivity(place + 1)) {
+      if (this.#place === place) this.#waitingSince = timeOfId('act', record.id);
       return;
     }
   }

@@ -73,6 +73,7 @@ export class Stream {
   /** That of the target as a whole. */
   #fault: DeliveryFault | undefined;
   #failures = 0;
+  /** Waits go by the clock that never jumps, as `performance.now()` tells it. */
   #notBefore = 0;
   /** What was handed over and is not confirmed. */
   #unconfirmed: { readonly since: number; last: number; bytes: number } | undefined;
@@ -121,11 +122,18 @@ export class Stream {
 
   async #run(): Promise<void> {
     this.#meetTenants();
-    for (const lane of this.#lanes.values()) await lane.age().catch(() => {});
+    void this.#age();
     while (!this.#closing.signal.aborted) {
       const handedOver = await this.#round();
       await this.#saveWhenDue();
       if (!handedOver) await this.#rest(this.#deps.pace.poll);
+    }
+  }
+
+  async #age(): Promise<void> {
+    for (const lane of [...this.#lanes.values()]) {
+      if (this.#closing.signal.aborted) return;
+      await lane.age().catch(() => {});
     }
   }
 
@@ -145,7 +153,7 @@ export class Stream {
     for (const lane of this.#lanes.values()) {
       if (this.#isOver) return false;
       lane.lag(this.#deps.now());
-      if (this.#mayTry() && lane.isDue(this.#deps.now()) && (await this.#batch(lane))) {
+      if (this.#mayTry() && lane.isDue(performance.now()) && (await this.#batch(lane))) {
         handedOver = true;
         await this.#rest(this.#deps.pace.rest);
       }
@@ -155,7 +163,7 @@ export class Stream {
   }
 
   #mayTry(): boolean {
-    return this.#deps.now() >= this.#notBefore;
+    return performance.now() >= this.#notBefore;
   }
 
   async #batch(lane: Lane): Promise<boolean> {
@@ -178,7 +186,7 @@ export class Stream {
   }
 
   #noteUnconfirmed(bytes: number): void {
-    const now = this.#deps.now();
+    const now = performance.now();
     this.#unconfirmed ??= { since: now, last: now, bytes: 0 };
     this.#unconfirmed.last = now;
     this.#unconfirmed.bytes += bytes;
@@ -188,7 +196,7 @@ export class Stream {
     if (!this.#unconfirmed) return;
     const { idle, unconfirmed, unconfirmedBytes } = this.#deps.pace;
     const { since, last, bytes } = this.#unconfirmed;
-    const now = this.#deps.now();
+    const now = performance.now();
     if (now - last >= idle || now - since >= unconfirmed || bytes >= unconfirmedBytes) await this.#confirm();
   }
 
@@ -215,7 +223,7 @@ export class Stream {
   /** Goes back to what has arrived, and waits. */
   async #failed(error: unknown, lane?: Lane): Promise<void> {
     const fault = error instanceof DeliveryFault ? error : new DeliveryFault('broken', reasonOf(error), error);
-    const now = this.#deps.now();
+    const now = performance.now();
     if (lane && fault.concernsTenant) {
       lane.failed(fault, now, this.#pauseAfter);
       // A connection that others have something unconfirmed on stays as it is.
@@ -251,7 +259,7 @@ export class Stream {
   }
 
   async #saveWhenDue(): Promise<void> {
-    const now = this.#deps.now();
+    const now = performance.now();
     if (now - this.#savedAt < this.#deps.pace.save) return;
     this.#savedAt = now;
     await this.#save();
