@@ -9,7 +9,7 @@ export type Path = readonly [method: Method, path: string, ...query: readonly st
 /** What the typed client has methods for: each answers one JSON object. */
 export const clientPaths = {
   createKeyring: ['POST', '/ks/keyrings'],
-  listKeyrings: ['GET', '/ks/keyrings', 'cursor', 'limit'],
+  listKeyrings: ['GET', '/ks/keyrings', 'deleted', 'cursor', 'limit'],
   getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id'],
   deleteKeyring: ['DELETE', '/ks/keyrings/{name}'],
   restoreKeyring: ['POST', '/ks/keyrings/{id}/restore'],

@@ -2,6 +2,7 @@
 import { KmsError } from '../errors.ts';
 import type { CliOf } from './command.ts';
 import type { destroying } from './grammar/option-sets.ts';
+import { write } from './io.ts';
 import { askLine } from './secrets.ts';
 import { remoteAddress } from './target.ts';
 import { visible } from './text.ts';
@@ -11,19 +12,22 @@ interface Confirmation {
   readonly name?: string;
   /** Nothing of an appliance is destroyed, or only ever of the one of this machine. */
   readonly here?: true;
+  /** What else to know before answering, line by line; looked up only where a question is asked. */
+  details?(): Promise<readonly string[]>;
 }
 
 /** Returns once the person at the terminal agreed, or `--yes` did. `deed` completes "this …". */
 export async function confirm(
   cli: CliOf<typeof destroying>,
   deed: string,
-  { name, here }: Confirmation = {},
+  { name, here, details }: Confirmation = {},
 ): Promise<void> {
   if (cli.get('--yes')) return;
   const { stdin, stderr, signal } = cli.io;
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });
   }
+  for (const line of (await details?.()) ?? []) await write(stderr, `${visible(line)}\n`);
   const address = here ? undefined : await remoteAddress(cli);
   const what = address === undefined ? `This ${deed}.` : `At ${address}, this ${deed}.`;
   const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;

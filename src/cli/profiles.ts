@@ -3,9 +3,9 @@
 import { type FileHandle, open, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
+import { nearest } from '../model/nearest.ts';
 import { fileError, newFile } from './files.ts';
 import { configDirectory, type Io } from './io.ts';
-import { nearest } from './text.ts';
 
 export interface Profile {
   /** Where the appliance answers, such as `https://kms.example`. */

@@ -3,6 +3,7 @@
 import { invalidField } from '../errors.ts';
 import { type ChangeOp, isJsonObject, type JsonObject } from './json.ts';
 import { isRingName } from './names.ts';
+import { nearest } from './nearest.ts';
 
 export interface FlagEntry {
   /** With `<ringname>` where a ring's name stands. */
@@ -83,6 +84,15 @@ export function isKnownFlag(name: string): boolean {
   if (ring === undefined) return operation === '*' && resources.has(resource);
   if (ring !== '*' && !isRingName(ring)) return false;
   return operation === '*' || ringActions.has(`${resource}.${operation}`);
+}
+
+/** The flag of the table that was probably meant by a name that is not in it, on the ring that the name has. */
+export function likelyFlag(name: string): string | undefined {
+  const lower = name.toLowerCase();
+  // Whatever the resource is spelt like: all between the first dot and the last.
+  const ring = lower.split('.').slice(1, -1).join('.');
+  const ofRing = ring === '' ? [] : [...ringActions].map((action) => flagName(action, ring));
+  return nearest(lower, [...ofRing, ...plainActions].filter(isKnownFlag));
 }
 
 export interface Flags {

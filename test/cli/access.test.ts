@@ -62,7 +62,7 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   assert.deepEqual(await validate('kms_nonsense'), [
     1,
     '',
-    'kms: the API key is not valid; it does not exist here or is inactive\n',
+    'kms: the API key is not valid; it does not exist here, is inactive or has expired\n',
   ]);
   const asJson = await d.kms('apikey validate --json', { stdin: 'kms_nonsense' });
   assert.deepEqual([asJson.code, JSON.parse(asJson.stdout)], [1, { valid: false }]);
@@ -116,15 +116,102 @@ test('on a terminal the key is asked for and not shown', async () => {
   assert.equal(none.code, 2);
 });
 
-test('flags that grant nothing are warned of', async () => {
+test('flags that grant nothing take --any-flag; without it, what was probably meant is said', async () => {
   await using d = await servedDesk();
-  const { code, stderr } = await d.kms('apikey create --account admin --flag keyrings.list --flag keyring.list');
-  assert.equal(code, 0);
-  assert.equal(
-    stderr.split('\n')[0],
-    'kms: warning: the flag "keyrings.list" grants nothing in this appliance; is it a mistake?',
-  );
-  assert.equal(stderr.split('\n').length, 3);
+  const count = async (): Promise<number> => (await d.json<{ data: Key[] }>('apikey list --json')).data.length;
+  const before = await count();
+  const refused = (flag: string, meant: string): string =>
+    `kms: --flag: "${flag}" grants nothing in this appliance${meant === '' ? '' : `; did you mean ${meant}?`}; for a flag that a program of your own looks at, add --any-flag\n`;
+  const ada = 'ada --email a@x.example --first-name A --last-name B';
+  for (const [flag, meant] of [
+    ['keyrings.list', 'keyring.list'],
+    ['keyring.payroll.encrpyt', 'keyring.payroll.encrypt'],
+    ['KeyRing.PayRoll.Encrpyt', 'keyring.payroll.encrypt'],
+    ['keyrng.payroll.decrypt', 'keyring.payroll.decrypt'],
+    ['keyring.a.b.c.raed', 'keyring.a.b.c.read'],
+    ['keyring.*.rotat', 'keyring.*.rotate'],
+    ['asym.mail.roate', 'asym.mail.rotate'],
+    ['user.udpate', 'user.update'],
+    ['users.read', 'user.read'],
+    ['activity.reed', 'activity.read'],
+    ['invoice.print', ''],
+    ['keyring.payroll.print', ''],
+    ['keyring.pay roll.encrypt', ''],
+    ['x', ''],
+  ] as const) {
+    for (const line of [
+      'apikey create --account admin',
+      'apikey update apik_1',
+      `user create ${ada}`,
+      'user update ada',
+    ]) {
+      const { code, stdout, stderr } = await d.kms([...line.split(' '), '--flag', 'asset.read', '--flag', flag]);
+      assert.deepEqual([code, stdout, stderr], [2, '', refused(flag, meant)], line);
+    }
+  }
+  assert.equal(await count(), before);
+  const any = await d.json<Key>('apikey create --account admin --flag invoice.print --any-flag --json');
+  assert.deepEqual(any.flags, { 'invoice.print': true });
+  assert.equal((await d.kms(`user create ${ada} --flag invoice.print --any-flag`)).code, 0);
+  // What is taken away needs no --any-flag.
+  const taken = await d.json<Key>(`apikey update ${any.keyid} --op delete --flag invoice.print --json`);
+  assert.deepEqual(taken.flags, {});
+});
+
+test('API keys with a name, an end and addresses', async () => {
+  await using d = await servedDesk();
+  interface Named extends Key {
+    readonly name: string;
+    readonly expiresAt: number | null;
+    readonly allowedAddresses: readonly string[];
+  }
+  const made = await d.json<Named>([
+    ...'apikey create --account admin --expires 90d --allow-address 192.0.2.7/24 --allow-address ::1 --json'.split(' '),
+    ...['--name', 'nightly batch'],
+  ]);
+  assert.deepEqual([made.name, made.allowedAddresses], ['nightly batch', ['192.0.2.0/24', '::1']]);
+  const inDays = ((made.expiresAt ?? 0) - Date.now()) / 86_400_000;
+  assert.ok(inDays > 89.9 && inDays <= 90, `${inDays}`);
+  const update = (...args: string[]) => d.json<Named>(['apikey', 'update', made.keyid, '--json', ...args]);
+  assert.equal((await update('--expires', '2030-01-02')).expiresAt, Date.UTC(2030, 0, 2));
+  assert.equal((await update('--expires', '1900000000000')).expiresAt, 1_900_000_000_000);
+  assert.equal((await update('--name', 'other')).expiresAt, 1_900_000_000_000);
+  assert.equal((await update('--expires', 'never', '--name', '')).expiresAt, null);
+  assert.deepEqual((await update('--allow-address', '10.0.0.1/8')).allowedAddresses, ['10.0.0.0/8']);
+  assert.deepEqual((await update('--any-address')).allowedAddresses, []);
+  for (const [args, stderr] of [
+    [
+      '--expires soon',
+      /--expires: expected milliseconds since 1970, a date such as [^ ]+, an age such as 90d, or never, got "soon"/,
+    ],
+    ['--expires -1d', /--expires: expected/],
+    ['--allow-address 10.0.0.1 --any-address', /exclude each other/],
+  ] as const) {
+    const wrong = await d.kms(`apikey update ${made.keyid} ${args}`);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, '']);
+    assert.match(wrong.stderr, stderr);
+  }
+  assert.match((await d.kms(`apikey update ${made.keyid} --allow-address home`)).stderr, /IPv4 or IPv6 address/);
+
+  await update('--name', 'evening\x1b[2J', '--expires', '2020-01-01', '--allow-address', '192.0.2.1');
+  const shown = (await d.kms(`apikey show ${made.keyid}`)).stdout;
+  assert.match(shown, /^name {10}evening\\x1b\[2J\nactive {8}expired\nexpires {7}2020-01-01T00:00:00.000Z\n/m);
+  assert.match(shown, /^allowed from {2}192\.0\.2\.1$/m);
+  assert.match(shown, /^created by {4}local$/m);
+  assert.match(shown, /^last used {5}never$/m);
+  const list = (await d.kms('apikey list')).stdout.split('\n');
+  assert.match(list[0] ?? '', /^ID +NAME +ACTIVE +FLAGS +EXPIRES +LAST USED +ACCOUNT +CREATED$/);
+  assert.match(list[1] ?? '', /^apik_\S+ +yes +\* +never +\S+ +acct_/);
+  assert.match(list[2] ?? '', /^apik_\S+ +evening\\x1b\[2J +expired +2020-01-01T00:00:00.000Z +never +acct_/);
+});
+
+test('an API key is handed to another user', async () => {
+  await using d = await servedDesk();
+  const { keyid } = await d.json<Key>('apikey create --account admin --json');
+  await d.json('user create ada --email a@x.example --first-name A --last-name B --json');
+  await d.json(`apikey update ${keyid} --owner ADA --json`);
+  assert.deepEqual((await d.json<{ keys: string[] }>('user show ada --json')).keys, [keyid]);
+  assert.equal((await d.kms(`apikey update ${keyid} --owner bob`)).code, 1);
 });
 
 test('several flags may come from the environment', async () => {

@@ -141,7 +141,10 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'keyring create r --props {',
     'kms: --props: expected a JSON object such as \'{"team": "blue"}\'; see `kms keyring create --help`\n',
   ],
-  ['apikey update k', 'kms: nothing to change; give --flag, --props, --active or --account\n'],
+  [
+    'apikey update k',
+    'kms: nothing to change; give --flag, --name, --expires, --allow-address, --any-address, --props, --active, --account or --owner\n',
+  ],
   [
     'apikey update k --op add --flag x',
     'kms: --op: expected merge, replace or delete, got "add"; see `kms apikey update --help`\n',

@@ -153,21 +153,44 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');
   assert.equal(
     (await d.kms('keyring keys payroll')).stdout,
-    `ID                              TYPE    PROPS\n${ring.activeKey}  aes256  {}\n${key.id}  aes256  {}\n`,
+    `ID                              TYPE    CREATED                   PROPS\n${ring.activeKey}  aes256  2026-01-02T03:04:05.678Z  {}\n${key.id}  aes256  2026-01-02T03:04:05.678Z  {}\n`,
   );
   assert.equal(
     (await d.kms('keyring config payroll')).stdout,
-    'encrypts per key   4294967296\nprops              {}\nprops of new keys  {}\n',
+    'encrypts per key   4294967296\nage of a key       any\nprops              {}\nprops of new keys  {}\n',
   );
   assert.equal(
-    (await d.kms('keyring config payroll --max-encrypt-count 7 --key-props {"b":2}')).stdout,
-    'encrypts per key   7\nprops              {}\nprops of new keys  {"b":2}\n',
+    (await d.kms('keyring config payroll --max-encrypt-count 7 --rotate-after 90d --key-props {"b":2}')).stdout,
+    'encrypts per key   7\nage of a key       90d\nprops              {}\nprops of new keys  {"b":2}\n',
   );
   assert.deepEqual(
     [(await d.kms('keyring delete payroll --yes')).stdout, (await d.kms('keyring show payroll')).code],
     [`payroll is deleted; for 30 days \`kms keyring restore ${ring.id}\` brings it back\n`, 1],
   );
+  interface Config {
+    readonly config: { readonly rotateAfter: number | null; readonly algos: object };
+  }
+  const deleted = await d.json<{ data: { id: string; deletedAt: string }[] }>('keyring list --deleted --json');
+  assert.deepEqual(
+    deleted.data.map(({ id, deletedAt }) => [id, deletedAt]),
+    [[ring.id, '2026-01-02T03:04:05.678Z']],
+  );
+  assert.equal(
+    (await d.kms('keyring list --deleted')).stdout,
+    `NAME     ID                               DELETED                   RESTORABLE UNTIL\nPayroll  ${ring.id}  2026-01-02T03:04:05.678Z  2026-02-01T03:04:05.678Z\n`,
+  );
   assert.equal((await d.kms(`keyring restore ${ring.id}`)).code, 0);
+  assert.equal((await d.kms('keyring list --deleted')).stderr, 'kms: no deleted keyrings that can be restored\n');
+  const config = (rest: string) => d.json<Config>(`keyring config payroll --json ${rest}`);
+  assert.equal((await config('--rotate-after 1h')).config.rotateAfter, 3600);
+  assert.deepEqual((await config('--max-encrypt-count 9')).config.rotateAfter, 3600);
+  assert.equal((await config('--rotate-after never')).config.rotateAfter, null);
+  assert.equal((await d.kms('keyring config payroll --rotate-after 59m')).code, 1);
+  for (const wrong of ['90', 'x', '-1d', '']) {
+    const { code, stderr } = await d.kms(['keyring', 'config', 'payroll', '--rotate-after', wrong]);
+    assert.equal(code, 2);
+    assert.match(stderr, /^kms: --rotate-after: expected an age such as 12h or 90d, or never, got "/);
+  }
   assert.equal((await d.kms('keyring show payroll')).code, 0);
 });
 

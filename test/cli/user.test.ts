@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import { startSmtpServer, textOf } from '../support/smtp-server.ts';
-import { desk } from './kms.ts';
+import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
 import { serving } from './serving.ts';
 
@@ -31,8 +31,8 @@ test('users: create, list, show, update, delete', async () => {
   assert.deepEqual(await d.json('user show ada@x.example --by-email --json'), loggedIn);
   assert.equal(
     (await d.kms('user list')).stdout,
-    `USERNAME  NAME          EMAIL          FLAGS         ID
-ada       Ada Lovelace  ada@x.example  keyring.list  ${user.id}
+    `USERNAME  NAME          EMAIL          STATE   FLAGS         LAST LOGIN                ID
+ada       Ada Lovelace  ada@x.example  active  keyring.list  2026-01-02T03:04:05.678Z  ${user.id}
 `,
   );
   assert.deepEqual(
@@ -46,6 +46,72 @@ ada       Ada Lovelace  ada@x.example  keyring.list  ${user.id}
   assert.match((await d.kms('user delete ada')).stderr, /^kms: this deletes the user ada for good, .*--yes/);
   assert.equal((await d.kms(`user delete ${user.id} --id --yes`)).stdout, 'the user ada is deleted\n');
   assert.equal((await d.kms('user show ada')).stderr, 'kms: there is no such user; check the name or id\n');
+});
+
+test('whoever deletes a user is told first which API keys end with the user, and may hand them to another', async () => {
+  await using d = await servedDesk();
+  const tty = { stdin: true, stdout: true, stderr: true };
+  const person = async (name: string): Promise<User> =>
+    (await d.json<{ user: User }>(`user create ${name} --email ${name}@x.example --first-name A --last-name B --json`))
+      .user;
+  const [grace] = [await person('grace'), await person('ada')];
+  const keyOf = async (name: string, owner: string): Promise<string> => {
+    const { keyid } = await d.json<{ keyid: string }>([
+      'apikey',
+      'create',
+      '--account',
+      'admin',
+      '--name',
+      name,
+      '--json',
+    ]);
+    await d.json(`apikey update ${keyid} --owner ${owner} --json`);
+    return keyid;
+  };
+  const keys = async (name: string): Promise<readonly string[]> =>
+    (await d.json<{ keys: string[] }>(`user show ${name} --json`)).keys;
+  const isActive = async (keyid: string) => (await d.json<{ active: boolean }>(`apikey show ${keyid} --json`)).active;
+  const question = (rest: string): string =>
+    `This deletes the user ada for good, ends the user's sessions and ${rest}. Go on? [y/N] `;
+  const ask = (line: string, answer: string) => d.kms(line, { tty, stdin: typed(answer) });
+  const no = 'kms: not confirmed; nothing was done\n';
+
+  const none = await ask('user delete ada', 'n\n');
+  assert.equal(none.stderr, `The user has no active API key.\n${question("disables the user's API keys")}${no}`);
+  const nightly = await keyOf('nightly', 'ada');
+  const revoked = await keyOf('revoked', 'ada');
+  await d.kms(`apikey revoke ${revoked}`);
+  const rows = `ID                               NAME     ACTIVE  FLAGS  EXPIRES  LAST USED\n${nightly}  nightly  yes            never    never\n`;
+  for (const line of ['user delete ada', `user delete ${(await d.json<User>('user show ada --json')).id} --id`]) {
+    const { stderr } = await ask(line, 'n\n');
+    assert.ok(stderr.startsWith(`These API keys end with the user:\n${rows}This deletes the user `), stderr);
+  }
+  const handing = await ask('user delete ada --hand-keys-to grace', 'n\n');
+  const deed = question("hands the user's API keys to grace");
+  assert.equal(handing.stderr, `These API keys go to grace:\n${rows}${deed}${no}`);
+  assert.equal((await ask('user delete nobody', 'y\n')).stderr, 'kms: there is no such user; check the name or id\n');
+
+  // Nothing is done where the heir is none.
+  for (const [heir, code] of [
+    ['nobody', 1],
+    ['ADA', 2],
+  ]) {
+    assert.equal((await d.kms(`user delete ada --yes --hand-keys-to ${heir}`)).code, code);
+    assert.deepEqual(await keys('ada'), [nightly, revoked]);
+  }
+  const done = await ask('user delete ada --hand-keys-to Grace', 'y\n');
+  assert.deepEqual([done.code, done.stdout], [0, 'the user ada is deleted\n']);
+  assert.deepEqual(await keys('grace'), [nightly], 'one that was revoked ends');
+  assert.equal(await isActive(nightly), true);
+  assert.equal((await d.kms(`user delete ${grace?.id} --id --yes`)).code, 0);
+  assert.equal(await isActive(nightly), false);
+
+  // Many are not all told.
+  await person('many');
+  for (let i = 0; i < 22; i++) await keyOf(`key ${i}`, 'many');
+  const { stderr } = await ask('user delete many', 'n\n');
+  assert.equal(stderr.match(/^apik_/gm)?.length, 20);
+  assert.match(stderr, /\nand others\nThis deletes /);
 });
 
 for (const [line, stderr] of [

@@ -2,11 +2,13 @@
 
 import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
 import { KmsError } from '../../errors.ts';
-import { isKnownFlag } from '../../model/flags.ts';
+import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
 import type { apikey } from '../grammar/apikey.ts';
+import type { Values } from '../grammar/declaration.ts';
+import type { keyed } from '../grammar/option-sets.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { readSecret } from '../secrets.ts';
@@ -16,7 +18,13 @@ import { accountIdOf, uidQuery } from './account.ts';
 
 export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
   const accountId = cli.get('--account');
-  const input = given({ accountId, ...uidQuery(accountId), flags: await flagsOf(cli), props: cli.get('--props') });
+  const input = given({
+    accountId,
+    ...uidQuery(accountId),
+    flags: flagsOf(cli),
+    props: cli.get('--props'),
+    ...keyedBy(cli),
+  });
   const path = cli.get('--secret-out');
   await withClient(cli, async (client) => {
     // Before the key is made: one whose secret cannot be kept is of no use.
@@ -76,13 +84,27 @@ export async function show(cli: CliOf<typeof apikey.show>): Promise<void> {
 export async function update(cli: CliOf<typeof apikey.update>): Promise<void> {
   const op = cli.get('--op') ?? 'merge';
   const account = cli.get('--account');
-  const changes = given({ active: cli.get('--active'), flags: await flagsOf(cli), props: cli.get('--props') });
-  if (Object.keys(changes).length === 0 && account === undefined) {
-    throw new KmsError('usage', 'nothing to change', { hint: 'give --flag, --props, --active or --account' });
+  const ownerName = cli.get('--owner');
+  const { allowedAddresses, ...keyedOnly } = keyedBy(cli);
+  const anywhere = cli.get('--any-address');
+  if (anywhere && allowedAddresses) throw new KmsError('usage', '--allow-address and --any-address exclude each other');
+  const changes = given({
+    active: cli.get('--active'),
+    // What is taken away was taken before, whatever it is called.
+    flags: flagsOf(cli, op === 'delete'),
+    props: cli.get('--props'),
+    ...keyedOnly,
+    allowedAddresses: anywhere ? [] : allowedAddresses,
+  });
+  if (Object.keys(changes).length === 0 && account === undefined && ownerName === undefined) {
+    throw new KmsError('usage', 'nothing to change', {
+      hint: 'give --flag, --name, --expires, --allow-address, --any-address, --props, --active, --account or --owner',
+    });
   }
   await withClient(cli, async (client) => {
     const references = account === undefined ? undefined : { accountId: await accountIdOf(client, account) };
-    const key = await client.updateApiKey(given({ apikeyid: cli.get('<KEYID>'), op, ...changes, references }));
+    const owner = ownerName === undefined ? undefined : (await client.getUser({ username: ownerName })).id;
+    const key = await client.updateApiKey(given({ apikeyid: cli.get('<KEYID>'), op, ...changes, references, owner }));
     await printThing(cli, key, apiKeyPairs(key));
   });
 }
@@ -107,30 +129,50 @@ export async function validate(cli: CliOf<typeof apikey.validate>): Promise<void
   if (cli.json) await printJson(cli, answer);
   else if (answer.valid) await printLine(cli, 'valid');
   if (answer.valid) return;
-  throw new KmsError('refused', 'the API key is not valid', { hint: 'it does not exist here or is inactive' });
+  throw new KmsError('refused', 'the API key is not valid', {
+    hint: 'it does not exist here, is inactive or has expired',
+  });
 }
 
-type Shown = Pick<SafeApiKey, 'keyid' | 'active' | 'references' | 'flags' | 'props'> & Partial<SafeApiKey>;
+type Shown = Omit<SafeApiKey, 'updatedAt'> & Partial<SafeApiKey>;
 
 function apiKeyPairs(key: Shown): readonly Pair[] {
   return [
     ['id', key.keyid],
-    ['active', key.active ? 'yes' : 'no'],
+    ['name', key.name],
+    ['active', stateOf(key)],
+    ['expires', timeText(key.expiresAt)],
+    ['allowed from', key.allowedAddresses.join(' ') || 'anywhere'],
     ['account', key.references.accountId],
     ['flags', granted(key)],
     ['props', JSON.stringify(key.props)],
     ['created', key.createdAt],
+    ['created by', key.createdBy ?? 'not known'],
     ['updated', key.updatedAt],
+    ['last used', timeText(key.lastUsedAt)],
   ];
 }
 
-const apiKeyColumns: readonly Column<SafeApiKey>[] = [
+export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
   { title: 'id', value: (key) => key.keyid, whole: true },
-  { title: 'active', value: (key) => (key.active ? 'yes' : 'no') },
-  { title: 'account', value: (key) => key.references.accountId, whole: true },
+  { title: 'name', value: (key) => key.name },
+  { title: 'active', value: stateOf },
   { title: 'flags', value: granted },
+  { title: 'expires', value: (key) => timeText(key.expiresAt), whole: true, spare: true },
+  { title: 'last used', value: (key) => timeText(key.lastUsedAt), whole: true, spare: true },
+  { title: 'account', value: (key) => key.references.accountId, whole: true, spare: true },
   { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
 ];
+
+function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {
+  if (!active) return 'no';
+  return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'yes';
+}
+
+/** Of a time that may not come, or has not come yet. */
+export function timeText(milliseconds: number | null): string {
+  return milliseconds === null ? 'never' : new Date(milliseconds).toISOString();
+}
 
 function granted({ flags }: Pick<SafeApiKey, 'flags'>): string {
   return Object.keys(flags)
@@ -138,12 +180,30 @@ function granted({ flags }: Pick<SafeApiKey, 'flags'>): string {
     .join(' ');
 }
 
-/** The flags object of the repeated --flag, with a warning of names that the appliance knows nothing of. */
-export async function flagsOf(cli: Cli<{ '--flag': readonly string[] }>): Promise<Record<string, boolean> | undefined> {
+function keyedBy(cli: Cli<Values<typeof keyed>>) {
+  const addresses = cli.get('--allow-address');
+  return given({
+    name: cli.get('--name'),
+    expiresAt: cli.get('--expires'),
+    allowedAddresses: addresses.length > 0 ? [...addresses] : undefined,
+  });
+}
+
+type Flagged = Cli<{ '--flag': readonly string[]; '--any-flag': boolean }>;
+
+/**
+ * The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for:
+ * most are mistyped, and nobody notices before something is refused.
+ */
+export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<string, boolean> | undefined {
   const names = cli.get('--flag');
-  for (const name of names) {
-    if (!isKnownFlag(name))
-      await say(cli.io, `warning: the flag "${name}" grants nothing in this appliance; is it a mistake?`);
+  const unknown = any ? undefined : names.find((name) => !isKnownFlag(name));
+  if (unknown !== undefined) {
+    const meant = likelyFlag(unknown);
+    const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+    throw new KmsError('usage', `--flag: "${unknown}" grants nothing in this appliance${question}`, {
+      hint: 'for a flag that a program of your own looks at, add --any-flag',
+    });
   }
   return names.length > 0 ? Object.fromEntries(names.map((name) => [name, true])) : undefined;
 }

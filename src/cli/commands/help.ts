@@ -2,6 +2,7 @@
 
 import { Writable } from 'node:stream';
 import { KmsError } from '../../errors.ts';
+import { nearest } from '../../model/nearest.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
 import { scriptFor } from '../completion/scripts.ts';
@@ -10,7 +11,7 @@ import { shells } from '../grammar/option-sets.ts';
 import { type Io, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
 import { printJson } from '../output.ts';
-import { nearest, visible } from '../text.ts';
+import { visible } from '../text.ts';
 
 export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
   cli.get('[COMMAND...]').reduce(below, cli.grammar).help();

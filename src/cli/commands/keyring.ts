@@ -1,8 +1,9 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
-import type { KeyRing, KeyRingConfig } from '../../api/keyrings.ts';
+import type { KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
 import { isPublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
+import { ageText } from '../../model/ages.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -50,14 +51,11 @@ async function readPublicKey(cli: CliOf<typeof keyring.create>): Promise<string 
 }
 
 export async function list(cli: CliOf<typeof keyring.list>): Promise<void> {
-  await withClient(cli, (client) =>
-    printList(
-      cli,
-      client.listKeyrings,
-      {},
-      { columns: ringColumns, empty: 'no keyrings yet: make one with `kms keyring create NAME`' },
-    ),
-  );
+  const deleted = cli.get('--deleted');
+  const style = deleted
+    ? { columns: deletedColumns, empty: 'no deleted keyrings that can be restored' }
+    : { columns: ringColumns, empty: 'no keyrings yet: make one with `kms keyring create NAME`' };
+  await withClient(cli, (client) => printList(cli, client.listKeyrings, deleted ? { deleted } : {}, style));
 }
 
 export async function show(cli: CliOf<typeof keyring.show>): Promise<void> {
@@ -73,6 +71,7 @@ export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
       columns: [
         { title: 'id', value: (key) => key.id, whole: true },
         { title: 'type', value: (key) => key.type },
+        { title: 'created', value: (key) => key.createdAt, whole: true },
         { title: 'props', value: (key) => JSON.stringify(key.props) },
       ],
       empty: 'no keys',
@@ -100,11 +99,13 @@ export async function config(cli: CliOf<typeof keyring.config>): Promise<void> {
 
 function changes(cli: CliOf<typeof keyring.config>) {
   const maxEncryptCount = cli.get('--max-encrypt-count');
+  const rotateAfter = cli.get('--rotate-after');
   const keyProps = cli.get('--key-props');
   const config = given({
     props: cli.get('--props'),
     key: keyProps && { props: keyProps },
     algos: maxEncryptCount === undefined ? undefined : { aes256: { maxEncryptCount } },
+    rotateAfter: typeof rotateAfter === 'number' ? rotateAfter / 1000 : rotateAfter,
   });
   return Object.keys(config).length > 0 ? config : undefined;
 }
@@ -154,9 +155,17 @@ const ringColumns: readonly Column<KeyRing>[] = [
   { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
 ];
 
+const deletedColumns: readonly Column<ListedKeyRing>[] = [
+  { title: 'name', value: (ring) => ring.displayName, name: true },
+  { title: 'id', value: (ring) => ring.id, whole: true },
+  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', whole: true, spare: true },
+  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', whole: true },
+];
+
 function configPairs(config: KeyRingConfig): readonly Pair[] {
   return [
     ['encrypts per key', config.algos.aes256.maxEncryptCount],
+    ['age of a key', config.rotateAfter === null ? 'any' : ageText(config.rotateAfter * 1000)],
     ['props', JSON.stringify(config.props)],
     ['props of new keys', JSON.stringify(config.key.props)],
   ];

@@ -1,6 +1,9 @@
 // Users: people who log in. Passwords and links are shown once, to be handed over.
 
+import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { User } from '../../api/users.ts';
+import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
@@ -8,11 +11,11 @@ import { withClient, withLocal } from '../connect.ts';
 import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import type { Column } from '../table.ts';
-import { flagsOf } from './apikey.ts';
+import { type Column, table } from '../table.ts';
+import { apiKeyColumns, flagsOf, timeText } from './apikey.ts';
 
 export async function create(cli: CliOf<typeof user.create>): Promise<void> {
-  const fields = { ...(await newUserFields(cli)), ...given({ displayName: cli.get('--display-name') }) };
+  const fields = { ...newUserFields(cli), ...given({ displayName: cli.get('--display-name') }) };
   await withClient(cli, async (client) => {
     const { user, password } = await client.createUser(fields);
     await printThing(cli, { user, password }, [['password', password], ...userPairs(user)]);
@@ -21,7 +24,7 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
 }
 
 export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
-  const fields = await newUserFields(cli);
+  const fields = newUserFields(cli);
   await withClient(cli, async (client) => {
     const { loginUrl } = await client.inviteUser(fields);
     await printThing(cli, { loginUrl }, [['invite', loginUrl]]);
@@ -42,7 +45,7 @@ export async function show(cli: CliOf<typeof user.show>): Promise<void> {
 }
 
 export async function update(cli: CliOf<typeof user.update>): Promise<void> {
-  const flags = await flagsOf(cli);
+  const flags = flagsOf(cli);
   const none = cli.get('--clear-flags');
   if (flags && none) throw new KmsError('usage', '--flag and --clear-flags exclude each other');
   const changes = given({
@@ -65,15 +68,72 @@ export async function update(cli: CliOf<typeof user.update>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof user.remove>): Promise<void> {
   const username = cli.get('<USERNAME>');
-  await confirm(
-    cli,
-    `deletes the user ${username} for good, ends the user's sessions and disables the user's API keys`,
-  );
+  const heir = cli.get('--hand-keys-to');
+  const keys = heir === undefined ? "disables the user's API keys" : `hands the user's API keys to ${heir}`;
+  await confirm(cli, `deletes the user ${username} for good, ends the user's sessions and ${keys}`, {
+    details: () => keyLines(cli, heir),
+  });
   await withClient(cli, async (client) => {
+    if (heir !== undefined) await handKeys(cli, client, heir);
     const answer = await client.deleteUser(cli.get('--id') ? { username, id: true } : { username });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, answer.message);
   });
+}
+
+/** So many of the keys that end with a user are told before the question. */
+const mostShown = 20;
+
+/** What becomes of the user's API keys, for whoever is asked whether to delete the user. */
+async function keyLines(cli: CliOf<typeof user.remove>, heir: string | undefined): Promise<readonly string[]> {
+  let keys: readonly SafeApiKey[];
+  try {
+    keys = await withClient(cli, async (client) => {
+      const { keys } = await named(cli, client);
+      return firstOf(activeKeys(client, keys), mostShown + 1);
+    });
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code === 'not-found') throw error;
+    // Whoever may not read keys may delete the user all the same; where nothing answers, the deletion says so.
+    return error.code === 'forbidden' ? [`Which API keys the user has is not shown: ${error.message}.`] : [];
+  }
+  if (keys.length === 0) return ['The user has no active API key.'];
+  const rows = table(keys.slice(0, mostShown), shownColumns, { columns: undefined, colour: false });
+  const title = heir === undefined ? 'These API keys end with the user:' : `These API keys go to ${heir}:`;
+  return [title, ...rows, ...(keys.length > mostShown ? ['and others'] : [])];
+}
+
+const shownColumns = apiKeyColumns.filter(({ title }) => !['account', 'created'].includes(title));
+
+async function* activeKeys(client: Client, ids: readonly string[]): AsyncGenerator<SafeApiKey> {
+  for (const apikeyid of ids) {
+    const key = await client.getApiKey({ apikeyid });
+    if (key.active) yield key;
+  }
+}
+
+async function firstOf<T>(items: AsyncIterable<T>, most: number): Promise<T[]> {
+  const first: T[] = [];
+  for await (const item of items) if (first.push(item) === most) break;
+  return first;
+}
+
+/** Throws before anything is done where there is no such user to have them. */
+async function handKeys(cli: CliOf<typeof user.remove>, client: Client, heir: string): Promise<void> {
+  const { id, keys } = await named(cli, client);
+  const { id: owner } = await client.getUser({ username: heir });
+  if (owner === id) throw new KmsError('usage', '--hand-keys-to: this is the user who is to be deleted');
+  for await (const { keyid } of activeKeys(client, keys)) {
+    await client.updateApiKey({ apikeyid: keyid, op: 'merge', owner });
+  }
+}
+
+/** The user that the command line names, by name or by id. */
+async function named(cli: CliOf<typeof user.remove>, client: Client): Promise<User> {
+  const username = cli.get('<USERNAME>');
+  if (!cli.get('--id')) return client.getUser({ username });
+  for await (const user of items(client.listUsers, { limit: 1000 })) if (user.id === username) return user;
+  throw new KmsError('not-found', 'there is no such user');
 }
 
 /** Where no mail goes out, the operator hands the link over. */
@@ -110,6 +170,8 @@ function userPairs(user: User): readonly Pair[] {
     ['first name', user.firstName],
     ['last name', user.lastName],
     ['email', user.email],
+    ['state', user.state],
+    ['last login', timeText(user.lastLoginAt)],
     ['flags', grantedTo(user)],
     ['API keys', user.keys.join(' ')],
     ['props', JSON.stringify(user.props)],
@@ -120,7 +182,9 @@ const userColumns: readonly Column<User>[] = [
   { title: 'username', value: (user) => user.username, name: true },
   { title: 'name', value: (user) => user.displayName },
   { title: 'email', value: (user) => user.email },
+  { title: 'state', value: (user) => user.state, whole: true },
   { title: 'flags', value: grantedTo },
+  { title: 'last login', value: (user) => timeText(user.lastLoginAt), whole: true, spare: true },
   { title: 'id', value: (user) => user.id, whole: true, spare: true },
 ];
 
@@ -131,13 +195,13 @@ function grantedTo({ flags }: Pick<User, 'flags'>): string {
 }
 
 /** Of one who is made or invited. */
-async function newUserFields(cli: CliOf<typeof newUser>) {
+function newUserFields(cli: CliOf<typeof newUser>) {
   return given({
     username: cli.get('<USERNAME>'),
     email: cli.get('--email'),
     firstName: cli.get('--first-name'),
     lastName: cli.get('--last-name'),
-    flags: await flagsOf(cli),
+    flags: flagsOf(cli),
     props: cli.get('--props'),
   });
 }

@@ -55,7 +55,7 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
       return listed(
         cli,
         (client) => client.listApiKeys({ limit }),
-        ({ keyid, flags, active }) => [keyid, active ? Object.keys(flags).join(' ') : 'inactive'],
+        ({ keyid, name, flags, active }) => [keyid, active ? name || Object.keys(flags).join(' ') : 'inactive'],
       );
   }
 }

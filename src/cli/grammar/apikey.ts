@@ -1,15 +1,20 @@
 // The commands about API keys, `kms apikey …`.
 import { argument, boolean, command, list, object, oneOf, path, required, text, toggle } from './declaration.ts';
-import { paged } from './option-sets.ts';
+import { flagged, keyed, paged } from './option-sets.ts';
 
 export const apikey = {
   create: command(
     'create',
     'make an API key; its secret is shown this once',
-    ['kms apikey create --account billing --flag keyring.payroll.encrypt --secret-out billing.apikey'],
+    [
+      'kms apikey create --account billing --flag keyring.payroll.encrypt --secret-out billing.apikey',
+      'kms apikey create --account billing --name nightly --expires 90d --allow-address 192.0.2.0/24',
+    ],
     {
       '--account': required(text('UID', 'the account that it belongs to (required)', 'account')),
       '--flag': list('FLAG', 'a permission that it has', 'flag'),
+      ...flagged,
+      ...keyed,
       '--secret-out': path('FILE', 'write the secret here, readable by its user alone, instead of showing it'),
       '--props': object('JSON', 'free-form properties'),
     },
@@ -29,6 +34,7 @@ export const apikey = {
     [
       'kms apikey update apik_01jz4b8m6q3v9x2c5d7f8g9h0k --flag keyring.payroll.decrypt',
       'kms apikey update apik_01jz4b8m6q3v9x2c5d7f8g9h0k --op delete --flag keyring.payroll.decrypt',
+      'kms apikey update apik_01jz4b8m6q3v9x2c5d7f8g9h0k --expires 2027-01-01 --any-address',
     ],
     {
       '<KEYID>': argument('api-key'),
@@ -38,8 +44,12 @@ export const apikey = {
         ['merge', 'replace', 'delete'],
       ),
       '--flag': list('FLAG', 'a permission', 'flag'),
+      ...flagged,
+      ...keyed,
+      '--any-address': toggle('it may come from anywhere'),
       '--props': object('JSON', 'free-form properties'),
       '--account': text('UID', 'move it to this account', 'account'),
+      '--owner': text('USERNAME', 'hand it to this user, with whom it ends', 'user'),
       '--active': boolean('BOOLEAN', 'true or false'),
     },
   ),

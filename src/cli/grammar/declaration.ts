@@ -136,15 +136,17 @@ export const object = option((given, place) => {
 });
 
 /** A time: milliseconds since 1970, or a date such as 2026-01-02 or 2026-01-02T03:04:05Z. */
-export const time = option((given, { name }) => {
+export const time = option((given, place) => readTime(given, place, ''));
+
+/** `others` is what else the place takes. */
+function readTime(given: string, { name }: Place, others: string): number {
   const isDate = /^\d{4}-\d\d-\d\d/.test(given);
   const milliseconds = /^[0-9]{1,15}$/.test(given) ? Number(given) : isDate ? Date.parse(given) : Number.NaN;
   if (!Number.isNaN(milliseconds)) return milliseconds;
-  throw new KmsError(
-    'usage',
-    `${name}: expected milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z, got "${given}"`,
-  );
-});
+  const known = 'milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z';
+  const what = others === '' ? known : `${known.replace(' or ', ', ')}${others}`;
+  throw new KmsError('usage', `${name}: expected ${what}, got "${given}"`);
+}
 
 /** Ten years: more is a mistake, and sums of times stay what dates can say. */
 const longest = 3650 * 86_400_000;
@@ -154,6 +156,21 @@ export const duration = option((given, place) => {
   const milliseconds = parseAge(given);
   if (milliseconds !== undefined && milliseconds <= longest) return milliseconds;
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
+});
+
+/** A time to come: a date, milliseconds since 1970, an age from now on, or null for `never`. */
+export const moment = option((given, place) => {
+  if (given === 'never') return null;
+  const age = parseAge(given);
+  return age === undefined ? readTime(given, place, ', an age such as 90d, or never') : Date.now() + age;
+});
+
+/** How old something gets, in milliseconds; null for `never`. */
+export const age = option((given, place) => {
+  if (given === 'never') return null;
+  const milliseconds = parseAge(given);
+  if (milliseconds !== undefined) return milliseconds;
+  throw wrong(place, `expected an age such as 12h or 90d, or never, got "${given}"`);
 });
 
 /** One of a few words. */

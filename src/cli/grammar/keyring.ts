@@ -1,5 +1,5 @@
 // The commands about keyrings of the key service, `kms keyring …`.
-import { argument, command, integer, object, path } from './declaration.ts';
+import { age, argument, command, integer, object, path, toggle } from './declaration.ts';
 import { byId, destroying, paged } from './option-sets.ts';
 
 export const keyring = {
@@ -15,7 +15,8 @@ export const keyring = {
       '--key-props': object('JSON', 'free-form properties of its keys'),
     },
   ),
-  list: command('list', 'list keyrings, oldest first', ['kms keyring list'], {
+  list: command('list', 'list keyrings, oldest first', ['kms keyring list', 'kms keyring list --deleted'], {
+    '--deleted': toggle('the deleted ones that can still be restored'),
     ...paged,
   }),
   show: command('show', 'show a keyring', ['kms keyring show payroll'], {
@@ -38,10 +39,11 @@ export const keyring = {
   config: command(
     'config',
     'show or change the configuration of a keyring',
-    ['kms keyring config payroll', 'kms keyring config payroll --max-encrypt-count 1000000'],
+    ['kms keyring config payroll', 'kms keyring config payroll --max-encrypt-count 1000000 --rotate-after 90d'],
     {
       '<NAME>': argument('ring'),
       '--max-encrypt-count': integer('N', 'how many encrypts a key serves before the ring rotates'),
+      '--rotate-after': age('AGE', 'how old a key gets before the ring rotates, such as 12h or 90d, or never'),
       '--props': object('JSON', 'free-form properties of the ring, replaced whole'),
       '--key-props': object('JSON', 'free-form properties of keys to come, replaced whole'),
     },

@@ -1,5 +1,5 @@
 // Options that several commands have in the same form, and those of every command.
-import { directory, integer, list, path, text, time, toggle } from './declaration.ts';
+import { directory, integer, list, moment, path, text, time, toggle } from './declaration.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -27,6 +27,18 @@ export const searched = {
   '--limit': integer('N', 'at most so many (default: 100)'),
   '--all': toggle('all there are'),
   '--cursor': text('CURSOR', 'the page after the one that named this cursor'),
+};
+
+/** What an API key is beside its permissions. */
+export const keyed = {
+  '--name': text('TEXT', 'what people call it'),
+  '--expires': moment('TIME|AGE', 'when it ends: a date, an age such as 90d from now on, or never'),
+  '--allow-address': list('CIDR', 'an address or block that it may come from; without any, it may come from anywhere'),
+};
+
+/** Where permissions are given. */
+export const flagged = {
+  '--any-flag': toggle('take permissions that grant nothing in this appliance, for a program of your own'),
 };
 
 export const byId = { '--id': toggle('what is given is an id') };

@@ -1,6 +1,6 @@
 // The commands about users, `kms user …`.
 import { argument, command, list, object, required, text, toggle } from './declaration.ts';
-import { byId, destroying, paged } from './option-sets.ts';
+import { byId, destroying, flagged, paged } from './option-sets.ts';
 
 export const newUser = {
   '<USERNAME>': argument(),
@@ -8,6 +8,7 @@ export const newUser = {
   '--first-name': required(text('NAME', 'the first name (required)')),
   '--last-name': required(text('NAME', 'the last name (required)')),
   '--flag': list('FLAG', 'a permission that the user has', 'flag'),
+  ...flagged,
   '--props': object('JSON', 'free-form properties'),
 };
 
@@ -48,15 +49,22 @@ export const user = {
       '--first-name': text('NAME', 'the first name'),
       '--last-name': text('NAME', 'the last name'),
       '--flag': list('FLAG', 'a permission; all of them replace those that the user had', 'flag'),
+      ...flagged,
       '--clear-flags': toggle('take all permissions away'),
       '--props': object('JSON', 'free-form properties'),
     },
   ),
-  remove: command('delete', 'delete a user, end the sessions and disable the API keys', ['kms user delete ada'], {
-    '<USERNAME>': argument('user'),
-    ...byId,
-    ...destroying,
-  }),
+  remove: command(
+    'delete',
+    'delete a user, end the sessions and disable the API keys',
+    ['kms user delete ada', 'kms user delete ada --hand-keys-to grace'],
+    {
+      '<USERNAME>': argument('user'),
+      ...byId,
+      '--hand-keys-to': text('USERNAME', 'hand the API keys to this user before, so that they go on working', 'user'),
+      ...destroying,
+    },
+  ),
   resetLink: command('reset-link', 'make a link with which a user sets a new password', ['kms user reset-link ada'], {
     '<USERNAME>': argument('user'),
     ...byEmail,
