@@ -26,8 +26,8 @@ test('the paths are those of the declarations, query parameters too', () => {
   }
 });
 
-test('there are the 49 endpoints of the interface, restoring a keyring, the signing keys and setting up', () => {
-  assert.equal(Object.keys(clientPaths).length, 52);
+test('there are the 49 endpoints of the interface, and seven of restoring, signing keys, setting up and sessions', () => {
+  assert.equal(Object.keys(clientPaths).length, 56);
 });
 
 interface Seen {
