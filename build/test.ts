@@ -14,6 +14,12 @@ const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|RSYSLOGD$|SEED$|SHIP_R
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
+/** Tests that need a program which may not be here. */
+const needy = [
+  { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
+  { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
+];
+
 let passed = 0;
 let failed = 0;
 
@@ -31,12 +37,6 @@ function check(name: string, command: readonly string[]): void {
   process.stdout.write(`${status === 0 ? '✔' : '✖'} ${name}\n`);
   count(status === 0);
 }
-
-/** Tests that need a program which may not be here. */
-const needy = [
-  { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
-  { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
-];
 
 /** The tests of the built executable are run by .ci/run, after building it. */
 function testFiles(): string[] {
