@@ -1,7 +1,8 @@
 // Pages are the pages of the console in the order of the navigation: an entry for each page that is under itself.
 import { AboutPage } from './about-page.tsx';
 import { AccountPage, AccountsPage, NewAccountPage } from './accounts/account-pages.tsx';
-import { ActivityPage, ActivityRecordPage } from './activity/activity-page.tsx';
+import { ActivityPage } from './activity/activity-page.tsx';
+import { ActivityRecordPage } from './activity/record-page.tsx';
 import { ApikeyPage } from './apikeys/apikey-page.tsx';
 import { ApikeysPage } from './apikeys/apikeys-page.tsx';
 import { NewApikeyPage } from './apikeys/new-apikey-page.tsx';

@@ -7,7 +7,7 @@ import { type CallOptions, type Client, createClient } from '../client/client.ts
 import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import { formatState, parseState, type RollbackEvents, rollbackWatch, type StateMemory } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
-import { type Flags, parseFlags } from '../model/flags.ts';
+import { type Flags, outsideOperator, parseFlags } from '../model/flags.ts';
 import { baseUrl } from './navigation.ts';
 
 /** What somebody came with. */
@@ -70,6 +70,8 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
   let since = Date.now();
   let refreshing: Promise<void> | undefined;
   let isOver = false;
+  /** What is not this tenant's to see, whatever the flags: asked for once. */
+  const outside = new Map<string, KmsError>();
   const watch = rollbackWatch(localStates, events);
 
   const over = (): void => {
@@ -121,7 +123,16 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
         await watch.save();
       },
     }),
-    text: async (path, signal) => (await answerTo(path, { signal })).text(),
+    async text(path, signal) {
+      const refusal = outside.get(path);
+      if (refusal) throw refusal;
+      try {
+        return await (await answerTo(path, { signal })).text();
+      } catch (error) {
+        if (error instanceof KmsError && error.message.endsWith(outsideOperator)) outside.set(path, error);
+        throw error;
+      }
+    },
     stream: async (path, signal) => (await answerTo(path, { method: 'POST', signal })).body ?? new Blob().stream(),
     active() {
       if (isKey || isOver || refreshing || Date.now() - since < refreshAfter) return;

@@ -2,6 +2,7 @@
 // It follows the links between pages without loading anew.
 import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
 import { consolePages } from '../api/console-pages.ts';
+import { allowed } from './allowed.ts';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
 import type { Page, PageProps } from './page.ts';
 import type { Place } from './page-path.ts';
@@ -102,7 +103,7 @@ interface PageViewProps extends Pick<PageProps, 'session' | 'navigate'> {
 
 function PageView({ page, place, client, session, navigate }: PageViewProps) {
   const Component = page.component as (props: object) => Child;
-  const { api, text, stream } = client;
+  const { api, text, stream } = allowed(client, session);
   return <Component {...{ api, text, stream, session, navigate, params: place.params, query: place.query }} />;
 }
 

@@ -9,6 +9,7 @@ import {
   newestActivity,
   type Tail,
   tailStart,
+  withoutOwn,
   withPage,
 } from '../../src/console/activity/records.ts';
 
@@ -88,6 +89,25 @@ test('filters go into the address and come back', () => {
   assert.deepEqual(filters(fields), { filters: { ring: 'Löhne & more', valid: false, start, props: { a: 1 } } });
   assert.deepEqual(filters({ ...empty, end: '2026-01-02T03:04' }), { filters: { end: start + 59_999 } });
   assert.deepEqual(filters(empty), { filters: {} });
+});
+
+test('one’s own reading of the log is left out, unless it is asked for', () => {
+  const own = { keyid: 'user_1', action: 'activity.read' };
+  assert.deepEqual(withoutOwn({ ring: 'r' }, 'user_1', false), { ring: 'r', exclude: own });
+  for (const [filters, id, shows] of [
+    [{ ring: 'r' }, 'user_1', true],
+    [{ ring: 'r' }, undefined, false],
+    [{ action: 'activity.read' }, 'user_1', false],
+  ] as const) {
+    assert.deepEqual(withoutOwn(filters, id, shows), filters);
+  }
+});
+
+test('flags are asked for by name, or any', () => {
+  const { empty, filters } = activityFields;
+  assert.deepEqual(filters({ ...empty, granted: 'Any', revoked: 'user.read', address: ' 10.0.0.0/8 ' }), {
+    filters: { granted: true, revoked: 'user.read', address: '10.0.0.0/8' },
+  });
 });
 
 test('filters that make no sense are told at their fields', () => {

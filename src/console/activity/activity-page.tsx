@@ -1,36 +1,50 @@
 // ActivityPage is the activity log: searched by all that it can be searched by, in the page's address, and followed
-// live. ActivityRecordPage is one record of it, with all that it says.
-import type { Client } from '../../client/client.ts';
+// live.
+import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Field, Select, TextArea } from '../parts/fields.tsx';
-import { Failed, Loaded, Loading } from '../parts/messages.tsx';
+import { Failed, Loading } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { BadFilters, SearchForm } from '../parts/search.tsx';
 import { shownTime } from '../parts/search-fields.ts';
-import { useAnswer, useList, useState } from '../parts/state.ts';
-import { type Column, DataTable, Rows } from '../parts/table.tsx';
-import { Facts, Json, Time } from '../parts/values.tsx';
-import { shortId } from '../text.ts';
+import { useList } from '../parts/state.ts';
+import { DataTable, Rows } from '../parts/table.tsx';
+import { activityColumns } from './record-parts.tsx';
 import {
   type ActivityFilters,
-  type ActivityRecord,
   actionNames,
   activityFields,
   type FilterFields,
   type Following,
   mostRows,
   useTail,
+  withoutOwn,
 } from './records.ts';
+
+/** Beside the filters, in the address: whether the log is followed, and with one's own reading of it. */
+interface View {
+  readonly isLive: boolean;
+  readonly showsOwn: boolean;
+}
 
 export function ActivityPage({ api, session, navigate, query }: PageProps) {
   const fields = activityFields.fromQuery(query);
-  const isLive = query.get('live') === 'yes';
+  const view: View = { isLive: query.get('live') === 'yes', showsOwn: query.get('own') === 'yes' };
+  const { isLive, showsOwn } = view;
   const result = activityFields.filters(fields);
-  const to = (next: FilterFields, live: boolean): string => {
-    const values = activityFields.toQuery(next);
-    return hrefTo('activity', {}, live ? { ...values, live: 'yes' } : values);
-  };
+  const to = (next: FilterFields, { isLive, showsOwn }: View): string =>
+    hrefTo(
+      'activity',
+      {},
+      {
+        ...activityFields.toQuery(next),
+        ...(isLive && { live: 'yes' }),
+        ...(showsOwn && { own: 'yes' }),
+      },
+    );
+  const names = useActorNames(api);
+  const ownId = session.user?.id;
   return (
     <>
       <PageHeader
@@ -41,7 +55,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
             type="button"
             data-kind={isLive ? undefined : 'quiet'}
             aria-pressed={isLive ? 'true' : 'false'}
-            onClick={() => navigate(to(fields, !isLive), 'replace')}
+            onClick={() => navigate(to(fields, { isLive: !isLive, showsOwn }), 'replace')}
           >
             {isLive ? 'Stop following' : 'Follow live'}
           </button>
@@ -49,15 +63,25 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
       />
       <FilterForm
         fields={fields}
-        onSearch={(next) => navigate(to(next, isLive))}
-        clearHref={to(activityFields.empty, isLive)}
+        onSearch={(next) => navigate(to(next, view))}
+        clearHref={to(activityFields.empty, view)}
       />
+      {ownId !== undefined && (
+        <label data-inline>
+          <input
+            type="checkbox"
+            checked={showsOwn}
+            onChange={() => navigate(to(fields, { isLive, showsOwn: !showsOwn }), 'replace')}
+          />{' '}
+          Show my own reading of the log too
+        </label>
+      )}
       {'problems' in result ? (
         <BadFilters key="bad" problems={result.problems} />
       ) : isLive ? (
-        <ActivityFollowed key="live" api={api} filters={result.filters} ownId={session.user?.id} />
+        <ActivityFollowed key="live" {...{ api, names }} filters={withoutOwn(result.filters, ownId, showsOwn)} />
       ) : (
-        <Found key="found" api={api} filters={result.filters} />
+        <Found key="found" {...{ api, names }} filters={withoutOwn(result.filters, ownId, showsOwn)} />
       )}
     </>
   );
@@ -66,9 +90,10 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
 interface FoundProps {
   readonly api: PageProps['api'];
   readonly filters: ActivityFilters;
+  readonly names: ReadonlyMap<string, string>;
 }
 
-function Found({ api, filters }: FoundProps) {
+function Found({ api, filters, names }: FoundProps) {
   const list = useList(
     (page, signal) => api.searchActivity({ ...filters, ...page }, { signal }),
     [JSON.stringify(filters)],
@@ -76,48 +101,12 @@ function Found({ api, filters }: FoundProps) {
   return (
     <DataTable
       caption="Activity, the newest first"
-      columns={activityColumns}
+      columns={activityColumns(names)}
       list={list}
       keyOf={({ id }) => id}
       empty={<p>Nothing in the log matches these filters.</p>}
     />
   );
-}
-
-const activityColumns: readonly Column<ActivityRecord>[] = [
-  {
-    title: 'When',
-    kind: 'name',
-    cell: ({ id, createdAt }) => (
-      <a href={hrefTo('activityRecord', { id })}>
-        <Time at={createdAt} />
-      </a>
-    ),
-  },
-  { title: 'Action', cell: ({ action }) => <code data-any>{action}</code> },
-  { title: 'Ring', cell: ({ ringname }) => (ringname === '' ? <span data-quiet>none</span> : <bdi>{ringname}</bdi>) },
-  { title: 'Verdict', cell: ({ validAction }) => <Verdict granted={validAction} /> },
-  { title: 'Status', kind: 'number', cell: ({ status }) => String(status) },
-  { title: 'By', cell: ({ keyid }) => <Actor keyid={keyid} /> },
-];
-
-function Verdict({ granted }: { readonly granted: boolean }) {
-  return (
-    <span data-tag data-tone={granted ? 'good' : 'bad'}>
-      {granted ? 'granted' : 'denied'}
-    </span>
-  );
-}
-
-/** An API key, or a user who was logged in. */
-function Actor({ keyid }: { readonly keyid: string }) {
-  const [prefix] = keyid.split('_');
-  const name = (
-    <code data-whole title={keyid}>
-      {`${prefix}_${shortId(keyid)}`}
-    </code>
-  );
-  return prefix === 'apik' ? <a href={hrefTo('apikey', { id: keyid })}>{name}</a> : name;
 }
 
 interface FilterFormProps {
@@ -128,8 +117,8 @@ interface FilterFormProps {
 }
 
 function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
-  const { accountUid, accountId, keyid, props } = fields;
-  const hasMore = [accountUid, accountId, keyid, props].some((value) => value !== '');
+  const { accountUid, accountId, keyid, props, address, object, granted, revoked } = fields;
+  const hasMore = [accountUid, accountId, keyid, props, address, object, granted, revoked].some((each) => each !== '');
   return (
     <SearchForm search={activityFields} onSearch={onSearch} clearHref={clearHref}>
       <div data-columns>
@@ -143,6 +132,10 @@ function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
         <summary>More filters</summary>
         <div data-columns>
           <Field name="keyid" label="By" value={keyid} hint="The id of an API key, or of a user who was logged in." />
+          <Field name="object" label="To what" value={object} hint="The id or the name of a user, a key, a ring, …" />
+          <Field name="address" label="From" value={address} hint="An address, or a block such as 203.0.113.0/24." />
+          <Field name="granted" label="Flags granted" value={granted} hint="A flag, or: any." />
+          <Field name="revoked" label="Flags revoked" value={revoked} hint="A flag, or: any." />
           <Field name="accountUid" label="Account, by its UID" value={accountUid} />
           <Field name="accountId" label="Account, by its id" value={accountId} />
         </div>
@@ -164,20 +157,9 @@ const verdicts = [
   ['false', 'Denied'],
 ] as const;
 
-interface ActivityFollowedProps {
-  readonly api: Client;
-  readonly filters: ActivityFilters;
-  /**
-   * Of the user who is looking: that this page asks for the log is itself in the log. Undefined where that is not
-   * known.
-   */
-  readonly ownId: string | undefined;
-}
-
 /** The log as it grows: the newest records on top, a bounded number of them. */
-function ActivityFollowed({ api, filters, ownId }: ActivityFollowedProps) {
-  const [showsOwn, setShowsOwn] = useState(false);
-  const following = useTail({ api, filters, without: showsOwn ? undefined : ownId });
+function ActivityFollowed({ api, filters, names }: FoundProps) {
+  const following = useTail({ api, filters });
   const { records } = following;
   return (
     <section aria-label="Live" data-live>
@@ -185,16 +167,6 @@ function ActivityFollowed({ api, filters, ownId }: ActivityFollowedProps) {
         <p role="status" data-following={following.is}>
           {stateText(following)}
         </p>
-        {ownId !== undefined && (
-          <label data-inline>
-            <input
-              type="checkbox"
-              checked={showsOwn}
-              onChange={(event: Event) => setShowsOwn((event.target as HTMLInputElement).checked)}
-            />{' '}
-            Show my own reading of the log too
-          </label>
-        )}
       </div>
       {following.is === 'starting' && <Loading key="loading" />}
       {following.is === 'failed' && <Failed key="failed" error={following.error} />}
@@ -207,7 +179,7 @@ function ActivityFollowed({ api, filters, ownId }: ActivityFollowedProps) {
         <Rows
           key="rows"
           caption="Activity, the newest first"
-          columns={activityColumns}
+          columns={activityColumns(names)}
           items={records}
           keyOf={({ id }) => id}
         />
@@ -232,63 +204,4 @@ function stateText({ is }: Following): string {
     case 'failed':
       return 'Interrupted; trying again in a moment.';
   }
-}
-
-export function ActivityRecordPage({ api, params }: PageProps) {
-  const { id = '' } = params;
-  const answer = useAnswer((signal) => api.getActivity({ id }, { signal }), [id]);
-  return (
-    <>
-      <PageHeader title="Activity record" back={{ href: hrefTo('activity'), title: 'Activity' }} />
-      <Loaded of={answer} show={(record) => <Record record={record} />} />
-    </>
-  );
-}
-
-function Record({ record }: { readonly record: ActivityRecord }) {
-  const { id, keyid, createdAt, action, ringname, validAction, status, props, reporter } = record;
-  return (
-    <>
-      <section data-panel>
-        <Facts
-          facts={[
-            ['Id', <code key="id">{id}</code>],
-            ['When', <Time key="when" at={createdAt} />],
-            ['Action', <code key="action">{action}</code>],
-            ringname !== '' && [
-              'Ring',
-              <a key="ring" href={action.startsWith('asym.') ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
-                <bdi>{ringname}</bdi>
-              </a>,
-            ],
-            ['Verdict', <Verdict key="verdict" granted={validAction} />],
-            ['Status', `${status}: ${statusText(status)}`],
-            ['By', <Actor key="by" keyid={keyid} />],
-            reporter !== undefined && ['Reported by', <Actor key="reporter" keyid={reporter} />],
-          ]}
-        />
-      </section>
-      <section data-panel>
-        <h2>Properties</h2>
-        <Json value={props} />
-      </section>
-      <p>
-        <a href={hrefTo('activity', {}, { keyid })}>All activity of the same credential</a>
-      </p>
-    </>
-  );
-}
-
-function statusText(status: number): string {
-  const texts: Readonly<Record<number, string>> = {
-    200: 'done',
-    400: 'the request made no sense',
-    401: 'the credential is disabled or past its time',
-    403: 'not allowed, or a limit is reached',
-    404: 'no such thing',
-    413: 'the request was too large',
-    422: 'an asset does not verify',
-    503: 'the service could not serve',
-  };
-  return texts[status] ?? 'the service failed';
 }

@@ -63,6 +63,14 @@ export const activityFields = searchFields<Name, TypedFilters>({
   props: 'object',
 });
 
+/** Somebody's own reading of the log is in the log: it is left out unless they ask for it. */
+export function withoutOwn(filters: ActivityFilters, ownId: string | undefined, showsOwn: boolean): ActivityFilters {
+  const isAskedFor = showsOwn || filters.action === ownReading;
+  return ownId === undefined || isAskedFor ? filters : { ...filters, exclude: { keyid: ownId, action: ownReading } };
+}
+
+const ownReading = 'activity.read';
+
 export const actionNames: readonly string[] = [...ownActions].sort();
 
 export interface Tail {
@@ -113,8 +121,6 @@ export interface Following extends Tail {
 interface TailOptions {
   readonly api: Client;
   readonly filters: ActivityFilters;
-  /** Of the user whose reading of the log is left out: to follow it is in the log too. */
-  readonly without: string | undefined;
 }
 
 /** The most rows that are kept. */
@@ -123,16 +129,16 @@ const mostAtATime = 200;
 const pollEvery = 2_000;
 const retryAfter = 10_000;
 
-/** Begins anew when the filters change, as JSON, or who is left out. */
-export function useTail({ api, filters, without }: TailOptions): Following {
+/** Begins anew when the filters change, as JSON. */
+export function useTail({ api, filters }: TailOptions): Following {
   const [state, setState] = useState<Following>({ ...emptyTail, is: 'starting' });
 
   // An effect that is run later might be run after the part is gone, and then nobody would stop it.
   useLayoutEffect(() => {
     const stopped = new AbortController();
-    void follow({ api, filters, without, signal: stopped.signal, tell: setState });
+    void follow({ api, filters, signal: stopped.signal, tell: setState });
     return () => stopped.abort();
-  }, [without, JSON.stringify(filters)]);
+  }, [JSON.stringify(filters)]);
 
   return state;
 }
@@ -142,7 +148,7 @@ interface FollowInput extends TailOptions {
   readonly tell: (state: Following) => void;
 }
 
-async function follow({ api, filters, without, signal, tell }: FollowInput): Promise<void> {
+async function follow({ api, filters, signal, tell }: FollowInput): Promise<void> {
   let tail = emptyTail;
   tell({ ...tail, is: 'starting' });
   while (!signal.aborted) {
@@ -157,8 +163,7 @@ async function follow({ api, filters, without, signal, tell }: FollowInput): Pro
         { ...filters, ...(start !== undefined && { start }), limit: mostAtATime },
         { signal },
       );
-      const shown = data.filter(({ keyid, action }) => keyid !== without || action !== 'activity.read');
-      tail = withPage(tail, shown, { hasMore: pagination.hasMore, most: mostRows });
+      tail = withPage(tail, data, { hasMore: pagination.hasMore, most: mostRows });
       if (!signal.aborted) tell({ ...tail, is: 'following' });
       await pause(pollEvery, signal);
     } catch (error) {

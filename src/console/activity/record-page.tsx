@@ -1,0 +1,131 @@
+// ActivityRecordPage is one record of the activity log, with all that it says.
+import { useActorNames } from '../known-names.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Loaded } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useAnswer } from '../parts/state.ts';
+import { Facts, Json, Time } from '../parts/values.tsx';
+import { Actor, deedOfRecord, From, ThingLink, Verdict } from './record-parts.tsx';
+import type { ActivityRecord } from './records.ts';
+
+export function ActivityRecordPage({ api, params }: PageProps) {
+  const { id = '' } = params;
+  const answer = useAnswer((signal) => api.getActivity({ id }, { signal }), [id]);
+  const names = useActorNames(api);
+  return (
+    <>
+      <PageHeader title="Activity record" back={{ href: hrefTo('activity'), title: 'Activity' }} />
+      <Loaded of={answer} show={(record) => <Record record={record} names={names} />} />
+    </>
+  );
+}
+
+interface RecordProps {
+  readonly record: ActivityRecord;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function Record({ record, names }: RecordProps) {
+  const { id, keyid, createdAt, action, ringname, validAction, status, props, address, reporter } = record;
+  return (
+    <>
+      <section data-panel>
+        <Facts
+          facts={[
+            ['Id', <code key="id">{id}</code>],
+            ['When', <Time key="when" at={createdAt} />],
+            ['Who', <Actor key="who" keyid={keyid} names={names} />],
+            ['From', <From key="from" record={record} />],
+            ['Action', <code key="action">{action}</code>],
+            ringname !== '' && [
+              'Ring',
+              <a key="ring" href={action.startsWith('asym.') ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
+                <bdi>{ringname}</bdi>
+              </a>,
+            ],
+            ['Verdict', <Verdict key="verdict" granted={validAction} />],
+            ['Status', `${status}: ${statusText(status)}`],
+            reporter !== undefined && ['Reported by', <Actor key="reporter" keyid={reporter} names={names} />],
+          ]}
+        />
+      </section>
+      <Done record={record} names={names} />
+      <section data-panel>
+        <h2>Properties</h2>
+        <Json value={props} />
+      </section>
+      <p>
+        <a href={hrefTo('activity', {}, { keyid })}>All activity of the same credential</a>
+      </p>
+      {address !== undefined && (
+        <p>
+          <a href={hrefTo('activity', {}, { address })}>All activity from the same address</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Nothing for a look, and for what was refused. */
+function Done({ record, names }: RecordProps) {
+  const { object, objects = [], objectCount, changed = [], granted = [], revoked = [] } = deedOfRecord(record);
+  if (!object && objects.length === 0) return null;
+  return (
+    <section data-panel>
+      <h2>What was done</h2>
+      <Facts
+        facts={[
+          object && ['To', <ThingLink key="object" thing={object} names={names} />],
+          objects.length > 0 && [
+            object ? 'Along with it' : 'To',
+            <ul key="objects">
+              {objects.map((thing) => (
+                <li key={thing.id}>
+                  <ThingLink thing={thing} names={names} />
+                </li>
+              ))}
+              {objectCount !== undefined && objectCount > objects.length && (
+                <li key="more">and {objectCount - objects.length} more</li>
+              )}
+            </ul>,
+          ],
+          changed.length > 0 && ['Changed', <Texts key="changed" texts={changed} />],
+          granted.length > 0 && ['Flags granted', <Texts key="granted" texts={granted} />],
+          revoked.length > 0 && ['Flags revoked', <Texts key="revoked" texts={revoked} />],
+        ]}
+      />
+      {object && (
+        <p>
+          <a href={hrefTo('activity', {}, { object: object.id })}>All that was done to it</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Texts({ texts }: { readonly texts: readonly string[] }) {
+  return (
+    <ul>
+      {texts.map((text) => (
+        <li key={text}>
+          <code data-any>{text}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function statusText(status: number): string {
+  const texts: Readonly<Record<number, string>> = {
+    200: 'done',
+    400: 'the request made no sense',
+    401: 'the credential is disabled or past its time',
+    403: 'not allowed, or a limit is reached',
+    404: 'no such thing',
+    413: 'the request was too large',
+    422: 'an asset does not verify',
+    503: 'the service could not serve',
+  };
+  return texts[status] ?? 'the service failed';
+}
