@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { algorithm, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+import { algorithm, epochTime, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
 
 const tag = 'KeyRings';
 const unknownRing = { 404: { description: 'no such KeyRing', schema: errorBody } };
@@ -37,8 +37,50 @@ export const key = z
   .meta({ id: 'Key', description: 'a key of a KeyRing, wrapped' });
 export type Key = z.output<typeof key>;
 
+const lastUse = (what: string) => ({
+  at: epochTime.nullable().meta({
+    description: `when it was last asked for ${what}, in milliseconds since 1970-01-01T00:00:00Z; null: not since \`since\``,
+    examples: [sample.epochTime],
+  }),
+  by: z
+    .string()
+    .nullable()
+    .meta({ description: 'the id of who asked: an API key, a User, or `local`', examples: [sample.apikeyId] }),
+});
+const lastEncrypt = lastUse('to encrypt');
+const lastDecrypt = lastUse('to decrypt');
+
+const usage = z
+  .object({
+    since: epochTime.nullable().meta({
+      description:
+        'from when on its uses are known, in milliseconds since 1970-01-01T00:00:00Z: when it was made, or when an appliance that counts them first served the store; null: the latter is not noted yet',
+      examples: [sample.epochTime],
+    }),
+    lastEncryptAt: lastEncrypt.at,
+    lastEncryptBy: lastEncrypt.by,
+    lastDecryptAt: lastDecrypt.at,
+    lastDecryptBy: lastDecrypt.by,
+    days: z
+      .array(
+        z.object({
+          day: z.string().meta({ description: 'the day in UTC', format: 'date', examples: ['2026-01-02'] }),
+          encrypts: z.int().meta({ description: 'how often it was handed out to encrypt', examples: [12] }),
+          decrypts: z.int().meta({ description: 'how often it was handed out to decrypt', examples: [3] }),
+        }),
+      )
+      .meta({ description: 'the days of the last 100 on which it was used, oldest first', maxItems: 100 }),
+  })
+  .meta({ id: 'KeyUsage', description: 'what a key was asked for' });
+
 export const keyListItem = z
-  .object({ id: keyId, type: algorithm, props, createdAt: timestamp })
+  .object({
+    id: keyId,
+    type: algorithm,
+    props,
+    createdAt: timestamp,
+    usage: usage.exactOptional().meta({ description: 'only where it was asked for' }),
+  })
   .meta({ id: 'KeyListItem', description: 'a key of a KeyRing, without its bytes' });
 export type KeyListItem = z.output<typeof keyListItem>;
 
@@ -219,7 +261,10 @@ export const keyringEndpoints = [
     summary: "List a KeyRing's keys, oldest first",
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
     params: z.object({ ringname: pathText }),
-    query: byId.extend(pageQuery),
+    query: byId.extend({
+      usage: trueParam.exactOptional().meta({ description: '`true`: with what each key was asked for' }),
+      ...pageQuery,
+    }),
     answer: pageOf(keyListItem),
     paginated: true,
     errors: unknownRing,

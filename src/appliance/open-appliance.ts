@@ -8,7 +8,7 @@ import type { SealStatus } from '../api/system.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { purgeExpired } from '../core/keyrings.ts';
+import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
 import { systemError } from '../errors.ts';
 import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
 import { formatMark } from '../model/store-mark.ts';
@@ -295,6 +295,7 @@ const day = 24 * 60 * 60 * 1000;
 /** Erases now and once a day what was deleted long enough ago; answers what ends that. */
 function startPurging({ admin, tenants }: OpenData, world: World, onEvent: ApplianceOptions['onEvent']): End {
   const purge = async (): Promise<void> => {
+    for (const { handle } of tenants.all) await noteUsesSince(handle.store, world);
     await admin.purge();
     for (const { handle } of tenants.all) await purgeExpired(handle.store, world);
   };

@@ -8,6 +8,7 @@ import type { Deed } from '../model/deed.ts';
 import type { Flags } from '../model/flags.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
+import type { KeyUseKind } from '../store/tables/key-uses.ts';
 import type { Ring } from '../store/tables/rings.ts';
 
 type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'acct' | 'apik' | 'act' | 'tenant';
@@ -65,6 +66,12 @@ export interface SealedInput {
   readonly ring?: Ring | undefined;
 }
 
+/** A key of a ring, and what it is handed out for. */
+export interface KeyHandedOut {
+  readonly id: string;
+  readonly kind: KeyUseKind;
+}
+
 export interface Context {
   readonly tx: Transaction;
   readonly caller: Caller;
@@ -74,12 +81,14 @@ export interface Context {
   readonly world: World;
   /** Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. */
   note(deed: Deed): void;
+  /** Says that the answer hands out a key, which is counted as its use, also in the body of a refusal. */
+  handsOut(key: KeyHandedOut): void;
   /** Where the request came from; undefined where that is the machine itself. */
   readonly address?: string | undefined;
 }
 
 /** What an operation is given that needs no credential. */
-export interface PublicContext extends Omit<Context, 'caller'> {
+export interface PublicContext extends Omit<Context, 'caller' | 'handsOut'> {
   /**
    * Says under whose id the request is recorded, which nothing else tells: that of the user whose name or link it came
    * with. `undefined` for a name that nobody has: then it is counted, and not recorded.

@@ -23,12 +23,15 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
   const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
   const { hash } = sealed;
   const answer = { key: ksKey(key), ringId, hash };
-  if (input.asset === undefined) return { ...answer, header: encodeHeader(tenant.keys, sealed) };
-
+  if (input.asset === undefined) {
+    ctx.handsOut({ id: key.id, kind: 'encrypt' });
+    return { ...answer, header: encodeHeader(tenant.keys, sealed) };
+  }
   const asset = await writeAsset(ctx, ringId, input.asset);
   const { id, version } = asset;
   const signature = signAsset(tenant.keys, { ...asset, hash });
   const header = encodeHeader(tenant.keys, { ...sealed, asset: { id, version, signature } });
+  ctx.handsOut({ id: key.id, kind: 'encrypt' });
   return { ...answer, header, asset: assetAnswer(asset) };
 }
 
@@ -43,8 +46,9 @@ export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Ans
   }
   const { ring, key } = await resolve(ctx, sealed);
   const answer = { ringId: ring.id, ringname: ring.name, key: ksKey(key) };
-  if (!header?.asset) return answer;
-  const asset = await verdict(ctx, hash, header.asset);
+  const asset = header?.asset && (await verdict(ctx, hash, header.asset));
+  ctx.handsOut({ id: key.id, kind: 'decrypt' });
+  if (!asset) return answer;
   if (asset.valid) return { ...answer, asset };
   // No refusal is longer than 64 KiB: props that could make it so are left out.
   const { props } = answer.key;

@@ -9,6 +9,7 @@ import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
+import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
@@ -34,13 +35,35 @@ export async function getKeyring({ tx }: Context, input: { readonly ring: RingRe
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
 }
 
-/** The oldest first. */
+/** Keys of a page that tells of their use: a hundred days of each take some 50 ms to read. */
+const mostWithUsage = 200;
+
+/** The oldest first. With their use there may be fewer than asked for. */
 export async function listKeys(
-  { tx }: Context,
-  input: { readonly ring: RingRef; readonly page: PageRequest },
+  { tx, world }: Context,
+  { usage = false, ...input }: { readonly ring: RingRef; readonly usage?: boolean; readonly page: PageRequest },
 ): Promise<Page<KeyListItem>> {
   const ring = await findRing(tx, 'ks', input.ring);
-  return tx.ringKeys.list(ring.id, input.page, keyListItem);
+  if (!usage) return tx.ringKeys.list(ring.id, input.page, keyListItem);
+  const limit = Math.min(input.page.limit, mostWithUsage);
+  const keys = await tx.ringKeys.list(ring.id, { ...input.page, limit }, (key) => key);
+  const uses = await tx.keyUses.ofKeys(keys.items, world.now());
+  const items = keys.items.map((key) => {
+    const used = uses.get(key.id);
+    return used ? { ...keyListItem(key), usage: usageAnswer(used) } : keyListItem(key);
+  });
+  return { ...keys, items };
+}
+
+function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNullable<KeyListItem['usage']> {
+  return {
+    since: since ?? null,
+    lastEncryptAt: lastEncrypt?.at ?? null,
+    lastEncryptBy: lastEncrypt?.by ?? null,
+    lastDecryptAt: lastDecrypt?.at ?? null,
+    lastDecryptBy: lastDecrypt?.by ?? null,
+    days: days.map(({ at, encrypts, decrypts }) => ({ day: timestamp(at).slice(0, 10), encrypts, decrypts })),
+  };
 }
 
 export async function getKey(ctx: Context, input: { readonly ring: RingRef; readonly keyId: string }): Promise<Key> {
@@ -194,6 +217,11 @@ export async function purgeExpired(store: Store, world: Pick<Context['world'], '
 
 /** Rows that one transaction of it erases; a ring weighs as much as ten keys. */
 const purgedAtOnce = 1000;
+
+/** From when on an older program's store counts the uses of its keys. The appliance notes it, once. */
+export async function noteUsesSince(store: Store, world: Pick<Context['world'], 'now'>): Promise<void> {
+  await store.transaction(({ keyUses }) => keyUses.noteSince(world.now()));
+}
 
 /** How many rings it erased; undefined when there is nothing left to erase. */
 async function purgeSome({ rings, ringKeys }: Tables, until: number): Promise<number | undefined> {

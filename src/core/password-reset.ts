@@ -37,7 +37,7 @@ interface ResetLink {
 
 /** A new link for the operator to hand over. */
 export async function resetLink(
-  ctx: Context,
+  ctx: Omit<Context, 'handsOut'>,
   input: { readonly user: UserRef; readonly links: LinkSettings },
 ): Promise<ResetLink> {
   const user = await findUser(ctx.tx, input.user);

@@ -26,7 +26,11 @@ export async function createUser(ctx: Context, input: CreateUserInput): Promise<
 }
 
 /** Adds a user, without a password hash one who is invited. */
-export async function addUser(ctx: Context, fields: Body<'createUser'>, passwordHash?: string): Promise<UserRow> {
+export async function addUser(
+  ctx: Omit<Context, 'handsOut'>,
+  fields: Body<'createUser'>,
+  passwordHash?: string,
+): Promise<UserRow> {
   const { tx, world } = ctx;
   checkUserNames(fields);
   const flagsText = grantableFlags(ctx.caller, fields.flags ?? {});

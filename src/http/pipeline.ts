@@ -5,7 +5,7 @@
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
-import type { Caller, Context, PublicContext } from '../core/context.ts';
+import type { Caller, Context, KeyHandedOut, PublicContext } from '../core/context.ts';
 import { localCaller, type Origin } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
@@ -73,6 +73,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   work: (() => Promise<void>) | undefined = undefined;
   /** What the operation said that it does. */
   deed: Deed | undefined = undefined;
+  /** The key that its answer hands out. */
+  handedOut: KeyHandedOut | undefined = undefined;
   /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
   named: { readonly userId: string | undefined } | undefined = undefined;
   #checked: Checked | undefined = undefined;
@@ -249,6 +251,9 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
       await noteSessionUse({ tx, world, address: from.remoteAddress }, caller.session);
     }
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
+    const { handedOut } = exchange;
+    // Here, since a refusal may hand out a key too, while all else that it did is taken back.
+    if (handedOut) await tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };
@@ -288,14 +293,20 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
       const note = (deed: Deed): void => {
         exchange.deed = deed;
       };
+      const handsOut = (key: KeyHandedOut): void => {
+        exchange.handedOut = key;
+      };
+      const given = { tx, tenant: handle.tenant, world, note, address };
       const ctx: PublicContext | Context = admitted
-        ? { tx, caller: admitted.caller, sealed: admitted.sealed, tenant: handle.tenant, world, note, address }
-        : { tx, tenant: handle.tenant, world, note, identify: (userId) => exchange.identify(userId), address };
+        ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut }
+        : { ...given, identify: (userId) => exchange.identify(userId) };
       // Where there is no room for the answer, nothing is done.
       return await tx.savepoint(async () => answerOf(exchange, admitted, await operation(ctx, exchange)));
     } catch (error) {
       exchange.work = undefined;
       exchange.deed = undefined;
+      // A refusal with an answer in it hands out what is in that.
+      if (!(error instanceof KmsError && error.body)) exchange.handedOut = undefined;
       return refused(error, endpoint.silent400);
     }
   }

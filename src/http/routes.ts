@@ -49,7 +49,8 @@ const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
   deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
-  listKeys: (ctx, { params, query, page }) => listKeys(ctx, { ring: ringRef(params.ringname, query.id), page }),
+  listKeys: (ctx, { params, query, page }) =>
+    listKeys(ctx, { ring: ringRef(params.ringname, query.id), usage: query.usage === 'true', page }),
   getKey: (ctx, { params, query }) => getKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateKeyring: (ctx, { body }) => rotateKeyring(ctx, body),
   getConfig: (ctx, { query }) => getConfig(ctx, query),

@@ -1,9 +1,10 @@
 // The transactions that become durable together, as the text of one log record, and its reading at recovery.
 //
 // The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum,
-// id], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file; `from`
-// is the number of the first one given here. `counts` is left out where nothing was counted. `"begins":true` stands in
-// the first record after the store was opened.
+// id, …], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file; `from`
+// is the number of the first one given here. `counts` is left out where nothing was counted; behind an id stand the
+// further parameters of the latest count of it, if there are any. `"begins":true` stands in the first record after the
+// store was opened.
 //
 // What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
 // `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
@@ -15,7 +16,7 @@ import { KmsError } from '../errors.ts';
 import type { Applied } from './log-file.ts';
 import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
-import type { SqlValue } from './sql.ts';
+import type { SqlValue, Tally } from './sql.ts';
 import type { State, Statement } from './state.ts';
 import { corrupt } from './store-files.ts';
 
@@ -49,8 +50,8 @@ export class Group {
   #texts = '';
   #transactions = '';
   readonly #activity = new GroupActivity();
-  /** Sums by statement number and row. */
-  readonly #counts = new Map<number, Map<string, number>>();
+  /** By statement number and second parameter. */
+  readonly #counts = new Map<number, Map<string, Tally>>();
 
   constructor(numbering: Numbering) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -83,14 +84,14 @@ export class Group {
     this.count++;
   }
 
-  #count({ statement, id }: Count): void {
+  #count({ statement, id, latest }: Count): void {
     const place = this.#place(statement);
     let sums = this.#counts.get(place);
     if (!sums) {
       sums = new Map();
       this.#counts.set(place, sums);
     }
-    sums.set(id, (sums.get(id) ?? 0) + 1);
+    sums.set(id, { sum: (sums.get(id)?.sum ?? 0) + 1, latest });
   }
 
   /** The number of a statement's text in this log file. */
@@ -105,7 +106,9 @@ export class Group {
 
   /** `begins`: nothing was written since the store was opened. */
   payload(begins: boolean): Uint8Array {
-    const sums = [...this.#counts].flatMap(([place, ids]) => [...ids].map(([id, sum]) => [place, sum, id]));
+    const sums = [...this.#counts].flatMap(([place, ids]) =>
+      [...ids].map(([id, { sum, latest }]) => [place, sum, id, ...latest]),
+    );
     const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
     const { head, lines } = this.#activity;
     const run = begins ? ',"begins":true' : '';
@@ -178,7 +181,7 @@ interface Payload {
   readonly from: number;
   readonly sql: string[];
   readonly tx: [number, ...SqlValue[]][][];
-  readonly counts?: [number, number, string][];
+  readonly counts?: [number, number, string, ...SqlValue[]][];
   readonly at?: number;
   readonly alike?: ActivityHead['alike'];
   readonly who?: ActivityHead['alike'];

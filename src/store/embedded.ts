@@ -118,9 +118,11 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async #hold(live: Live<T>, counted: boolean): Promise<StoreHold> {
     try {
+      // What was counted may be rows that the tables do not have yet.
+      if (counted) await live.session.runCounts();
       return await this.#service.maintenance.hold(live, counted);
     } catch (error) {
-      if (error instanceof FilesGone) this.#service.leave(live, error, live.log.close());
+      if (error instanceof FilesGone || error instanceof StateLost) this.#service.leave(live, error, live.log.close());
       throw error;
     }
   }

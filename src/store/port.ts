@@ -6,6 +6,7 @@ import type { Page, PageRequest } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
+import type { KeyUseTable } from './tables/key-uses.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
 import type { SessionTable } from './tables/sessions.ts';
@@ -79,6 +80,7 @@ export interface ActivityFilter {
 export interface Tables {
   readonly rings: RingTable;
   readonly ringKeys: RingKeyTable;
+  readonly keyUses: KeyUseTable;
   readonly assets: AssetTable;
   readonly accounts: AccountTable;
   readonly apiKeys: ApiKeyTable;

@@ -2,7 +2,7 @@
 // a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
 import type { ActivityInput, Transaction } from './port.ts';
-import type { Row, Sql, SqlValue } from './sql.ts';
+import type { Row, Sql, SqlValue, Tally } from './sql.ts';
 import type { State, Statement } from './state.ts';
 import { othersTurn } from './turns.ts';
 
@@ -23,13 +23,17 @@ export interface Written {
   /** Of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
   readonly records: readonly ActivityInput[];
-  /** What was counted, once for each time: the statement that adds a number to a row, and the row. */
+  /** What was counted, once for each time. */
   readonly counts: readonly Count[];
 }
 
+/** The statement that is counted, and its parameters but the first, which is how often. */
 export interface Count {
   readonly statement: Statement;
   readonly id: string;
+  readonly latest: readonly SqlValue[];
+  /** What stood beside the table before. */
+  readonly before: Tally | undefined;
 }
 
 /** The depth of a transaction whose savepoints did not nest. */
@@ -43,6 +47,13 @@ export class StateLost extends KmsError {
     super('internal', 'the database in memory did not take a commit or a rollback', { cause });
   }
 }
+
+/**
+ * Tallies of a statement that stand beside its table; with more, the oldest are run, so many at once: some 3 ms. Those
+ * of few keys on few days never are, and cost no statement.
+ */
+const mostTallies = 16_384;
+const runAtOnce = 512;
 
 /**
  * Entries of a table in the cache; one more lets go of them all. Only what exists is kept, so that nobody fills it by
@@ -80,9 +91,11 @@ class Cache {
     return found;
   }
 
-  /** Something was written to the table. */
-  forget(table: string): void {
-    this.#tables.get(table)?.clear();
+  /** Something was written to the table, or to what is kept under that key alone. */
+  forget(table: string, key?: string): void {
+    const entries = this.#tables.get(table);
+    if (key === undefined) entries?.clear();
+    else entries?.delete(key);
   }
 
   forgetAll(): void {
@@ -100,6 +113,8 @@ export class Session<T extends object> {
   readonly #params: SqlValue[][] = [];
   readonly #records: ActivityInput[] = [];
   readonly #counts: Count[] = [];
+  /** The statements that were ever counted. */
+  readonly #counting = new Set<Statement>();
   readonly #cache = new Cache();
   #mode: Mode = 'idle';
   /** Savepoints that are open. */
@@ -121,8 +136,8 @@ export class Session<T extends object> {
         this.#all<R>(text, params, enough),
       run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
       remember: (table, key, load) => this.#cache.remember(table, key, load),
-      count: async (text, id) => this.#count(text, id),
-      counted: (text, id) => this.#state.statement(text).counts?.get(id) ?? 0,
+      count: async (text, id, ...latest) => this.#count(text, id, latest),
+      counted: (text, id) => this.#state.statement(text).counts?.get(id),
       // Whoever has the turn keeps it: nothing else runs on this session meanwhile.
       pause: othersTurn,
     });
@@ -145,6 +160,7 @@ export class Session<T extends object> {
   /** Runs one transaction to its commit in memory. Never call it while another is under way. */
   async run<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
     this.#clear();
+    for (const statement of this.#counting) if (tallied(statement) > mostTallies) this.#runTallies(statement);
     this.#mode = 'transaction';
     let result: R;
     try {
@@ -167,6 +183,35 @@ export class Session<T extends object> {
     return result;
   }
 
+  /**
+   * Runs all that was counted, between transactions: the tables are then what a replay of the log makes of them. It has
+   * no place in the log, which has the counts themselves.
+   */
+  async runCounts(): Promise<void> {
+    for (const statement of this.#counting) {
+      for (; tallied(statement) > 0; await othersTurn()) this.#runTallies(statement);
+    }
+  }
+
+  /** Some of the statement's, the oldest first. */
+  #runTallies(statement: Statement): void {
+    const { counts, writes } = statement;
+    if (!counts) return;
+    try {
+      this.#state.control('BEGIN');
+      let left = runAtOnce;
+      for (const [id, { sum, latest }] of counts) {
+        if (left-- === 0) break;
+        this.#state.run(statement, [sum, id, ...latest]);
+        counts.delete(id);
+        if (writes !== undefined) this.#cache.forget(writes, id);
+      }
+      this.#state.control('COMMIT');
+    } catch (cause) {
+      throw new StateLost(cause);
+    }
+  }
+
   /** Looks, between transactions; writing is refused. */
   async peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
     this.#mode = 'peek';
@@ -187,13 +232,17 @@ export class Session<T extends object> {
     return changed;
   }
 
-  /** The log gets the sum of a group, which is run when it is read; here a number is kept beside the row. */
-  #count(text: string, id: string): void {
+  /** The log gets the sum of a group, which is run when it is read; here a tally is kept beside the table. */
+  #count(text: string, id: string, latest: readonly SqlValue[]): void {
     if (this.#mode !== 'transaction') throw outside();
     const statement = this.#state.statement(text);
-    statement.counts ??= new Map();
-    statement.counts.set(id, (statement.counts.get(id) ?? 0) + 1);
-    this.#counts.push({ statement, id });
+    if (!statement.counts) {
+      statement.counts = new Map();
+      this.#counting.add(statement);
+    }
+    const before = statement.counts.get(id);
+    statement.counts.set(id, { sum: (before?.sum ?? 0) + 1, latest });
+    this.#counts.push({ statement, id, latest, before });
   }
 
   #get<R extends Row>(text: string, params: SqlValue[]): R | undefined {
@@ -278,8 +327,9 @@ export class Session<T extends object> {
     if (this.#statements.length > statements) this.#cache.forgetAll();
     this.#statements.length = statements;
     this.#params.length = statements;
-    for (const { statement, id } of this.#counts.splice(counts)) {
-      statement.counts?.set(id, (statement.counts.get(id) ?? 0) - 1);
+    for (const { statement, id, before } of this.#counts.splice(counts).reverse()) {
+      if (before) statement.counts?.set(id, before);
+      else statement.counts?.delete(id);
     }
   }
 
@@ -303,6 +353,10 @@ export class Session<T extends object> {
     this.#counts.length = 0;
     this.#depth = 0;
   }
+}
+
+function tallied({ counts }: Statement): number {
+  return counts?.size ?? 0;
 }
 
 function outside(): KmsError {

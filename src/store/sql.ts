@@ -25,17 +25,24 @@ export interface Sql {
    */
   remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
   /**
-   * Counts one: `sql` adds its first parameter to a number in the row that its second one names. As durable as a
-   * statement that was run, but a driver may add up what it counts and run the sum when the database is opened again;
-   * `counted` says what is to be added to the row until then.
+   * Counts one: `sql` writes to one table, and adds its first parameter to a number in what its second one names; more
+   * parameters are those of the latest count. As durable as a statement that was run, but a driver may add up what it
+   * counts and run the sum later, between two transactions, or when the database is opened again; `counted` says what
+   * is to be added to the table until then. What `remember` keeps of the table under that name is forgotten when it is.
    */
-  count(sql: string, id: string): Promise<void>;
-  counted(sql: string, id: string): number;
+  count(sql: string, id: string, ...latest: SqlValue[]): Promise<void>;
+  counted(sql: string, id: string): Tally | undefined;
   /**
    * To be awaited between the parts of what takes long and must be one transaction, some milliseconds each: other
    * requests of this store go on waiting for it, and everybody else is served where it is time for that.
    */
   pause(): Promise<void> | undefined;
+}
+
+/** What was counted: how often, and the further parameters of the latest time. */
+export interface Tally {
+  readonly sum: number;
+  readonly latest: readonly SqlValue[];
 }
 
 export interface Page<T> {

@@ -2,7 +2,7 @@
 // kept prepared by their text. It knows nothing of logs and files; whoever drives it decides what becomes durable.
 import initSqlJs from 'sql.js';
 import { KmsError } from '../errors.ts';
-import type { Row, SqlValue } from './sql.ts';
+import type { Row, SqlValue, Tally } from './sql.ts';
 
 type SqlJs = Awaited<ReturnType<typeof initSqlJs>>;
 type Database = InstanceType<SqlJs['Database']>;
@@ -33,8 +33,8 @@ export interface Statement {
   /** The one table that it writes to; undefined where it may be others or none. */
   readonly writes: string | undefined;
   columns: readonly string[] | undefined;
-  /** For a statement that is counted, not run: how often for each parameter since the database was opened. */
-  counts: Map<string, number> | undefined;
+  /** For a statement that is counted: what it is still to be run with, by its second parameter. */
+  counts: Map<string, Tally> | undefined;
   logged: object | undefined;
   place: number;
 }

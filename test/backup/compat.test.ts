@@ -25,6 +25,7 @@ for (const version of ['backup-1']) {
     for (const from of ['backup.kms-backup', 'shipped']) {
       const data = join(base, `${version}-${from}`);
       await restoreAppliance({ from: join(fixtures, from), data, keys: sources });
+      const started = Date.now();
       const appliance = await openAppliance({ data });
       const answer = await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings'));
       const { data: rings } = await answer.json();
@@ -38,6 +39,15 @@ for (const version of ['backup-1']) {
       for (const { name, expiresAt, allowedAddresses, createdBy, lastUsedAt, createdAt } of keys.data) {
         assert.deepEqual([name, expiresAt, allowedAddresses, createdBy, lastUsedAt], ['', null, [], null, null]);
         assert.match(createdAt, /^20\d\d-/);
+      }
+      // That its keys were never used is not said of the time before this program.
+      const used = await (
+        await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings/payroll/keys?usage=true'))
+      ).json();
+      assert.ok(used.data.length > 0);
+      for (const { usage } of used.data) {
+        assert.ok(usage.since === null || usage.since >= started, usage.since);
+        assert.deepEqual([usage.lastEncryptAt, usage.lastDecryptAt, usage.days], [null, null, []]);
       }
       await appliance.close();
     }

@@ -119,7 +119,7 @@ test('the deleted ones take the flag of the list', async () => {
 });
 
 /** Every other parameter of a query is text, a number or a cursor. */
-const switches = ['id', 'uid', 'email', 'deleted', 'wildcard'];
+const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage'];
 const others = ['cursor', 'limit', 'ringname', 'token'];
 
 test('a switch in a query is true or false, at every endpoint', async () => {

@@ -22,6 +22,8 @@ interface NoteRow extends Row {
   size: number | null;
 }
 
+const countLatest = `INSERT INTO notes (name, value, size) VALUES (?2, ?3, ?1)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value, size = size + excluded.size`;
 const countSize = 'UPDATE notes SET size = coalesce(size, 0) + ? WHERE name = ?';
 
 export function noteTables(sql: Sql) {
@@ -31,7 +33,13 @@ export function noteTables(sql: Sql) {
     notes: {
       remembered,
       count: (name: string) => sql.count(countSize, name),
-      counted: async (name: string) => ((await remembered(name))?.size ?? 0) + sql.counted(countSize, name),
+      countLatest: (name: string, value: number) => sql.count(countLatest, name, value),
+      latest: async (name: string) => {
+        const row = await remembered(name);
+        const counted = sql.counted(countLatest, name);
+        return [(row?.size ?? 0) + (counted?.sum ?? 0), counted ? counted.latest[0] : (row?.value ?? null)];
+      },
+      counted: async (name: string) => ((await remembered(name))?.size ?? 0) + (sql.counted(countSize, name)?.sum ?? 0),
       add: (name: string, value: string | number | null = null, size: number | null = null) =>
         sql.run('INSERT INTO notes (name, value, size) VALUES (?, ?, ?)', name, value, size),
       set: (name: string, value: string | number | null) =>
@@ -132,6 +140,41 @@ export function storeContract(
     assert.equal(await counted(), 8);
     await count(1);
     assert.equal(await counted(), 9);
+    await store.close();
+  });
+
+  test(`${name}: a count keeps the further parameters of the latest one that was kept`, async () => {
+    let store = await open();
+    const count = (value: number, kept = true) =>
+      store.transaction(async (tx) => {
+        await tx.notes.countLatest('a', value);
+        if (!kept) throw new Error('taken back');
+      });
+    const latest = () => store.transaction((tx) => tx.notes.latest('a'));
+    await assert.rejects(count(1, false), /taken back/);
+    assert.deepEqual(await latest(), [0, null]);
+    await count(7);
+    await count(3);
+    await assert.rejects(count(9, false), /taken back/);
+    assert.deepEqual(await latest(), [2, 3]);
+    if (reopen) store = await reopen(store);
+    assert.deepEqual(await latest(), [2, 3]);
+    await count(5);
+    assert.deepEqual(await latest(), [3, 5]);
+    await store.close();
+  });
+
+  test(`${name}: of ever more that is counted, nothing is lost`, async () => {
+    let store = await open();
+    const many = 20_000;
+    await store.transaction(async (tx) => {
+      for (let i = 0; i < many; i++) await tx.notes.countLatest(`n${i}`, i);
+    });
+    for (let round = 0; round < 8; round++) await store.transaction((tx) => tx.notes.countLatest(`n${round}`, -1));
+    if (reopen) store = await reopen(store);
+    await store.transaction(async (tx) => {
+      for (let i = 0; i < many; i += 7) assert.deepEqual(await tx.notes.latest(`n${i}`), i < 8 ? [2, -1] : [1, i]);
+    });
     await store.close();
   });
 

@@ -43,7 +43,9 @@ export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTe
   const keys = tenantKeys(new Map(epochs.map((epoch) => [epoch, new Uint8Array(32).fill(seed * 16 + epoch)])));
   const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
   const run: TestTenant['run'] = (fn, caller = localCaller) =>
-    store.transaction((tx) => tx.savepoint(() => fn({ tx, caller, tenant, world, note: () => {} })));
+    store.transaction((tx) =>
+      tx.savepoint(() => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {} })),
+    );
   return {
     store,
     world,

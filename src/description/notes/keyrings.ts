@@ -55,7 +55,11 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     limits: [ringLimit],
   },
   listKeys: {
-    description: ['Lists every key that the ring had, and since when, without the keys themselves.'],
+    description: [
+      'Lists every key that the ring had, and since when, without the keys themselves.',
+      'With `usage=true` each key tells when, and by whom, it was last handed out to encrypt and to decrypt, and how often on each of the last 100 days (UTC): what shows that an old key is asked for no more. A page has at most 200 keys then.',
+      'What counts is every answer of `/ks/encrypt` and `/ks/decrypt` with the key in it, also a decrypt that is answered with 422 since the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
+    ],
     problems: { 404: [noRing] },
   },
   getKey: {

@@ -5,6 +5,7 @@ import type { Row, Sql } from '../sql.ts';
 import { accountTable } from './accounts.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
+import { keyUseTable } from './key-uses.ts';
 import { type MarkTable, markTable } from './marks.ts';
 import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
@@ -17,6 +18,7 @@ export function tenantTables(sql: Sql): Tables {
   return {
     rings: ringTable(sql),
     ringKeys: ringKeyTable(sql),
+    keyUses: keyUseTable(sql),
     assets: assetTable(sql),
     accounts: accountTable(sql),
     apiKeys: apiKeyTable(sql),

@@ -234,6 +234,30 @@ export const tenantMigrations: readonly Migration[] = [
       `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
     ],
   },
+  {
+    name: 'when and by whom keys were used',
+    statements: [
+      // The latest use of each kind: 'e'ncrypt, 'd'ecrypt.
+      `CREATE TABLE key_uses (
+        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        used_at INTEGER NOT NULL,
+        used_by TEXT NOT NULL,
+        PRIMARY KEY (key_seq, kind)
+      ) WITHOUT ROWID`,
+      // By days since 1970, UTC. A day takes the row of the one that was a hundred days before.
+      `CREATE TABLE key_days (
+        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
+        slot INTEGER NOT NULL,
+        day INTEGER NOT NULL,
+        encrypts INTEGER NOT NULL,
+        decrypts INTEGER NOT NULL,
+        PRIMARY KEY (key_seq, slot)
+      ) WITHOUT ROWID`,
+      // Of a database with keys in it nobody has counted yet since when.
+      `INSERT INTO counts (name, n) SELECT 'uses_since', 0 WHERE NOT EXISTS (SELECT 1 FROM ring_keys)`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

@@ -63,7 +63,7 @@ export function ringKeyTable(sql: Sql) {
 
     /** How many encrypts it has served. */
     encryptCount(key: RingKey): number {
-      return key.storedCount + sql.counted(countEncrypt, key.id);
+      return key.storedCount + (sql.counted(countEncrypt, key.id)?.sum ?? 0);
     },
 
     countEncrypt: (id: string): Promise<void> => sql.count(countEncrypt, id),
@@ -78,17 +78,23 @@ export function ringKeyTable(sql: Sql) {
         ringId,
       ),
 
-    /** Erases keys of the ring, as many as go in one slice; answers how many. */
+    /** Erases keys of the ring with what is known of their use, as many as go in one slice; answers how many rows. */
     async eraseSome(ringId: string): Promise<number> {
       const last = await endOfSlice(
         sql,
-        `SELECT seq AS place, octet_length(props) AS bytes FROM ring_keys
+        // A key weighs as much as the days of its use that are kept.
+        `SELECT seq AS place, octet_length(props) + 10000 AS bytes FROM ring_keys
           WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         [ringId],
         0,
       );
       if (last === undefined) return 0;
-      return sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
+      const theirs = 'key_seq IN (SELECT seq FROM ring_keys WHERE ring_id = ? AND seq <= ?)';
+      return (
+        (await sql.run(`DELETE FROM key_days WHERE ${theirs}`, ringId, last)) +
+        (await sql.run(`DELETE FROM key_uses WHERE ${theirs}`, ringId, last)) +
+        (await sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last))
+      );
     },
 
     async count(ringId: string): Promise<number> {

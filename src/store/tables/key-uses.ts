@@ -1,0 +1,127 @@
+// What the keys of rings were asked for, counted beside the log: on which days how often, and when and by whom at last.
+// It tells when an old key is needed no more. A key takes at most `daysKept` and two rows, however much it is used.
+import type { Row, Sql } from '../sql.ts';
+import type { RingKey } from './ring-keys.ts';
+
+/** A quarter, so that what runs once in one is seen; the latest use is kept for good. */
+const daysKept = 100;
+const dayLength = 24 * 60 * 60 * 1000;
+
+export type KeyUseKind = 'encrypt' | 'decrypt';
+
+interface KeyUse {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The id of who asked: an API key, a user, or `local`. */
+  readonly by: string;
+}
+
+interface DayOfUse {
+  /** Its beginning in UTC, in epoch milliseconds. */
+  readonly at: number;
+  readonly encrypts: number;
+  readonly decrypts: number;
+}
+
+export interface KeyUsage {
+  /** Of uses before nothing is known, in epoch milliseconds; undefined while that was not noted. */
+  readonly since: number | undefined;
+  /** Undefined where there was none since then. */
+  readonly lastEncrypt: KeyUse | undefined;
+  readonly lastDecrypt: KeyUse | undefined;
+  /** The oldest first; days without a use are left out. */
+  readonly days: readonly DayOfUse[];
+}
+
+interface UseRow extends Row {
+  kind: string;
+  used_at: number;
+  used_by: string;
+}
+
+interface DayRow extends Row {
+  day: number;
+  encrypts: number;
+  decrypts: number;
+}
+
+// The second parameter says what is counted: 'e' or 'd', then the day, and behind a space the key's id. A key that is
+// gone is not there to be counted.
+const countLast = `INSERT INTO key_uses (key_seq, kind, used_at, used_by)
+  SELECT seq, substr(?2, 1, 1), ?3, ?4 FROM ring_keys WHERE id = substr(?2, 3) AND ?1 > 0
+  ON CONFLICT (key_seq, kind) DO UPDATE SET used_at = excluded.used_at, used_by = excluded.used_by`;
+
+const countDay = `INSERT INTO key_days (key_seq, slot, day, encrypts, decrypts)
+  SELECT seq, day % ${daysKept}, day, CASE kind WHEN 'e' THEN n ELSE 0 END, CASE kind WHEN 'd' THEN n ELSE 0 END
+    FROM (SELECT ?1 AS n, substr(?2, 1, 1) AS kind, CAST(substr(?2, 2) AS INTEGER) AS day,
+      substr(?2, instr(?2, ' ') + 1) AS key_id) JOIN ring_keys ON ring_keys.id = key_id WHERE true
+  ON CONFLICT (key_seq, slot) DO UPDATE SET day = excluded.day,
+    encrypts = CASE day WHEN excluded.day THEN encrypts ELSE 0 END + excluded.encrypts,
+    decrypts = CASE day WHEN excluded.day THEN decrypts ELSE 0 END + excluded.decrypts`;
+
+const lastId = (kind: KeyUseKind, keyId: string): string => `${kind === 'encrypt' ? 'e' : 'd'} ${keyId}`;
+const dayId = (kind: KeyUseKind, day: number, keyId: string): string =>
+  `${kind === 'encrypt' ? 'e' : 'd'}${day} ${keyId}`;
+const dayOf = (at: number): number => Math.floor(at / dayLength);
+
+export type KeyUseTable = ReturnType<typeof keyUseTable>;
+
+export function keyUseTable(sql: Sql) {
+  const usesSince = async (): Promise<number | undefined> =>
+    (await sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'uses_since'`))?.n;
+
+  function lastOf(kind: KeyUseKind, keyId: string, rows: readonly UseRow[]): KeyUse | undefined {
+    const counted = sql.counted(countLast, lastId(kind, keyId));
+    if (counted) {
+      const [at, by] = counted.latest;
+      return { at: Number(at), by: String(by) };
+    }
+    const row = rows.find((each) => each.kind === kind.charAt(0));
+    return row && { at: row.used_at, by: row.used_by };
+  }
+
+  /** Those up to today that are kept. */
+  function daysOf(keyId: string, rows: readonly DayRow[], today: number): DayOfUse[] {
+    const stored = new Map(rows.map((row) => [row.day, row]));
+    const days: DayOfUse[] = [];
+    for (let day = today - daysKept + 1; day <= today; day++) {
+      const row = stored.get(day);
+      const encrypts = (row?.encrypts ?? 0) + (sql.counted(countDay, dayId('encrypt', day, keyId))?.sum ?? 0);
+      const decrypts = (row?.decrypts ?? 0) + (sql.counted(countDay, dayId('decrypt', day, keyId))?.sum ?? 0);
+      if (encrypts + decrypts > 0) days.push({ at: day * dayLength, encrypts, decrypts });
+    }
+    return days;
+  }
+
+  return {
+    /** Runs no statement. */
+    async count(kind: KeyUseKind, keyId: string, { at, by }: KeyUse): Promise<void> {
+      await sql.count(countLast, lastId(kind, keyId), at, by);
+      await sql.count(countDay, dayId(kind, dayOf(at), keyId));
+    },
+
+    /** By id, of these keys. */
+    async ofKeys(keys: readonly RingKey[], now: number): Promise<ReadonlyMap<string, KeyUsage>> {
+      const since = await usesSince();
+      const found = new Map<string, KeyUsage>();
+      for (const { id, seq, createdAt } of keys) {
+        const uses = await sql.all<UseRow>('SELECT kind, used_at, used_by FROM key_uses WHERE key_seq = ?', seq);
+        const days = await sql.all<DayRow>('SELECT day, encrypts, decrypts FROM key_days WHERE key_seq = ?', seq);
+        found.set(id, {
+          since: since === undefined ? undefined : Math.max(since, createdAt),
+          lastEncrypt: lastOf('encrypt', id, uses),
+          lastDecrypt: lastOf('decrypt', id, uses),
+          days: daysOf(id, days, dayOf(now)),
+        });
+        await sql.pause();
+      }
+      return found;
+    },
+
+    /** Notes that uses are counted since `now` at the latest, which an older program could not; once. */
+    async noteSince(now: number): Promise<void> {
+      if ((await usesSince()) !== undefined) return;
+      await sql.run(`INSERT INTO counts (name, n) VALUES ('uses_since', ?)`, now);
+    },
+  };
+}

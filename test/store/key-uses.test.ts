@@ -1,0 +1,240 @@
+// Uses of keys are as durable as the requests that they are: no crash, restart or checkpoint loses one that was
+// answered or makes one up. They take no more room however long a key is used, and go with their ring.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noteUsesSince, purgeExpired } from '../../src/core/keyrings.ts';
+import { createEmbedded } from '../../src/store/embedded.ts';
+import type { Store, Tables } from '../../src/store/port.ts';
+import { Session } from '../../src/store/session.ts';
+import type { Sql } from '../../src/store/sql.ts';
+import { openState } from '../../src/store/state.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
+import type { KeyUseKind } from '../../src/store/tables/key-uses.ts';
+import { migrate, tenantMigrations } from '../../src/store/tables/migrations.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
+import { type Prng, prng } from '../support/prng.ts';
+import { SimFiles } from '../support/sim-files.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+import { sqlWasm } from '../support/wasm.ts';
+import { activityInput } from './contract.ts';
+
+const dir = 'tenants/a';
+const keys = testStoreKeys();
+const day = 24 * 60 * 60 * 1000;
+const now = Date.UTC(2026, 0, 2, 12);
+
+function open(files: SimFiles, generator: Prng, migrations = tenantMigrations): Promise<Store<Tables>> {
+  return openEmbedded({
+    files,
+    dir,
+    keys,
+    wasm: sqlWasm,
+    migrations,
+    tables: tenantTables,
+    random: (length) => generator.bytes(length),
+    now: () => now,
+    later: () => {},
+    limits: { checkpointBytes: 20_000 },
+  });
+}
+
+async function newStore(generator: Prng, migrations = tenantMigrations) {
+  const files = new SimFiles({ prng: generator });
+  await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: now });
+  return { files, store: await open(files, generator, migrations) };
+}
+
+async function addKeys({ rings, ringKeys }: Tables, ...ids: string[]): Promise<void> {
+  const made = { algorithm: 'aes256', props: {}, createdAt: now };
+  const ring = { service: 'ks', name: 'r', displayName: 'r', kem: 'x25519', publicKey: '', keyProps: {} } as const;
+  await rings.insert({ id: 'ring_1', ...ring, ...made, activeKey: 'key_1', maxEncryptCount: 9, updatedAt: now });
+  for (const id of ids) await ringKeys.insert({ id, ringId: 'ring_1', wrapped: '', iv: '', ...made });
+}
+
+const addRing = (store: Store<Tables>, ...ids: string[]) => store.transaction((tx) => addKeys(tx, ...ids));
+
+const use = (store: Store<Tables>, keyId: string, kind: KeyUseKind, at: number, by = 'apik_1') =>
+  store.transaction(async (tx) => {
+    await tx.keyUses.count(kind, keyId, { at, by });
+    tx.record(activityInput(`act_${at}`));
+  });
+
+const usageOf = (store: Store<Tables>, at = now) =>
+  store.transaction(async ({ ringKeys, keyUses }) => {
+    const { items } = await ringKeys.list('ring_1', { limit: 100 }, (key) => key);
+    return keyUses.ofKeys(items, at);
+  });
+
+/** Rows of the two tables, as a backup notes them and a restore has to find them. */
+async function rowsOf(store: Store<Tables>) {
+  const hold = await store.hold?.(true);
+  hold?.release();
+  return [hold?.tables.key_uses, hold?.tables.key_days];
+}
+
+test('what is answered is counted after any crash, and what is not at most once', async () => {
+  const base = prng(1);
+  const made = await newStore(base);
+  await addRing(made.store, 'key_1', 'key_2');
+  await made.store.close();
+  let crashed = 0;
+  for (let crashAt = 1; crashAt < 120; crashAt++) {
+    const generator = prng(crashAt);
+    const disk = made.files.disk.afterCrash(prng(0));
+    const files = new SimFiles({ prng: generator, disk, crashAt });
+    const answered = { encrypt: 0, decrypt: 0 };
+    const asked = { encrypt: 0, decrypt: 0 };
+    let last = 0;
+    try {
+      const store = await open(files, generator);
+      for (let i = 1; i <= 30; i++) {
+        const kind = i % 3 === 0 ? 'decrypt' : 'encrypt';
+        asked[kind]++;
+        await use(store, 'key_1', kind, now + i, `apik_${i}`);
+        answered[kind]++;
+        last = i;
+        if (i % 10 === 0) await store.checkpoint();
+      }
+      await store.close();
+    } catch {
+      assert.ok(files.crashed);
+      crashed++;
+    }
+    const store = await open(files.restart({ prng: generator }), generator);
+    const found = await usageOf(store);
+    const [today] = found.get('key_1')?.days ?? [];
+    for (const kind of ['encrypt', 'decrypt'] as const) {
+      const counted = today?.[`${kind}s`] ?? 0;
+      assert.ok(counted >= answered[kind] && counted <= asked[kind], `${crashAt}: ${counted} ${kind}s`);
+    }
+    const { lastEncrypt, lastDecrypt } = found.get('key_1') ?? {};
+    const latest = Math.max(lastEncrypt?.at ?? now, lastDecrypt?.at ?? now) - now;
+    assert.ok(latest === last || latest === last + 1, `${crashAt}: the last was ${last}, not ${latest}`);
+    for (const each of [lastEncrypt, lastDecrypt]) if (each) assert.equal(each.by, `apik_${each.at - now}`);
+    assert.deepEqual(found.get('key_2')?.days, []);
+    await store.close();
+  }
+  assert.ok(crashed > 100, `${crashed} crashes`);
+});
+
+test('a key that is used for three years takes a hundred and two rows, and a backup finds as many as it noted', async () => {
+  const generator = prng(2);
+  const { files, store } = await newStore(generator);
+  await addRing(store, 'key_1', 'key_2');
+  await use(store, 'key_2', 'decrypt', now);
+  await store.transaction(async ({ keyUses }) => {
+    for (let i = 0; i < 1000; i++) {
+      for (const kind of ['encrypt', 'decrypt'] as const) {
+        for (let who = 0; who < 30; who++) {
+          await keyUses.count(kind, 'key_1', { at: now + i * day, by: `apik_${who}` });
+        }
+      }
+    }
+  });
+  const told = await usageOf(store, now + 999 * day);
+  assert.deepEqual(await rowsOf(store), [3, 101]);
+  assert.deepEqual(await usageOf(store, now + 999 * day), told, 'whether they stand beside the tables or in them');
+  await store.close();
+  for (const restart of ['from the log', 'from a snapshot']) {
+    const again = await open(files, generator);
+    assert.deepEqual(await usageOf(again, now + 999 * day), told, restart);
+    assert.deepEqual(await rowsOf(again), [3, 101]);
+    await again.checkpoint();
+    await again.close();
+  }
+  const { lastEncrypt, lastDecrypt, days = [] } = told.get('key_1') ?? {};
+  assert.deepEqual([lastEncrypt, lastDecrypt], Array(2).fill({ at: now + 999 * day, by: 'apik_29' }));
+  assert.equal(days.length, 100);
+  for (const each of days) assert.deepEqual([each.encrypts, each.decrypts], [30, 30]);
+  assert.deepEqual(told.get('key_2')?.lastDecrypt, { at: now, by: 'apik_1' });
+});
+
+test('what stands beside the tables stays little, however many keys are used on however many days', async () => {
+  const state = await openState(sqlWasm);
+  const texts = new Set<string>();
+  const watched = (sql: Sql) => {
+    const count: Sql['count'] = (text, ...rest) => {
+      texts.add(text);
+      return sql.count(text, ...rest);
+    };
+    return tenantTables({ ...sql, count });
+  };
+  const staging = { stage: () => '', stagedCount: 0, discardStaged: () => {}, commitStaged: () => {} };
+  const session = new Session(state, watched, staging);
+  await migrate(state, session, tenantMigrations);
+  const ids = Array.from({ length: 300 }, (_, i) => `key_${i}`);
+  await session.run((tx) => addKeys(tx, ...ids));
+  // 60,000 pairs of a key and a day.
+  for (let i = 0; i < 100; i++) {
+    for (let from = 0; from < ids.length; from += 100) {
+      await session.run(async ({ keyUses }) => {
+        for (const id of ids.slice(from, from + 100)) {
+          await keyUses.count('encrypt', id, { at: now + i * day, by: 'apik_1' });
+          await keyUses.count('decrypt', id, { at: now + i * day, by: 'apik_2' });
+        }
+      });
+    }
+  }
+  for (const text of texts) {
+    const beside = state.statement(text).counts?.size ?? 0;
+    assert.ok(beside > 0 && beside < 17_000, `${beside} of ${text}`);
+  }
+  await session.run(async ({ ringKeys, keyUses }) => {
+    const { items } = await ringKeys.list('ring_1', { limit: 1000 }, (key) => key);
+    const usages = await keyUses.ofKeys(items, now + 99 * day);
+    assert.equal(usages.size, 300);
+    for (const { days } of usages.values()) {
+      assert.equal(days.length, 100);
+      for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
+    }
+  });
+  state.close();
+});
+
+test('what an older program served is not taken for unused: from when on uses are known is told', async () => {
+  const generator = prng(4);
+  const before = tenantMigrations.findIndex(({ name }) => name === 'when and by whom keys were used');
+  const older = await newStore(generator, tenantMigrations.slice(0, before));
+  await addRing(older.store, 'key_1');
+  await older.store.close();
+  const store = await open(older.files, generator);
+  const sinceOf = async (id: string) => (await usageOf(store)).get(id)?.since;
+  assert.equal(await sinceOf('key_1'), undefined);
+  await noteUsesSince(store, { now: () => now + 5 });
+  await noteUsesSince(store, { now: () => now + 6 });
+  assert.equal(await sinceOf('key_1'), now + 5);
+  const made = { algorithm: 'aes256', props: {}, createdAt: now + 9 };
+  await store.transaction(({ ringKeys }) =>
+    ringKeys.insert({ id: 'key_2', ringId: 'ring_1', wrapped: '', iv: '', ...made }),
+  );
+  assert.equal(await sinceOf('key_2'), now + 9);
+  await store.close();
+
+  const fresh = await newStore(prng(5));
+  await addRing(fresh.store, 'key_1');
+  await noteUsesSince(fresh.store, { now: () => now + 5 });
+  assert.equal((await usageOf(fresh.store)).get('key_1')?.since, now);
+  await fresh.store.close();
+});
+
+test('a ring that is erased takes its uses with it, also those that are counted in the same moment', async () => {
+  const generator = prng(6);
+  const { files, store } = await newStore(generator);
+  const ids = Array.from({ length: 250 }, (_, i) => `key_${i}`);
+  await addRing(store, ...ids);
+  await store.transaction(async ({ keyUses }) => {
+    for (const id of ids)
+      for (let i = 0; i < 3; i++) await keyUses.count('decrypt', id, { at: now + i * day, by: 'a' });
+  });
+  assert.deepEqual(await rowsOf(store), [250, 750]);
+  await store.transaction(({ rings }) => rings.markDeleted('ring_1', now));
+  const uses = ids.map((id) => use(store, id, 'encrypt', now + day));
+  assert.equal(await purgeExpired(store, { now: () => now + 40 * day }), 1);
+  await Promise.all(uses);
+  await use(store, 'key_7', 'encrypt', now + day);
+  assert.deepEqual(await rowsOf(store), [0, 0]);
+  await store.close();
+  const again = await open(files, generator);
+  assert.deepEqual(await rowsOf(again), [0, 0]);
+  await again.close();
+});
