@@ -1,6 +1,6 @@
 // The text of an answer. A short one is a string; a long one is made in pieces, between which others have their turn,
 // and goes out piece by piece as it is read, in room that was taken for it beforehand.
-import type { AnswerRoom } from './request.ts';
+import type { AnswerRoom, Holder } from './request.ts';
 import { chunkLength, inPieces, type Outcome } from './respond.ts';
 
 /** In characters; what is longer takes room. */
@@ -12,7 +12,7 @@ const encoder = new TextEncoder();
 export type Turn = () => Promise<void> | undefined;
 
 /** As an answer of status 200. Throws `unavailable` where it is long, and there is no room for it. */
-export function answeredText(text: string, room: AnswerRoom | undefined, holder: string | undefined): Outcome {
+export function answeredText(text: string, room: AnswerRoom | undefined, holder: Holder): Outcome {
   if (text.length <= longestShort) return { status: 200, body: {}, content: text };
   const bytes = encoder.encode(text);
   room?.takeNow(bytes.length, holder);

@@ -205,7 +205,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   /** Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other. */
   async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string): Promise<void> {
     try {
-      await room.take(longestList, asker);
+      await room.take(longestList, { tenant: exchange.handle.tenant.id, caller: asker });
     } catch (error) {
       exchange.operation = () => Promise.reject(error);
     }
@@ -313,14 +313,14 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
 
   function answerOf(exchange: Exchange, admitted: Admission | undefined, answer: unknown): Outcome {
     const { handle, room } = exchange;
-    const asker = admitted?.caller.id;
+    const holder = { tenant: handle.tenant.id, caller: admitted?.caller.id };
     // The types of the routes see to it that lists answer pages and all others objects.
     if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
     if (endpoint.binary) {
       return streamed('application/octet-stream', reported(logger, path, answer as AsyncIterable<Uint8Array>));
     }
-    if (!endpoint.text) return answeredText(JSON.stringify(answer), room, asker);
-    const made = answeredText(answer as string, room, asker);
+    if (!endpoint.text) return answeredText(JSON.stringify(answer), room, holder);
+    const made = answeredText(answer as string, room, holder);
     return { ...made, headers: { ...made.headers, 'Content-Type': endpoint.text } };
   }
 

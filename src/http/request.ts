@@ -12,15 +12,20 @@ export interface BodySource {
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
 }
 
+/** Whose an answer is. */
+export interface Holder {
+  /** The tenant's id. */
+  readonly tenant: string;
+  /** The id of who asks; undefined where no credential was asked for. */
+  readonly caller: string | undefined;
+}
+
 /** Room for an answer among all those that wait to be read. */
 export interface AnswerRoom {
-  /**
-   * Takes room for so many bytes, and waits a while where there is none. `holder` is the id of who asks, absent where no
-   * credential was asked for. Throws `unavailable` where none comes free.
-   */
-  take(bytes: number, holder: string | undefined): Promise<void>;
+  /** Takes room for so many bytes, and waits a while where there is none. Throws `unavailable` where none comes free. */
+  take(bytes: number, holder: Holder): Promise<void>;
   /** The same without a wait. */
-  takeNow(bytes: number, holder: string | undefined): void;
+  takeNow(bytes: number, holder: Holder): void;
   /** From now on so many bytes are left to be sent; what was taken beyond them is given back. */
   left(bytes: number): void;
 }

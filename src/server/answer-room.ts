@@ -2,18 +2,19 @@
 // it is made, and in which those who read slowly make room for those who wait for it.
 import type { ServerResponse } from 'node:http';
 import { KmsError } from '../errors.ts';
-import type { AnswerRoom } from '../http/request.ts';
+import type { AnswerRoom, Holder } from '../http/request.ts';
 
 const MiB = 1024 * 1024;
 
 export interface AnswerLimits {
-  /** Bytes of answers that wait to be read, and that lists in the making may come to. */
+  /** Bytes of answers that wait to be read, and that lists in the making may come to: in all, of a tenant, of a caller. */
   readonly unread: number;
-  /** Of one credential. */
-  readonly ofOneHolder: number;
-  /** Requests that wait for room, and milliseconds that each may. */
+  readonly ofOneTenant: number;
+  readonly ofOneCaller: number;
+  /** Requests that wait for room, likewise, and milliseconds that each may. */
   readonly queued: number;
-  readonly queuedOfOneHolder: number;
+  readonly queuedOfOneTenant: number;
+  readonly queuedOfOneCaller: number;
   readonly patience: number;
   /**
    * When others wait for the room, whoever has read nothing for so many milliseconds is cut off, and whoever has read
@@ -27,73 +28,87 @@ export interface AnswerLimits {
 
 export const usualAnswerLimits: AnswerLimits = {
   unread: 64 * MiB,
-  ofOneHolder: 32 * MiB,
+  ofOneTenant: 48 * MiB,
+  ofOneCaller: 32 * MiB,
   queued: 1024,
-  queuedOfOneHolder: 256,
+  queuedOfOneTenant: 512,
+  queuedOfOneCaller: 256,
   patience: 30_000,
   grace: 10_000,
   slowest: 64 * 1024,
   lookEvery: 1000,
 };
 
+/** Numbers in all, of each tenant, and of each caller, that others bound. */
+class Shares {
+  all = 0;
+  readonly #of = new Map<string, number>();
+
+  fits(more: number, { tenant, caller }: Holder, most: number, ofOneTenant: number, ofOneCaller: number): boolean {
+    if (this.all + more > most || (this.#of.get(tenant) ?? 0) + more > ofOneTenant) return false;
+    return caller === undefined || (this.#of.get(caller) ?? 0) + more <= ofOneCaller;
+  }
+
+  add(more: number, { tenant, caller }: Holder): void {
+    this.all += more;
+    for (const id of caller === undefined ? [tenant] : [tenant, caller]) {
+      const now = (this.#of.get(id) ?? 0) + more;
+      if (now > 0) this.#of.set(id, now);
+      else this.#of.delete(id);
+    }
+  }
+}
+
 interface Waiter {
   readonly bytes: number;
-  readonly holder: string;
+  readonly holder: Holder;
   readonly until: number;
   readonly enter: () => void;
   readonly refuse: (error: KmsError) => void;
 }
 
-/** Who asks without a credential. */
-const stranger = '';
-
 /** Counts the bytes that wait to be read. */
 export class AnswerBudget {
-  readonly limits: AnswerLimits;
-  readonly #holders = new Map<string, number>();
+  readonly #limits: AnswerLimits;
+  readonly #bytes = new Shares();
+  readonly #waiting = new Shares();
   readonly #queue = new Set<Waiter>();
   readonly #rooms = new Set<ResponseRoom>();
-  #unread = 0;
   #looking: NodeJS.Timeout | undefined;
 
   constructor(limits: AnswerLimits = usualAnswerLimits) {
-    this.limits = limits;
+    this.#limits = limits;
   }
 
   get unread(): number {
-    return this.#unread;
+    return this.#bytes.all;
   }
 
   /** Whether there is room for so many more; they are counted then. */
-  take(bytes: number, holder: string): boolean {
-    const { unread, ofOneHolder } = this.limits;
-    if (this.#unread + bytes > unread || (this.#holders.get(holder) ?? 0) + bytes > ofOneHolder) return false;
-    this.add(bytes, holder);
+  take(bytes: number, holder: Holder): boolean {
+    const { unread, ofOneTenant, ofOneCaller } = this.#limits;
+    if (!this.#bytes.fits(bytes, holder, unread, ofOneTenant, ofOneCaller)) return false;
+    this.#bytes.add(bytes, holder);
     return true;
   }
 
   /** Waits for room, in the order of coming. `broken` rejects where nobody waits for the answer any more. */
-  wait(bytes: number, holder: string, broken: AbortSignal): Promise<void> {
-    const { queued, queuedOfOneHolder, patience } = this.limits;
-    const others = [...this.#queue];
-    if (others.length >= queued || others.filter((each) => each.holder === holder).length >= queuedOfOneHolder) {
-      return Promise.reject(noRoom());
-    }
+  wait(bytes: number, holder: Holder, broken: AbortSignal): Promise<void> {
+    const { queued, queuedOfOneTenant, queuedOfOneCaller, patience, lookEvery } = this.#limits;
+    if (!this.#waiting.fits(1, holder, queued, queuedOfOneTenant, queuedOfOneCaller)) return Promise.reject(noRoom());
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { bytes, holder, until: performance.now() + patience, enter: resolve, refuse: reject };
       this.#queue.add(waiter);
-      broken.addEventListener('abort', () => this.#queue.delete(waiter) && reject(noRoom()));
-      this.#looking ??= setInterval(() => this.#look(), this.limits.lookEvery).unref();
+      this.#waiting.add(1, holder);
+      broken.addEventListener('abort', () => this.#leave(waiter) && reject(noRoom()));
+      this.#looking ??= setInterval(() => this.#look(), lookEvery).unref();
       this.#makeRoom();
     });
   }
 
   /** Counts what is there already; fewer where `bytes` is negative. */
-  add(bytes: number, holder: string): void {
-    this.#unread += bytes;
-    const held = (this.#holders.get(holder) ?? 0) + bytes;
-    if (held > 0) this.#holders.set(holder, held);
-    else this.#holders.delete(holder);
+  add(bytes: number, holder: Holder): void {
+    this.#bytes.add(bytes, holder);
     if (bytes < 0) this.#letIn();
   }
 
@@ -105,10 +120,17 @@ export class AnswerBudget {
     this.#rooms.delete(room);
   }
 
+  /** Whether it was still there. */
+  #leave(waiter: Waiter): boolean {
+    if (!this.#queue.delete(waiter)) return false;
+    this.#waiting.add(-1, waiter.holder);
+    return true;
+  }
+
   #letIn(): void {
     for (const waiter of this.#queue) {
       if (!this.take(waiter.bytes, waiter.holder)) continue;
-      this.#queue.delete(waiter);
+      this.#leave(waiter);
       waiter.enter();
     }
   }
@@ -117,7 +139,7 @@ export class AnswerBudget {
     const now = performance.now();
     for (const waiter of this.#queue) {
       if (now < waiter.until) continue;
-      this.#queue.delete(waiter);
+      this.#leave(waiter);
       waiter.refuse(noRoom());
     }
     this.#makeRoom();
@@ -128,12 +150,14 @@ export class AnswerBudget {
 
   /** Cuts off who is slow and stands in the way of somebody who waits. */
   #makeRoom(): void {
+    const { unread, grace, slowest } = this.#limits;
     const waiting = [...this.#queue];
-    const holders = new Set(waiting.map(({ holder }) => holder));
-    const isFull = waiting.some(({ bytes }) => this.#unread + bytes > this.limits.unread);
+    const tenants = new Set(waiting.map(({ holder }) => holder.tenant));
+    const isFull = waiting.some(({ bytes }) => this.unread + bytes > unread);
     const now = performance.now();
     for (const room of this.#rooms) {
-      if ((isFull || holders.has(room.holder)) && room.isSlow(now, this.limits)) room.cut();
+      const isInTheWay = isFull || tenants.has(room.holder?.tenant ?? '');
+      if (isInTheWay && room.isSlow(now, grace, slowest)) room.cut();
     }
   }
 }
@@ -141,7 +165,7 @@ export class AnswerBudget {
 export class ResponseRoom implements AnswerRoom {
   readonly #outgoing: ServerResponse;
   readonly #budget: AnswerBudget;
-  #holder: string | undefined;
+  #holder: Holder | undefined;
   #taken = 0;
   /** When it began to be sent, how long it was, and when a part of it was read last. */
   #begun: { readonly at: number; readonly length: number; lastRead: number } | undefined;
@@ -151,11 +175,12 @@ export class ResponseRoom implements AnswerRoom {
     this.#budget = budget;
   }
 
-  get holder(): string {
-    return this.#holder ?? stranger;
+  /** Once room was taken. */
+  get holder(): Holder | undefined {
+    return this.#holder;
   }
 
-  async take(bytes: number, holder = stranger): Promise<void> {
+  async take(bytes: number, holder: Holder): Promise<void> {
     if (this.#outgoing.destroyed) throw noRoom();
     const broken = new AbortController();
     const onClose = (): void => broken.abort();
@@ -168,12 +193,12 @@ export class ResponseRoom implements AnswerRoom {
     this.#hold(bytes, holder);
   }
 
-  takeNow(bytes: number, holder = stranger): void {
+  takeNow(bytes: number, holder: Holder): void {
     if (!this.#budget.take(bytes, holder)) throw noRoom();
     this.#hold(bytes, holder);
   }
 
-  #hold(bytes: number, holder: string): void {
+  #hold(bytes: number, holder: Holder): void {
     this.#holder = holder;
     this.#taken = bytes;
     this.#budget.opened(this);
@@ -186,7 +211,7 @@ export class ResponseRoom implements AnswerRoom {
   }
 
   left(bytes: number): void {
-    if (this.#holder === undefined || this.#outgoing.destroyed) return;
+    if (!this.#holder || this.#outgoing.destroyed) return;
     const now = performance.now();
     this.#begun ??= { at: now, length: bytes, lastRead: now };
     this.#begun.lastRead = now;
@@ -194,11 +219,11 @@ export class ResponseRoom implements AnswerRoom {
   }
 
   #resize(bytes: number): void {
-    this.#budget.add(bytes - this.#taken, this.holder);
+    if (this.#holder) this.#budget.add(bytes - this.#taken, this.#holder);
     this.#taken = bytes;
   }
 
-  isSlow(now: number, { grace, slowest }: AnswerLimits): boolean {
+  isSlow(now: number, grace: number, slowest: number): boolean {
     if (!this.#begun) return false;
     const { at, length, lastRead } = this.#begun;
     return now - lastRead > grace || length - this.#taken < ((now - at - grace) / 1000) * slowest;

@@ -31,7 +31,7 @@ export const usualBodyLimits: BodyLimits = {
 /** A body that was declared no longer is let go of on a connection that goes on. */
 const keptConnection = MiB;
 
-/** Counts the bytes that wait in buffers for the rest of their bodies, and those of long ones that are worked on. */
+/** Counts the bytes of bodies that come in more than one piece, until their requests are answered. */
 export class BodyBudget {
   readonly limits: BodyLimits;
   readonly #holders = new Map<string, number>();
@@ -71,7 +71,7 @@ export class RequestBody implements BodySource {
   readonly #budget: BodyBudget;
   /** Bytes; undefined for one in chunks, whose length shows at its end. */
   readonly #declared: number | undefined;
-  /** Bytes that are counted as long as the request is worked on, and whose they are. */
+  /** What was counted of the body, as long as the request is worked on. */
   #worked: { readonly bytes: number; readonly holder: string | undefined } | undefined;
   /** The client waits to be told that its body is wanted (RFC 9110 §10.1.1). */
   #isHeldBack: boolean;
@@ -103,14 +103,9 @@ export class RequestBody implements BodySource {
         budget.give(counted, holder);
       };
       const onEnd = (): void => {
+        this.#worked = { bytes: counted, holder };
+        counted = 0;
         end();
-        if (length > longestShort) {
-          if (!budget.take(length, holder)) {
-            reject(tooManyWait());
-            return;
-          }
-          this.#worked = { bytes: length, holder };
-        }
         resolve(bytes.subarray(0, length));
       };
       const onBroken = (): void => {
@@ -217,8 +212,6 @@ function closeInTwoSteps(socket: Socket): () => void {
 }
 
 const leastRoom = 4096;
-/** What is no longer is not counted while it is worked on. */
-const longestShort = 16 * 1024;
 
 /**
  * So many small pieces a body may come in, and so many are thrown away: a chunk of one byte costs a thousand times what

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import type { AnswerRoom } from '../../src/http/request.ts';
+import type { AnswerRoom, Holder } from '../../src/http/request.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const big = 'x'.repeat(200_000);
@@ -11,16 +11,16 @@ const big = 'x'.repeat(200_000);
 interface Told extends AnswerRoom {
   /** What the room was told, in order: `take 4194304`, `now 200123`, `left 5`. */
   readonly told: string[];
-  readonly holders: Set<string | undefined>;
+  readonly holders: Holder[];
 }
 
 /** Room for everything, or for nothing. */
 function roomOf(isThere: boolean): Told {
   const told: string[] = [];
-  const holders = new Set<string | undefined>();
-  const ask = (what: string, bytes: number, holder: string | undefined): void => {
+  const holders: Holder[] = [];
+  const ask = (what: string, bytes: number, holder: Holder): void => {
     told.push(`${what} ${bytes}`);
-    holders.add(holder);
+    holders.push(holder);
     if (!isThere) throw new KmsError('unavailable', 'no room', { retryAfter: 5 });
   };
   return {
@@ -55,7 +55,7 @@ test('a list takes room before it is made, tells how long it is, and how much is
   const left = room.told.slice(1).map((each) => Number(each.split(' ')[1]));
   assert.ok(left.length > 3 && left.every((bytes, n) => n === 0 || bytes < (left[n - 1] ?? 0)), left.join());
   assert.equal(left.at(-1), 0);
-  assert.deepEqual([...room.holders], [a.root.keyid]);
+  assert.deepEqual(room.holders, [{ tenant: a.tenants[0]?.handle.tenant.id, caller: a.root.keyid }]);
   const plain = await a.call('POST', '/assets/search', {});
   assert.equal(plain.text, text, 'the same without a budget');
 });

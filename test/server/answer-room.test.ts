@@ -15,16 +15,23 @@ const taken = 7 * MiB;
 /** Longer than what the system takes off a server's hands for a client that does not read. */
 const length = 8 * MiB;
 
-/** A server whose answers are long lists; the path says who holds them, `/` that it is nobody. */
+/** A server whose answers are long lists; the path says whose they are, as `/caller` or `/caller@tenant`. */
 async function server(limits: Partial<AnswerLimits> = {}) {
-  const answers = new AnswerBudget({ ...usualAnswerLimits, ofOneHolder: 64 * MiB, lookEvery: 20, ...limits });
+  const answers = new AnswerBudget({
+    ...usualAnswerLimits,
+    ofOneTenant: 64 * MiB,
+    ofOneCaller: 64 * MiB,
+    lookEvery: 20,
+    ...limits,
+  });
   let made = 0;
   const listening = httpServer(
     async (request, { room }) => {
-      const [, holder, kind] = new URL(request.url).pathname.split('/');
+      const [, path = '', kind] = new URL(request.url).pathname.split('/');
+      const [caller, tenant = 'default'] = path.split('@');
       if (kind === 'short') return Response.json({ made });
       try {
-        await room?.take(taken, holder || undefined);
+        await room?.take(taken, { tenant, caller });
         made++;
         const data = Array.from({ length: length / 65_536 }, () => 'x'.repeat(65_530));
         return respond(await answeredList({ data }, room, undefined));
@@ -131,22 +138,24 @@ test('who finds none in time gets 503, before anything is made, and short answer
 });
 
 test('no more wait for room than may; who breaks off waits no more', async () => {
-  await using s = await server({ unread: taken, queued: 3, queuedOfOneHolder: 2 });
+  await using s = await server({ unread: taken, queued: 4, queuedOfOneTenant: 3, queuedOfOneCaller: 2 });
   s.sendOnly('/first');
   await until('there is no room', () => s.made === 1);
   const one = Array.from({ length: 4 }, () => s.send('/one'));
   await until('two are too many', () => one.filter(({ text }) => text.includes(' 503 ')).length === 2);
   const others = Array.from({ length: 3 }, (_, n) => s.send(`/other${n}`));
   await until('and two of the others', () => others.filter(({ text }) => text.includes(' 503 ')).length === 2);
-  for (const { socket, text } of [...one, ...others]) if (text === '') socket.destroy();
+  const another = Array.from({ length: 3 }, (_, n) => s.send(`/another${n}@two`));
+  await until('and two of another tenant', () => another.filter(({ text }) => text.includes(' 503 ')).length === 2);
+  for (const { socket, text } of [...one, ...others, ...another]) if (text === '') socket.destroy();
   await until('their places are free', () => {
     const next = s.send('/next');
     return next.text === '';
   });
 });
 
-test('nobody holds more than their share', async () => {
-  await using s = await server({ unread: 10 * taken, ofOneHolder: 2 * taken, patience: 100 });
+test('nobody holds more than their share, and no tenant', async () => {
+  await using s = await server({ unread: 5 * taken, ofOneTenant: 3 * taken, ofOneCaller: 2 * taken, patience: 100 });
   const greedy = Array.from({ length: 6 }, () => s.sendOnly('/greedy'));
   await until('the share is used', () => s.made >= 2);
   const refusedOnes = Array.from({ length: 3 }, () => s.send('/greedy'));
@@ -154,7 +163,14 @@ test('nobody holds more than their share', async () => {
   assert.ok(s.made <= 3 && refusedOnes.every(({ text }) => text.startsWith('HTTP/1.1 503')));
   const neighbour = s.send('/neighbour');
   await until('the neighbour is served', () => isWhole(neighbour));
-  for (const { socket } of greedy) socket.destroy();
+  const colluding = Array.from({ length: 3 }, (_, n) => s.sendOnly(`/colluding${n}`));
+  await until('the tenant has its share', () => s.answers.unread > 2 * taken);
+  const late = s.send('/late');
+  await until('an answer', () => late.text.endsWith('}'));
+  assert.match(late.text, /^HTTP\/1\.1 503/);
+  const neighbours = s.send('/neighbour@two');
+  await until('the neighbour tenant is served', () => isWhole(neighbours));
+  for (const { socket } of [...greedy, ...colluding]) socket.destroy();
 });
 
 test('who reads nothing is cut off when others wait for the room, and not before', async () => {

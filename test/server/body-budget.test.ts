@@ -11,13 +11,15 @@ import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
 const bodyLimit = 100_000;
 
 /** A server that answers how long a body is; the path says who holds it, `/` that it is nobody. */
-async function server(limits: Partial<BodyLimits> = {}) {
+async function server(limits: Partial<BodyLimits> = {}, worked: () => Promise<void> = async () => {}) {
   const bodies = new BodyBudget({ ...usualBodyLimits, ...limits });
   const made = httpServer(
     async (request, { body }) => {
       const holder = new URL(request.url).pathname.slice(1) || undefined;
       try {
-        return Response.json({ length: (await body?.read(bodyLimit, holder))?.length ?? 'too long' });
+        const bytes = await body?.read(bodyLimit, holder);
+        await worked();
+        return Response.json({ length: bytes?.length ?? 'too long' });
       } catch (error) {
         return respond(refused(error));
       }
@@ -77,6 +79,28 @@ test('unfinished bodies are counted, and no longer once they end or break off', 
   for (const { closed } of unfinished) await closed;
   for (const { answer } of unfinished.slice(20)) assert.match(answer, /\{"length":10000\}$/);
   await until('nothing waits', () => s.bodies.waiting === 0);
+});
+
+test('finished bodies are counted until their requests are answered', async () => {
+  const work = Promise.withResolvers<void>();
+  let begun = 0;
+  await using s = await server({ waiting: 50_000 }, () => {
+    begun++;
+    return work.promise;
+  });
+  const sent = Array.from({ length: 4 }, () => s.send('', 'Content-Length: 12000\r\n\r\n', 'x'.repeat(6000)));
+  await until('the halves wait', () => s.bodies.waiting === 24_000);
+  for (const { socket } of sent) socket.write('x'.repeat(6000));
+  await until('all are worked on', () => begun === 4);
+  assert.equal(s.bodies.waiting, 48_000);
+  const another = s.send('', 'Content-Length: 12000\r\n\r\n', 'x'.repeat(6000));
+  await until('one more is refused', () => another.answer.includes(' 503 '));
+  work.resolve();
+  for (const each of sent) {
+    await each.closed;
+    assert.match(each.answer, /\{"length":12000\}$/);
+  }
+  await until('nothing is counted', () => s.bodies.waiting === 0);
 });
 
 test('when too many bytes wait, who needs no credential gets 503, and who has one is served', async () => {
