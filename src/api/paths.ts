@@ -13,7 +13,7 @@ export const clientPaths = {
   getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id'],
   deleteKeyring: ['DELETE', '/ks/keyrings/{name}'],
   restoreKeyring: ['POST', '/ks/keyrings/{id}/restore'],
-  listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'cursor', 'limit'],
+  listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'usage', 'cursor', 'limit'],
   getKey: ['GET', '/ks/keyrings/{ringname}/keys/{keyId}', 'id'],
   rotateKeyring: ['POST', '/ks/rotate'],
   getConfig: ['GET', '/ks/config', 'ringname'],

@@ -194,6 +194,55 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   assert.equal((await d.kms('keyring show payroll')).code, 0);
 });
 
+test('keys --usage tells what each key was last asked for, by whom, and how often of late', async (t) => {
+  await using d = await servedDesk();
+  const { appliance } = d;
+  t.mock.method(Date, 'now', () => appliance.world.now());
+  const { ring } = await d.json<Created>('keyring create Payroll --json');
+  const { header } = (await appliance.call('POST', '/ks/encrypt', { ringname: 'payroll' })).body;
+  const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');
+  const day = 24 * 60 * 60 * 1000;
+  const reader = await appliance.keyWith('keyring.payroll.decrypt');
+  for (const wait of [0, 29 * day, 0]) {
+    appliance.advance(wait);
+    await appliance.call('POST', '/ks/decrypt', { header }, { key: reader.key });
+  }
+  const table = async (...more: string[]) => {
+    const { code, stdout } = await d.kms(['keyring', 'keys', ...more, '--usage']);
+    assert.equal(code, 0);
+    return stdout.split('\n').map((line) => line.split(/ {2,}/));
+  };
+  const made = '2026-01-02T03:04:05.678Z';
+  const { keyid } = appliance.root;
+  const titles = ['ID', 'CREATED', 'ACTIVE', 'LAST ENCRYPT', 'BY', 'IN 30 DAYS'];
+  assert.deepEqual((await table('payroll'))[0], [...titles, 'LAST DECRYPT', 'BY', 'IN 30 DAYS']);
+  const old = [ring.activeKey, made, 'no', made, keyid];
+  const read = ['2026-01-31T03:04:05.678Z', reader.keyid];
+  assert.deepEqual((await table('payroll'))[1], [...old, '1', ...read, '3']);
+  assert.match(
+    (await table('payroll'))[2]?.join('|') ?? '',
+    new RegExp(`^${key.id}\\|${made}\\|yes\\|none since ${made}\\|`),
+  );
+  assert.deepEqual(await table('--id', ring.id), await table('payroll'));
+  appliance.advance(day);
+  assert.deepEqual((await table('payroll'))[1], [...old, '0', ...read, '2']);
+  appliance.advance(30 * day);
+  assert.deepEqual((await table('payroll'))[1], [...old, '0', ...read, '0']);
+  interface Keys {
+    readonly data: readonly { readonly usage?: { readonly days: readonly object[] } }[];
+  }
+  const { data } = await d.json<Keys>('keyring keys payroll --usage --json');
+  assert.deepEqual(data[0]?.usage?.days, [
+    { day: '2026-01-02', encrypts: 1, decrypts: 1 },
+    { day: '2026-01-31', encrypts: 0, decrypts: 2 },
+  ]);
+  const plain = await d.json<Keys>('keyring keys payroll --json');
+  assert.deepEqual(
+    plain.data.map(({ usage }) => usage),
+    [undefined, undefined],
+  );
+});
+
 test('pages: all as one, or one by one', async () => {
   await using d = await servedDesk();
   for (const name of ['a', 'b', 'c']) await d.json(`keyring create ${name} --json`);

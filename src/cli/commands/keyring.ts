@@ -1,9 +1,10 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
-import type { KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
+import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
 import { isPublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
+import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -66,17 +67,42 @@ export async function show(cli: CliOf<typeof keyring.show>): Promise<void> {
 }
 
 export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
-  await withClient(cli, (client) =>
-    printList(cli, client.listKeys, given({ ringname: cli.get('<NAME>'), id: cli.get('--id') || undefined }), {
-      columns: [
-        { title: 'id', value: (key) => key.id, whole: true },
-        { title: 'type', value: (key) => key.type },
-        { title: 'created', value: (key) => key.createdAt, whole: true },
-        { title: 'props', value: (key) => JSON.stringify(key.props) },
-      ],
-      empty: 'no keys',
-    }),
-  );
+  const ring = given({ ringname: cli.get('<NAME>'), id: cli.get('--id') || undefined });
+  await withClient(cli, async (client) => {
+    if (!cli.get('--usage')) {
+      return printList(cli, client.listKeys, ring, { columns: keyColumns, empty: 'no keys' });
+    }
+    const active = cli.json ? '' : (await client.getKeyring(ring)).ring.activeKey;
+    const columns = usageColumns(active, Date.now());
+    return printList(cli, client.listKeys, { ...ring, usage: true }, { columns, empty: 'no keys' });
+  });
+}
+
+const keyColumns: readonly Column<KeyListItem>[] = [
+  { title: 'id', value: (key) => key.id, whole: true },
+  { title: 'type', value: (key) => key.type },
+  { title: 'created', value: (key) => key.createdAt, whole: true },
+  { title: 'props', value: (key) => JSON.stringify(key.props) },
+];
+
+function usageColumns(active: string, now: number): readonly Column<KeyListItem>[] {
+  const recent = ({ usage }: KeyListItem) => recentUses(usage?.days ?? [], now);
+  return [
+    { title: 'id', value: (key) => key.id, whole: true },
+    { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
+    { title: 'active', value: (key) => (key.id === active ? 'yes' : 'no') },
+    { title: 'last encrypt', value: ({ usage }) => lastUse(usage?.lastEncryptAt, usage), whole: true, spare: true },
+    { title: 'by', value: ({ usage }) => usage?.lastEncryptBy ?? '', whole: true, spare: true },
+    { title: `in ${recentDays} days`, value: (key) => recent(key).encrypts, spare: true },
+    { title: 'last decrypt', value: ({ usage }) => lastUse(usage?.lastDecryptAt, usage), whole: true },
+    { title: 'by', value: ({ usage }) => usage?.lastDecryptBy ?? '', whole: true, spare: true },
+    { title: `in ${recentDays} days`, value: (key) => recent(key).decrypts },
+  ];
+}
+
+function lastUse(at: number | null | undefined, usage: KeyListItem['usage']): string {
+  if (typeof at === 'number') return new Date(at).toISOString();
+  return usage?.since == null ? 'not known' : `none since ${new Date(usage.since).toISOString()}`;
 }
 
 export async function rotate(cli: CliOf<typeof keyring.rotate>): Promise<void> {

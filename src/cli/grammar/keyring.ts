@@ -23,11 +23,17 @@ export const keyring = {
     '<NAME>': argument('ring'),
     ...byId,
   }),
-  keys: command('keys', 'list the keys of a keyring, oldest first', ['kms keyring keys payroll'], {
-    '<NAME>': argument('ring'),
-    ...byId,
-    ...paged,
-  }),
+  keys: command(
+    'keys',
+    'list the keys of a keyring, oldest first',
+    ['kms keyring keys payroll', 'kms keyring keys payroll --usage'],
+    {
+      '<NAME>': argument('ring'),
+      '--usage': toggle('when and by whom each key was last used, and how often in the last 30 days'),
+      ...byId,
+      ...paged,
+    },
+  ),
   rotate: command(
     'rotate',
     'give a keyring a new active key; the old ones still decrypt',
