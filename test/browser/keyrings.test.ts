@@ -110,6 +110,26 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   assert.deepEqual(troubles, []);
 });
 
+test('each key of a keyring says by whom and how often it was used, or since when it was not', async () => {
+  await appliance.call('POST', '/ks/keyrings', { name: 'archive' });
+  const { body: accounts } = await appliance.call('GET', '/auth/accounts');
+  const flags = { 'keyring.archive.decrypt': true };
+  const made = await appliance.call('POST', '/auth/apikey', { accountId: accounts.data[0].id, flags, name: 'Reader' });
+  const { header, key } = (await appliance.call('POST', '/ks/encrypt', { ringname: 'archive' })).body;
+  const next = await appliance.call('POST', '/ks/rotate', { ringname: 'archive' });
+  for (let i = 0; i < 3; i++) await appliance.call('POST', '/ks/decrypt', { header }, made.body.key);
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/archive');
+  const keys = page.getByRole('table', { name: 'Keys of archive' });
+  const old = keys.getByRole('row').filter({ hasText: key.id });
+  await old.getByText(/^Decrypted 3 times in the last 30 days, at last 20\d\d-.* UTC by Reader\.$/).waitFor();
+  await old.getByText(/^Encrypted once in the last 30 days, at last 20/).waitFor();
+  await old.getByRole('link', { name: 'Reader' }).waitFor();
+  const active = keys.getByRole('row').filter({ hasText: next.body.key.id });
+  await active.getByText(/^Nothing was decrypted with this key since 20\d\d-.* UTC\.$/).waitFor();
+  await active.getByText(/^Nothing was encrypted with this key since 20/).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
 test('a keyring that an API key uses says so, and is not deleted', async () => {
   await appliance.call('POST', '/ks/keyrings', { name: 'ledger' });
   const { body } = await appliance.call('GET', '/auth/accounts');

@@ -1,6 +1,6 @@
 // KeyringPage is one keyring: what is known of it, its settings, its keys and who uses it; it rotates and deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
+import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { namesRing, ringFlags } from '../flags/draft.ts';
@@ -12,7 +12,8 @@ import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Json, Time } from '../parts/values.tsx';
+import { Copyable, Facts, Time } from '../parts/values.tsx';
+import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
 
 export function KeyringPage({ api, navigate, params }: PageProps) {
@@ -91,47 +92,6 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Created', <Time at={ring.createdAt} />],
           ['Changed', <Time at={ring.updatedAt} />],
         ]}
-      />
-    </section>
-  );
-}
-
-interface KeyringKeysProps {
-  readonly api: Client;
-  readonly name: string;
-  readonly activeKey: string;
-}
-
-/** The keys that the keyring has had, the oldest first: what was encrypted with one of them stays readable. */
-function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
-  const list = useList((page, signal) => api.listKeys({ ringname: name, ...page }, { signal }), [activeKey]);
-  const columns: readonly Column<KeyListItem>[] = [
-    {
-      title: 'Key',
-      kind: 'name',
-      cell: ({ id }) => (
-        <>
-          <code>{id}</code>{' '}
-          {id === activeKey && (
-            <span data-tag data-tone="good">
-              active
-            </span>
-          )}
-        </>
-      ),
-    },
-    { title: 'Type', cell: ({ type }) => type },
-    { title: 'Properties', cell: ({ props }) => <Json value={props} /> },
-  ];
-  return (
-    <section data-panel>
-      <h2>Keys</h2>
-      <DataTable
-        caption={`Keys of ${name}`}
-        columns={columns}
-        list={list}
-        keyOf={({ id }) => id}
-        empty={<p>There is no key.</p>}
       />
     </section>
   );

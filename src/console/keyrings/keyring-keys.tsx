@@ -1,0 +1,106 @@
+// KeyringKeys are the keys that a keyring has had, the oldest first, and what each was asked for: what shows that an old
+// one is needed no more.
+import type { KeyListItem } from '../../api/keyrings.ts';
+import type { Client } from '../../client/client.ts';
+import { recentDays, recentUses } from '../../model/key-usage.ts';
+import { Actor } from '../activity/record-parts.tsx';
+import { useActorNames } from '../known-names.ts';
+import { useList } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Json, Time } from '../parts/values.tsx';
+import { countText } from '../text.ts';
+
+type Names = ReadonlyMap<string, string>;
+
+interface KeyringKeysProps {
+  readonly api: Client;
+  readonly name: string;
+  readonly activeKey: string;
+}
+
+export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
+  const list = useList(
+    (page, signal) => api.listKeys({ ringname: name, usage: true, ...page }, { signal }),
+    [activeKey],
+  );
+  const names = useActorNames(api);
+  const columns: readonly Column<KeyListItem>[] = [
+    {
+      title: 'Key',
+      kind: 'name',
+      cell: ({ id }) => (
+        <>
+          <code>{id}</code>{' '}
+          {id === activeKey && (
+            <span data-tag data-tone="good">
+              active
+            </span>
+          )}
+        </>
+      ),
+    },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      title: 'Used',
+      cell: ({ usage }) => (
+        <>
+          <p>
+            <Uses usage={usage} kind="encrypt" names={names} />
+          </p>
+          <p>
+            <Uses usage={usage} kind="decrypt" names={names} />
+          </p>
+        </>
+      ),
+    },
+    { title: 'Properties', cell: ({ props }) => <Json value={props} /> },
+  ];
+  return (
+    <section data-panel>
+      <h2>Keys</h2>
+      <p data-quiet>
+        What was encrypted with an earlier key stays readable. Nobody needs it any more once nothing has been decrypted
+        with it for longer than the longest time between two looks at what it encrypted.
+      </p>
+      <DataTable
+        caption={`Keys of ${name}`}
+        columns={columns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<p>There is no key.</p>}
+      />
+    </section>
+  );
+}
+
+interface UsesProps {
+  readonly usage: KeyListItem['usage'];
+  readonly kind: 'encrypt' | 'decrypt';
+  readonly names: Names;
+}
+
+/** What was done with a key of late, and by whom at last; or since when nothing was. */
+function Uses({ usage, kind, names }: UsesProps) {
+  if (!usage) return <span data-quiet>not known</span>;
+  const [at, by] =
+    kind === 'encrypt' ? [usage.lastEncryptAt, usage.lastEncryptBy] : [usage.lastDecryptAt, usage.lastDecryptBy];
+  const recent = recentUses(usage.days, Date.now())[`${kind}s`];
+  const since = at ?? usage.since;
+  if (since === null) return <span data-quiet>Its uses are not counted yet.</span>;
+  const who = by !== null && <Actor keyid={by} names={names} />;
+  if (recent === 0) {
+    return (
+      <span>
+        Nothing was {kind}ed with this key since <Time at={since} />
+        {who && <>, then by {who}</>}.
+      </span>
+    );
+  }
+  return (
+    <span>
+      {kind === 'encrypt' ? 'Encrypted' : 'Decrypted'} {recent === 1 ? 'once' : `${countText(recent)} times`} in the
+      last {recentDays} days, at last <Time at={since} />
+      {who && <> by {who}</>}.
+    </span>
+  );
+}
