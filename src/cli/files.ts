@@ -1,7 +1,7 @@
 // Files that people name: read whole with a word on what they should be, or written so that nothing is overwritten and
 // nothing half-written stays.
 import { randomBytes } from 'node:crypto';
-import { constants, type FileHandle, link, open, rename, stat, unlink } from 'node:fs/promises';
+import { constants, type FileHandle, link, open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type ErrorCode, KmsError, reasonOf, systemCode } from '../errors.ts';
 
@@ -18,6 +18,28 @@ export function fileError(
     code,
     `cannot ${deed} ${path}: ${reasonOf(cause)}`,
     hint === undefined ? { cause } : { cause, hint },
+  );
+}
+
+/** Whether a path is a directory's or below it, once links are followed; what is not there yet is where its parent is. */
+export async function isWithin(path: string, directory: string): Promise<boolean> {
+  return `${await realPath(path)}/`.startsWith(`${await realPath(directory)}/`);
+}
+
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(await realPath(parent), basename(path));
+  }
+}
+
+/** Whether something other than a directory has this path. */
+export async function isNoDirectory(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => !found.isDirectory(),
+    (error) => systemCode(error) === 'ENOTDIR',
   );
 }
 

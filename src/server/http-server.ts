@@ -107,6 +107,9 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
 /** More requests that were sent ahead of their answers end a connection. */
 const mostAhead = 32;
 
+/** The answer to the newest request of a connection. */
+const newest = new WeakMap<Duplex, ServerResponse>();
+
 /**
  * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
  * gone out: else a connection could have any number of answers made and read none.
@@ -114,6 +117,7 @@ const mostAhead = 32;
 function oneByOne(handle: RequestListener): RequestListener {
   const ahead = new WeakMap<Socket, number>();
   return (incoming, outgoing) => {
+    newest.set(incoming.socket, outgoing);
     // Node gives a response its socket when those before it have gone out.
     if (outgoing.socket) return handle(incoming, outgoing);
     const { socket } = incoming;
@@ -254,13 +258,28 @@ type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 function refuseBelowApp(server: Server, letGo: LetGo): void {
   server.on('clientError', (error, socket) => {
     if (!socket.writable || systemCode(error) === 'ECONNRESET') return void socket.destroy();
-    onSocket(socket, refusalOf(error));
+    afterAnswers(socket, () => onSocket(socket, refusalOf(error)));
   });
   server.on('connect', (_incoming, socket) => onSocket(socket, tunnel));
   server.on('checkExpectation', (incoming, outgoing) => {
     letGo(incoming, outgoing);
     onResponse(outgoing, expectation);
   });
+}
+
+/**
+ * What is wrong behind whole requests does not cost them their answers: it is told once those have gone out. Of a
+ * request that breaks off there is no answer to wait for, but of those ahead of it.
+ */
+function afterAnswers(socket: Duplex, refuse: () => void): void {
+  const last = newest.get(socket);
+  const refuseIfOpen = (): void => {
+    if (socket.writable) refuse();
+  };
+  if (!last || last.writableFinished || last.destroyed) refuse();
+  else if (last.req.complete) last.once('close', refuseIfOpen);
+  else if (last.socket) refuse();
+  else last.prependOnceListener('socket', refuseIfOpen);
 }
 
 /** Whether the request is one for the app; one that is not is answered. */

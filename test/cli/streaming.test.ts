@@ -2,7 +2,7 @@
 // `kms status` shows.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { until } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
@@ -22,6 +22,11 @@ test('what makes no sense is refused before anything is made', async () => {
     ['--activity-to https://hooks.example/ --activity-webhook-secret-file none', /cannot read the webhook secret from/],
     ['--activity-to logs --activity-to ./logs/', /logs is given twice/],
     ['--activity-to kms-data/logs', /the data directory is for the appliance alone/],
+    ['--ship-to kms-data', /--ship-to: the data directory is for the appliance alone/],
+    ['--activity-to secret', /--activity-to: expected a directory, and .*secret is none/],
+    ['--activity-to secret/logs', /--activity-to: expected a directory, and .*secret.logs is none/],
+    ['--backup-to secret', /--backup-to: expected a directory/],
+    ['--ship-to secret', /--ship-to: expected a directory/],
     ['--activity-to logs --activity-from middle', /--activity-from: expected end or start, got "middle"/],
     ['--activity-to logs --activity-ca-file none.pem', /cannot read certificates from/],
     ['--activity-from start', /--activity-from goes with --activity-to/],
@@ -37,6 +42,21 @@ test('what makes no sense is refused before anything is made', async () => {
     assert.ok(!stderr.includes('hunter2'), stderr);
   }
   assert.ok(!existsSync(d.path('kms-data')));
+});
+
+test('nothing is written into the data directory, whatever it is called', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await symlink(d.path('kms-data'), d.path('linked'));
+  const before = readdirSync(d.path('kms-data'), { recursive: true });
+  for (const option of ['--activity-to', '--backup-to', '--ship-to']) {
+    for (const path of ['linked', 'linked/copies', 'linked/copies/here', 'kms-data/default']) {
+      const { code, stderr } = await d.kms(`serve --listen 127.0.0.1:0 ${option} ${path}`);
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, new RegExp(`^kms: ${option}: the data directory is for the appliance alone`));
+    }
+  }
+  assert.deepEqual(readdirSync(d.path('kms-data'), { recursive: true }), before);
 });
 
 test('several targets, typed or from the environment; status shows how far each is', async (context) => {

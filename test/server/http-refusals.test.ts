@@ -89,3 +89,22 @@ test('every method that the parser knows goes to the app', async () => {
     assert.match(answer, new RegExp(`"served":"${method}"`));
   }
 });
+
+test('what is wrong behind whole requests does not cost them their answers', async () => {
+  const body = '{"a":1}';
+  const first = `POST /first HTTP/1.1\r\n${host}Content-Length: ${body.length}\r\n\r\n${body}`;
+  for (const behind of ['{}\r\n\r\n', '\0\0\0', 'FOO / HTTP/1.1\r\n\r\n']) {
+    const answer = await raw(first + behind);
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*"served":"POST"/, behind);
+    assert.equal(answer.match(/HTTP\/1\.1 40[05] /g)?.length, 1, answer);
+  }
+  const twoAndAHalf = `${first}${first}POST /third HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nnonsense\r\n`;
+  const answers = await raw(twoAndAHalf);
+  assert.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 2, answers);
+  assert.equal(answers.match(/HTTP\/1\.1 400 /g)?.length, 1, answers);
+});
+
+test('a request that breaks off is refused at once', async () => {
+  const answer = await raw(`POST /x HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nnonsense\r\n`);
+  assert.equal(answer.match(/HTTP\/1\.1 400 /g)?.length, 1, answer);
+});

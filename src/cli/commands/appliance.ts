@@ -17,7 +17,7 @@ import {
   secretPairs,
   showKit,
 } from '../custodians.ts';
-import { readSmallText } from '../files.ts';
+import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
 import type { appliance } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
@@ -175,6 +175,7 @@ async function scheduled(cli: CliOf<typeof appliance.serve>): Promise<CopySettin
     refuse(cli, ['--backup-schedule', '--backup-keep'], '--backup-to');
     return undefined;
   }
+  await checkDirectory(cli, '--backup-to', to);
   const { checkSchedule, defaultKeep, defaultSchedule } = await import('../../appliance/backup/keeper.ts');
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
@@ -189,12 +190,21 @@ async function shipping(cli: CliOf<typeof appliance.serve>): Promise<CopySetting
     refuse(cli, ['--ship-every', '--ship-window'], '--ship-to');
     return undefined;
   }
+  await checkDirectory(cli, '--ship-to', to);
   const { defaultShipEvery, defaultShipWindow } = await import('../../appliance/backup/ship.ts');
   return {
     to,
     every: cli.get('--ship-every') ?? defaultShipEvery,
     window: cli.get('--ship-window') ?? defaultShipWindow,
   };
+}
+
+/** What the server is to write goes to a directory, and to none of the appliance's own. */
+async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
+  if (await isWithin(path, dataDirectory(cli))) {
+    throw cli.wrong(`${option}: the data directory is for the appliance alone`);
+  }
+  if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
 }
 
 async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<StreamingSettings | undefined> {
@@ -208,9 +218,8 @@ async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<St
   const names = targets.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw cli.wrong(`--activity-to: ${twice} is given twice`);
-  const data = dataDirectory(cli);
-  if (targets.some((target) => target.kind === 'directory' && `${target.path}/`.startsWith(`${data}/`))) {
-    throw cli.wrong('--activity-to: the data directory is for the appliance alone');
+  for (const target of targets) {
+    if (target.kind === 'directory') await checkDirectory(cli, '--activity-to', target.path);
   }
   const ca = cli.get('--activity-ca-file');
   const secret = cli.get('--activity-webhook-secret-file');
