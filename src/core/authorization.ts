@@ -103,13 +103,14 @@ export async function keepingHolder<R>({ tx, caller, world }: Context, change: (
   if (after === 'for good' || after === before) return result;
   throw new KmsError(
     'conflict',
-    'no active API key without an end and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+    'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
   );
 }
 
 /**
- * How `*` is held: for good by a user who can log in, or by an API key that lets in and never expires; otherwise by keys
- * that all expire, or not. Each look-up goes by an index of the holders alone.
+ * How `*` is held: for good by a user who can log in, or by an API key that lets in from anywhere and never expires;
+ * otherwise by keys that all expire or are bound to addresses, from which perhaps nobody can call, or not. Each look-up
+ * goes by an index of the holders alone.
  */
 async function holding({ apiKeys, users }: Context['tx'], now: number): Promise<Holding> {
   return (await users.hasHolder()) ? 'for good' : apiKeys.holding(now);

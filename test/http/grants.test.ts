@@ -311,6 +311,10 @@ const holders: Readonly<Record<string, Holder>> = {
           change({ op: 'merge', expiresAt: a.world.now() - 1 }),
           change({ op: 'delete', expiresAt: a.world.now() + 1 }),
           change({ op: 'replace', expiresAt: 253_402_300_799_999 }),
+          // It would let in from there alone, where perhaps nobody is.
+          change({ op: 'merge', allowedAddresses: ['203.0.113.1'] }),
+          change({ op: 'replace', allowedAddresses: ['0.0.0.0/0', '::/0'] }),
+          ['PUT', '/auth/apikey', { key: secret, op: 'merge', allowedAddresses: ['203.0.113.1'] }],
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', expiresAt: 1 }],
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', flags: { '*': false } }],
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', active: false }],
@@ -360,6 +364,9 @@ async function seemingHolders(a: Appliance): Promise<void> {
   await a.keyWith('keyring.*', 'user.*', 'system.*');
   for (const expiresAt of [0, a.world.now(), a.world.now() + 1, 253_402_300_799_999]) {
     await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': true }, expiresAt });
+  }
+  for (const allowedAddresses of [['203.0.113.1'], ['0.0.0.0/0', '::/0']]) {
+    await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': true }, allowedAddresses });
   }
   await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { '*': false } });
   await a.call('POST', '/auth/users', person({ '*': false }));
@@ -438,4 +445,20 @@ test('a user who can log in is a holder, so that the root key can be put away', 
   assert.equal((await a.call('DELETE', `/auth/apikey/${a.root.key}`)).status, 400);
   await aUser(a, { '*': true });
   assert.equal((await a.call('DELETE', `/auth/apikey/${a.root.key}`)).status, 200);
+});
+
+test('where * was held within limits alone, one such holder is enough, and the last stays', async () => {
+  const a = await testAppliance();
+  const limited = { accountId: a.accountId, flags: { '*': true }, allowedAddresses: ['203.0.113.1'] };
+  const inside = { env: { remoteAddress: '203.0.113.1' } };
+  const [first, second] = [
+    await a.call('POST', '/auth/apikey', limited),
+    await a.call('POST', '/auth/apikey', limited),
+  ];
+  assert.equal((await a.call('DELETE', `/auth/apikey/${a.root.key}`, undefined, local)).status, 200);
+  const asFirst = { key: first.body.key, ...inside };
+  assert.equal((await a.call('DELETE', `/auth/apikey/${second.body.key}`, undefined, asFirst)).status, 200);
+  assert.equal((await a.call('DELETE', `/auth/apikey/${first.body.key}`, undefined, asFirst)).status, 400);
+  const unlimited = { apikeyid: first.body.keyid, op: 'merge', allowedAddresses: [] };
+  assert.equal((await a.call('PUT', '/auth/apikeyid', unlimited, asFirst)).status, 200);
 });

@@ -16,7 +16,7 @@ const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is m
 const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
 const lastHolder = {
   message:
-    'no active API key without an end and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
+    'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
 };
 const segmentNote =
   '503 with the name of the file where a file of old records that it needs is missing or changed; what needs no such file is answered.';

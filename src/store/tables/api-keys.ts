@@ -42,8 +42,8 @@ interface CredentialRow extends Pick<ApiKey, 'id' | 'active' | 'expiresAt' | 'ac
   readonly addresses: AddressSet | undefined;
 }
 
-/** How `*` is held by API keys: by one that never ends, by ones that all do, or not at all. */
-export type Holding = 'for good' | 'for a time' | 'not';
+/** How `*` is held by API keys: by one that never ends and lets in from anywhere, only by others, or not at all. */
+export type Holding = 'for good' | 'within limits' | 'not';
 
 interface ApiKeyRow extends Row {
   seq: number;
@@ -246,8 +246,9 @@ export function apiKeyTable(sql: Sql) {
     /** How keys that let in hold `*`. */
     async holding(now: number): Promise<Holding> {
       const held = `SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1`;
-      if (await sql.get(`${held} AND expires_at IS NULL LIMIT 1`)) return 'for good';
-      return (await sql.get(`${held} AND expires_at > ? LIMIT 1`, now)) ? 'for a time' : 'not';
+      if (await sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' LIMIT 1`)) return 'for good';
+      const lasting = '(expires_at IS NULL OR expires_at > ?)';
+      return (await sql.get(`${held} AND ${lasting} LIMIT 1`, now)) ? 'within limits' : 'not';
     },
 
     /** Whether a key that lets in, other than `exceptId`, names that ring. */
