@@ -34,6 +34,8 @@ export interface ErrorDetails {
   readonly body?: object;
   /** Seconds to wait before the next try. */
   readonly retryAfter?: number;
+  /** Whether it denies: what was to prove who asks was wrong, and the request's record says so. */
+  readonly denies?: boolean;
   /** What caused it; goes to the log, never to a client. */
   readonly cause?: unknown;
 }
@@ -47,6 +49,7 @@ export class KmsError extends Error {
   readonly fields: Readonly<Record<string, string>> | undefined;
   readonly body: object | undefined;
   readonly retryAfter: number | undefined;
+  readonly denies: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -56,6 +59,7 @@ export class KmsError extends Error {
     this.fields = details.fields;
     this.body = details.body;
     this.retryAfter = details.retryAfter;
+    this.denies = details.denies ?? false;
   }
 }
 

@@ -96,8 +96,8 @@ interface ChangePasswordInput {
 }
 
 /**
- * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid` where
- * the current password was wrong, or has changed since it was checked.
+ * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid`,
+ * which denies, where the current password was wrong, or has changed since it was checked.
  */
 export async function changePassword(
   { tx, caller, world, note }: Context,
@@ -106,7 +106,7 @@ export async function changePassword(
   const current = sessionOf(caller);
   const user = await findUser(tx, { text: caller.id, is: 'id' });
   if (newHash === undefined || (await tx.users.passwordHash(user.id)) !== candidate?.passwordHash) {
-    throw new KmsError('invalid', 'the current password is wrong');
+    throw new KmsError('invalid', 'the current password is wrong', { denies: true });
   }
   const now = world.now();
   await tx.users.setPasswordHash(user.id, newHash, now);

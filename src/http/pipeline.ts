@@ -75,6 +75,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   deed: Deed | undefined = undefined;
   /** The key that its answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
+  /** Whether the operation itself denied it. */
+  isDenied = false;
   /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
   named: { readonly userId: string | undefined } | undefined = undefined;
   #checked: Checked | undefined = undefined;
@@ -245,13 +247,14 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     const tenant = handle.tenant.id;
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
-    const granted = refusal === undefined;
-    if (granted && caller.kind === 'apikey') await tx.apiKeys.noteUse(caller.id, world.now());
+    const isLetIn = refusal === undefined;
+    if (isLetIn && caller.kind === 'apikey') await tx.apiKeys.noteUse(caller.id, world.now());
     if (caller.session !== undefined) {
       await noteSessionUse({ tx, world, address: from.remoteAddress }, caller.session);
     }
     const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
-    const { handedOut } = exchange;
+    const { handedOut, isDenied } = exchange;
+    const granted = isLetIn && !isDenied;
     // Here, since a refusal may hand out a key too, while all else that it did is taken back.
     if (handedOut) await tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
@@ -305,6 +308,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     } catch (error) {
       exchange.work = undefined;
       exchange.deed = undefined;
+      exchange.isDenied = error instanceof KmsError && error.denies;
       // A refusal with an answer in it hands out what is in that.
       if (!(error instanceof KmsError && error.body)) exchange.handedOut = undefined;
       return refused(error, endpoint.silent400);

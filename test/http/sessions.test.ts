@@ -182,6 +182,23 @@ test('a changed password ends the other sessions and a reset link, and is record
   for (const secret of [ada.password, goodPassword, 'Other-horse-7']) assert.ok(!told.includes(secret), secret);
 });
 
+test('a wrong current password is recorded as denied, as a wrong login is', async () => {
+  const a = await testAppliance();
+  const ada = await person(a);
+  const key = await ada.logIn();
+  assert.equal((await change(a, key, 'not-Hers-1', goodPassword)).status, 400);
+  const denials = (await a.activity()).filter(({ validAction }) => !validAction);
+  assert.deepEqual(
+    denials.map(({ keyid, action, status, props }) => [keyid, action, status, props]),
+    [[ada.user.id, 'user.password', 400, {}]],
+  );
+  // What breaks a rule is no guess.
+  assert.equal((await change(a, key, ada.password, 'short')).status, 400);
+  assert.equal((await a.activity())[0]?.validAction, true);
+  assert.equal((await change(a, key, ada.password, goodPassword)).status, 200);
+  assert.equal((await a.activity())[0]?.validAction, true);
+});
+
 test('a new password that breaks a rule is told so, and costs no try', async () => {
   const asked: string[] = [];
   const verify = (stored: string, password: string) => {
