@@ -1,5 +1,7 @@
-// Known names are proposed where one of an account or a ring is typed, and stand for the ids of users and API keys; there
-// are none where they may not be listed.
+// Known names are proposed where one of an account, a ring or a user is typed, and stand for the ids of accounts, users
+// and API keys; there are none where they may not be listed.
+
+import type { User } from '../api/users.ts';
 import type { Client } from '../client/client.ts';
 import { useAnswer } from './parts/state.ts';
 import { useSession } from './session.ts';
@@ -8,16 +10,17 @@ import { useSession } from './session.ts';
 const limit = 500;
 
 export function useRingNames(api: Client): readonly string[] {
-  return useNames('keyring.list', async (signal) => {
+  return useKnown('keyring.list', none, async (signal) => {
     const { data } = await api.listKeyrings({ limit }, { signal });
     return data.map(({ name }) => name);
   });
 }
 
-export function useAccountUids(api: Client): readonly string[] {
-  return useNames('account.read', async (signal) => {
+/** UIDs of accounts by their ids. */
+export function useAccountUids(api: Client): ReadonlyMap<string, string> {
+  return useKnown('account.read', new Map(), async (signal) => {
     const { data } = await api.listAccounts({ limit }, { signal });
-    return data.map(({ uid }) => uid);
+    return new Map(data.map(({ id, uid }) => [id, uid]));
   });
 }
 
@@ -41,8 +44,20 @@ export function useActorNames(api: Client): ReadonlyMap<string, string> {
 
 const noNames: ReadonlyMap<string, string> = new Map();
 
-function useNames(action: string, load: (signal: AbortSignal) => Promise<readonly string[]>): readonly string[] {
+type KnownUser = Pick<User, 'id' | 'username' | 'displayName'>;
+
+/** Users by their ids. */
+export function useUsers(api: Client): ReadonlyMap<string, KnownUser> {
+  return useKnown('user.read', new Map(), async (signal) => {
+    const { data } = await api.listUsers({ limit }, { signal });
+    return new Map(data.map((user) => [user.id, user]));
+  });
+}
+
+const none: readonly string[] = [];
+
+function useKnown<T>(action: string, nothing: T, load: (signal: AbortSignal) => Promise<T>): T {
   const { may } = useSession();
-  const answer = useAnswer(async (signal) => (may.allows(action) ? load(signal).catch(() => []) : []));
-  return answer.is === 'ready' ? answer.value : [];
+  const answer = useAnswer(async (signal) => (may.allows(action) ? load(signal).catch(() => nothing) : nothing));
+  return answer.is === 'ready' ? answer.value : nothing;
 }

@@ -89,6 +89,7 @@ export async function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): Promise<{ a
   const account = await makeAccount(ctx, { uid: 'admin' });
   const apiKey = await makeApiKey(ctx, {
     accountId: account.id,
+    name: 'root',
     flags: { '*': true },
     props: {},
     createdBy: localCaller.id,

@@ -81,6 +81,12 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await page.getByRole('button', { name: 'Save settings' }).click();
   await page.getByText('This has to be a whole number of at least 1.').waitFor();
   await page.getByLabel('Encrypts per key').fill('1000');
+  for (const wrong of ['59m', '90', 'soon']) {
+    await page.getByLabel('Age at which a key is replaced').fill(wrong);
+    await page.getByRole('button', { name: 'Save settings' }).click();
+    await page.getByText('This has to be an age of at least 1h, such as 12h or 90d.').waitFor();
+  }
+  await page.getByLabel('Age at which a key is replaced').fill(' 90d');
   await page.locator('[name=props]').fill('{"team": 12345678901234567890}');
   await page.getByRole('button', { name: 'Save settings' }).click();
   await page.getByText('cannot be kept exactly').waitFor();
@@ -89,6 +95,14 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await page.getByText('1,000').waitFor();
   const { body } = await appliance.call('GET', '/ks/config?ringname=payroll');
   assert.deepEqual([body.config.algos.aes256.maxEncryptCount, body.config.props], [1000, { team: 'people' }]);
+  assert.equal(body.config.rotateAfter, 90 * 86_400);
+  await page.getByText('90d', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Change settings' }).click();
+  assert.equal(await page.getByLabel('Age at which a key is replaced').inputValue(), '90d');
+  await page.getByLabel('Age at which a key is replaced').fill('');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('any time', { exact: true }).waitFor();
+  assert.equal((await appliance.call('GET', '/ks/config?ringname=payroll')).body.config.rotateAfter, null);
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel('Type payroll to confirm').fill('payrol');
@@ -100,13 +114,28 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await page.getByText('There is no keyring yet.').waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).status, 404);
 
-  await page.getByText('Bring back a deleted keyring').click();
-  await page.getByLabel('Id of the keyring').fill('ring_01h0000000000000000000000');
-  await page.getByRole('button', { name: 'Bring it back' }).last().click();
-  await page.getByText('Nothing can be brought back under this id.').waitFor();
-  await page.getByRole('button', { name: 'Bring it back' }).first().click();
+  await page.getByRole('button', { name: 'Bring it back' }).click();
   await page.getByRole('heading', { name: 'Payroll', level: 1 }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).body.ring.id, made.body.ring.id);
+  assert.deepEqual(troubles, []);
+});
+
+test('deleted keyrings are listed, and brought back unless their name is taken', async () => {
+  const names = ['old', 'older'];
+  for (const name of names) await appliance.call('POST', '/ks/keyrings', { name });
+  for (const name of names) await appliance.call('DELETE', `/ks/keyrings/${name}`);
+  await appliance.call('POST', '/ks/keyrings', { name: 'older' });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
+  await page.getByText('Deleted keyrings').first().click();
+  const bin = page.getByRole('table', { name: 'Deleted keyrings' });
+  await bin.getByRole('row').nth(2).waitFor();
+  await page.getByRole('button', { name: 'Bring back older' }).click();
+  await page.getByRole('alert').filter({ hasText: 'another keyring has this name' }).waitFor();
+  await page.getByRole('button', { name: 'Bring back old', exact: true }).click();
+  await page.getByRole('heading', { name: 'old', level: 1 }).waitFor();
+  assert.equal((await appliance.call('GET', '/ks/keyrings/old')).status, 200);
+  const [left] = (await appliance.call('GET', '/ks/keyrings?deleted=true')).body.data;
+  assert.equal(left.name, 'older');
   assert.deepEqual(troubles, []);
 });
 

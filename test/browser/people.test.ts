@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';
 import { password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
 
 const appliance = await servedAppliance();
 await appliance.addUser('grace', password, { flags: { '*': true }, firstName: 'Grace', lastName: 'Hopper' });
@@ -65,6 +66,49 @@ test('somebody is invited, invited again, changed, and deleted', async () => {
   await page.getByRole('row').nth(1).waitFor();
   assert.equal(await page.getByRole('row').count(), 2);
   assert.equal((await appliance.call('GET', '/auth/users/alan')).status, 404);
+  assert.deepEqual(troubles, []);
+});
+
+test('whoever deletes a user sees which API keys end, and may hand them to somebody else', async () => {
+  const { call } = appliance;
+  for (const name of ['mary', 'heir']) await appliance.addUser(name, password, { firstName: name, lastName: 'X' });
+  const [mary, heir] = [(await call('GET', '/auth/users/mary')).body, (await call('GET', '/auth/users/heir')).body];
+  const accountId = (await call('GET', '/auth/accounts')).body.data[0].id;
+  const keyOf = async (name: string, active = true): Promise<string> => {
+    const { keyid } = (await call('POST', '/auth/apikey', { accountId, name })).body;
+    await call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, owner: mary.id, active });
+    return keyid;
+  };
+  const kept = await keyOf('mail');
+  const disabled = await keyOf('old mail', false);
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/users/mary');
+  const table = page.getByRole('table', { name: 'API keys of this user' });
+  await table.getByRole('row').filter({ hasText: 'old mail' }).getByText('disabled').waitFor();
+  await table.getByRole('link', { name: 'mail', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete mary X?' });
+  await dialog.getByText('These API keys are disabled with the user:').waitFor();
+  assert.deepEqual(await dialog.getByRole('listitem').allTextContents(), ['mail, last used: never']);
+  await looksRight(page, 'user-delete-keys');
+  await dialog.getByLabel('Hand them to').selectOption('heir X (heir)');
+  await dialog.getByText('These API keys are handed on:').waitFor();
+  await page.getByLabel('Type mary to confirm').fill('mary');
+  await page.getByRole('button', { name: 'Delete the user' }).click();
+  await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  assert.equal((await call('GET', '/auth/users/mary')).status, 404);
+  assert.deepEqual((await call('GET', '/auth/users/heir')).body.keys, [kept]);
+  assert.equal((await call('GET', `/auth/apikey/${kept}`)).body.active, true);
+  assert.equal((await call('GET', `/auth/apikey/${disabled}`)).body.active, false);
+
+  // Without an heir they end.
+  await page.getByRole('link', { name: 'heir X' }).click();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByText('These API keys are disabled with the user:').waitFor();
+  await page.getByLabel('Type heir to confirm').fill('heir');
+  await page.getByRole('button', { name: 'Delete the user' }).click();
+  await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  assert.equal((await call('GET', `/auth/apikey/${kept}`)).body.active, false);
+  assert.equal(heir.keys.length, 0);
   assert.deepEqual(troubles, []);
 });
 

@@ -19,6 +19,8 @@ const notes = 'Contract until the end of the year. '.repeat(40);
 const { body: account } = await call('POST', '/auth/accounts', { uid: 'customer-7', notes, props });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 const { body: key } = await call('POST', '/auth/apikey', { accountId: account.id, flags });
+const long = { name: 'x'.repeat(128), allowedAddresses: Array.from({ length: 100 }, (_, i) => `2001:db8:${i}::/48`) };
+const { body: longKey } = await call('POST', '/auth/apikey', { accountId: account.id, expiresAt: 1, ...long });
 await call('POST', '/auth/validate', {
   key: key.key,
   activity: { action: 'own.action.'.repeat(20), ringname: 'a'.repeat(128) },
@@ -91,11 +93,19 @@ const states: readonly State[] = [
     },
     text: 'Give it to',
   },
+  { name: 'apikeys-long', path: '/console/apikeys', text: '3 entries' },
+  { name: 'apikey-long', path: `/console/apikeys/${longKey.keyid}`, text: 'expired' },
+  {
+    name: 'keyrings-bin',
+    path: '/console/keyrings',
+    go: (page) => page.getByText('Deleted keyrings').first().click(),
+    text: '1 entry.',
+  },
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
   { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
   { name: 'activity-long', path: '/console/activity', text: 'own.action' },
   { name: 'new-account', path: '/console/new/account', text: 'Make the account' },
-  { name: 'account', path: `/console/accounts/${account.id}`, text: '1 entry' },
+  { name: 'account', path: `/console/accounts/${account.id}`, text: '2 entries' },
   { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },
   {
     name: 'new-keyring-key',

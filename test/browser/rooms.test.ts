@@ -200,6 +200,9 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys');
   await page.getByRole('link', { name: 'New API key' }).click();
   await page.getByLabel('Account', { exact: true }).fill(uid);
+  await page.getByLabel('Name (optional)').fill('Nightly <b>batch</b>');
+  await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1\nhome');
+  await page.getByLabel('Ends').fill('soon');
   await page.locator('summary', { hasText: /^KeyRings/ }).click();
   await page.getByRole('button', { name: 'Grant operations on a ring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
@@ -208,9 +211,19 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('Name of the ring').fill('Payroll');
   await page.locator('summary', { hasText: /^Other flags/ }).click();
   await page.getByRole('button', { name: 'Add a flag by name' }).click();
-  await page.getByLabel('Name', { exact: true }).fill('shop.refund');
+  const flag = page.getByRole('group', { name: 'Flag by name, 1' }).getByLabel('Name', { exact: true });
+  await flag.fill('keyring.payroll.encrpyt');
+  await page.getByText('Did you mean keyring.payroll.encrypt?').waitFor();
+  await flag.fill('shop.refund');
+  await page.getByText('Did you mean').waitFor({ state: 'detached' });
   await page.getByText('Not one of this service’s flags').waitFor();
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByText('Give a date such as 2027-01-31').waitFor();
+  await page.getByLabel('Ends').fill('2099-12-31 08:00');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByText('“home” is no IPv4 or IPv6 address').waitFor();
   await looksRight(page, 'new-apikey');
+  await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1');
   await page.getByRole('button', { name: 'Make the key' }).click();
 
   const field = page.getByLabel('Secret of the API key', { exact: true });
@@ -227,6 +240,33 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   const read = async () => (await call('GET', `/auth/apikey/${keyid}`)).body;
   assert.deepEqual((await read()).flags, { 'shop.refund': true, 'keyring.payroll.encrypt': true });
   assert.ok(!(await page.content()).includes(secret));
+  const { name, expiresAt, allowedAddresses } = await read();
+  assert.deepEqual(
+    [name, expiresAt, allowedAddresses],
+    ['Nightly <b>batch</b>', Date.UTC(2099, 11, 31, 8), ['192.0.2.0/24', '127.0.0.1']],
+  );
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  await page.getByText('2099-12-31 08:00:00 UTC').waitFor();
+  await page.getByText('192.0.2.0/24, 127.0.0.1').waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'ada', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  assert.equal(await page.getByLabel('Ends').inputValue(), '2099-12-31 08:00 UTC');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('The key is saved.').first().waitFor();
+  assert.deepEqual((await read()).expiresAt, expiresAt);
+  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  await page.getByLabel('Ends').fill('2020-01-01');
+  await page.getByLabel('May come from').fill('');
+  await looksRight(page, 'apikey-edit');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('expired', { exact: true }).waitFor();
+  await page.getByText('anywhere', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  await page.getByLabel('Ends').fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('active', { exact: true }).waitFor();
+  const { expiresAt: end, allowedAddresses: from } = await read();
+  assert.deepEqual([end, from], [null, []]);
 
   await page.getByRole('button', { name: 'Change…' }).click();
   await page.getByLabel('Add or change some').check();
@@ -255,7 +295,11 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Disable' }).click();
   await page.getByText('disabled', { exact: true }).waitFor();
   await goTo(page, '/console/apikeys?ring=payroll');
-  await page.getByRole('link', { name: keyid.slice(-8) }).waitFor();
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Nightly <b>batch</b>' }) });
+  await row.getByText('disabled', { exact: true }).waitFor();
+  await row.getByRole('link', { name: uid }).waitFor();
+  await row.getByRole('link', { name: 'ada', exact: true }).waitFor();
+  await page.getByRole('row').getByRole('link', { name: 'root', exact: true }).waitFor();
   await page.getByLabel('Secret of the API key').fill(secret);
   await page.getByRole('button', { name: 'Ask' }).click();
   await page

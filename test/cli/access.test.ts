@@ -201,7 +201,7 @@ test('API keys with a name, an end and addresses', async () => {
   assert.match(shown, /^last used {5}never$/m);
   const list = (await d.kms('apikey list')).stdout.split('\n');
   assert.match(list[0] ?? '', /^ID +NAME +ACTIVE +FLAGS +EXPIRES +LAST USED +ACCOUNT +CREATED$/);
-  assert.match(list[1] ?? '', /^apik_\S+ +yes +\* +never +\S+ +acct_/);
+  assert.match(list[1] ?? '', /^apik_\S+ +root +yes +\* +never +never +acct_/);
   assert.match(list[2] ?? '', /^apik_\S+ +evening\\x1b\[2J +expired +2020-01-01T00:00:00.000Z +never +acct_/);
 });
 

@@ -1,7 +1,7 @@
 // What the console says that an API key will be after a change is what the appliance makes of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { differences, operations } from '../../src/console/apikeys/key-change.ts';
+import { addressesIn, differences, endIn, endText, operations, stateOf } from '../../src/console/apikeys/key-change.ts';
 import { changedFlags } from '../../src/model/flags.ts';
 import { type ChangeOp, changedObject } from '../../src/model/json.ts';
 import { testAppliance } from '../support/appliance.ts';
@@ -35,4 +35,51 @@ test('differences are named, sorted', () => {
     { name: 'z', kind: 'added' },
   ]);
   assert.deepEqual(differences({}, {}), []);
+});
+
+test('when a key ends is a date in UTC, an age, or never', () => {
+  const now = Date.UTC(2026, 0, 2);
+  for (const [text, value] of [
+    ['', null],
+    ['2027-01-31', Date.UTC(2027, 0, 31)],
+    ['2027-01-31 08:05', Date.UTC(2027, 0, 31, 8, 5)],
+    ['2027-01-31T08:05:06', Date.UTC(2027, 0, 31, 8, 5, 6)],
+    ['2027-01-31 08:05:06.007 UTC', Date.UTC(2027, 0, 31, 8, 5, 6, 7)],
+    ['2027-01-31T08:05Z', Date.UTC(2027, 0, 31, 8, 5)],
+    ['90d', now + 90 * 86_400_000],
+    ['12h', now + 43_200_000],
+  ] as const) {
+    assert.deepEqual(endIn(text, now), { value }, text);
+  }
+  for (const text of [
+    'soon',
+    '2027',
+    '2027-01',
+    '2027-13-01',
+    '2027-01-32',
+    '2027-01-31 25:00',
+    '31.1.2027',
+    '90',
+    'never',
+  ]) {
+    assert.match(endIn(text, now).problem ?? '', /^Give a date/, text);
+  }
+  // What a field shows is what it means.
+  for (const time of [0, now, now + 60_000, now + 1000, now + 1, 253_402_300_799_999]) {
+    assert.deepEqual(endIn(endText(time), now), { value: time });
+  }
+  assert.deepEqual([endText(null), endText(now + 60_000)], ['', '2026-01-02 00:01 UTC']);
+});
+
+test('addresses stand apart by blanks, commas or lines', () => {
+  assert.deepEqual(addressesIn(' 192.0.2.1,10.0.0.0/8\n\n::1 '), { value: ['192.0.2.1', '10.0.0.0/8', '::1'] });
+  assert.deepEqual(addressesIn(' \n'), { value: [] });
+  assert.match(addressesIn('192.0.2.1 home').problem ?? '', /^“home” is no/);
+});
+
+test('a key is active, disabled or expired', () => {
+  assert.equal(stateOf({ active: true, expiresAt: null }, 5), 'active');
+  assert.equal(stateOf({ active: true, expiresAt: 6 }, 5), 'active');
+  assert.equal(stateOf({ active: true, expiresAt: 5 }, 5), 'expired');
+  assert.equal(stateOf({ active: false, expiresAt: 5 }, 5), 'disabled');
 });

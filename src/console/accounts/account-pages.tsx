@@ -15,7 +15,7 @@ import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Json, Time } from '../parts/values.tsx';
+import { Copyable, Facts, Json, Moment, Time } from '../parts/values.tsx';
 
 const accountColumns: readonly Column<Account>[] = [
   { title: 'UID', kind: 'name', cell: ({ id, uid }) => <a href={hrefTo('account', { id })}>{uid}</a> },
@@ -177,7 +177,8 @@ interface AccountKeysProps {
 const keyColumns: readonly Column<SafeApiKey>[] = [
   keyColumn,
   { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
-  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Ends', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
 ];
 
 function AccountKeys(props: AccountKeysProps) {

@@ -1,20 +1,21 @@
-// ApikeyPage is one API key: what it may do; it switches it off and on, changes it and deletes it.
+// ApikeyPage is one API key: what it is and may do; it switches it off and on, changes it and deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { FieldProblems } from '../error-text.ts';
 import { FlagList } from '../flags/flag-list.tsx';
+import { useAccountUids, useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
-import { Form, type FormValues } from '../parts/form.tsx';
+import { EditPanel, Form, type FormValues } from '../parts/form.tsx';
 import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useState } from '../parts/state.ts';
-import { Copyable, Facts, Json, Time } from '../parts/values.tsx';
-import { ActiveTag } from './apikeys-page.tsx';
+import { Copyable, Facts, Json, Moment, Time } from '../parts/values.tsx';
 import { ChangeKey } from './change-key.tsx';
+import { KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
 
 export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   const { id = '' } = params;
@@ -33,8 +34,8 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   return (
     <>
       <PageHeader
-        title="API key"
-        windowTitle={`API key ${id}`}
+        title={key?.name || 'API key'}
+        windowTitle={`API key ${key?.name || id}`}
         back={{ href: hrefTo('apikeys'), title: 'API keys' }}
         lead={<code>{id}</code>}
         actions={
@@ -69,7 +70,15 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
         of={answer}
         show={(found) => (
           <>
-            <About apiKey={found} />
+            <About
+              api={api}
+              apiKey={found}
+              onSave={async (values) => {
+                // The answer to a change tells what the key is, but for when it was changed.
+                await api.updateApiKey({ op: 'merge', apikeyid: id, ...keyIn(values) });
+                answer.set(await api.getApiKey({ apikeyid: id }));
+              }}
+            />
             {isChanging && (
               <ChangeKey
                 key={found.updatedAt}
@@ -102,32 +111,62 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   );
 }
 
-function About({ apiKey }: { readonly apiKey: SafeApiKey }) {
-  const { keyid, active, references, flags, props, createdAt, updatedAt } = apiKey;
+interface AboutProps {
+  readonly api: Client;
+  readonly apiKey: SafeApiKey;
+  readonly onSave: (values: FormValues) => Promise<void>;
+}
+
+function About({ api, apiKey, onSave }: AboutProps) {
+  const { keyid, name, references, allowedAddresses, flags, props } = apiKey;
+  const names = useActorNames(api);
+  const uids = useAccountUids(api);
   return (
     <>
-      <section data-panel>
-        <Facts
-          facts={[
-            ['Id', <Copyable key="id" text={keyid} what="the id of the key" />],
-            ['State', <ActiveTag key="state" active={active} />],
-            [
-              'Account',
-              <a key="account" href={hrefTo('account', { id: references.accountId })}>
-                <code>{references.accountId}</code>
-              </a>,
-            ],
-            ['Created', <Time key="created" at={createdAt} />],
-            ['Changed', <Time key="changed" at={updatedAt} />],
-            [
-              'Activity',
-              <a key="activity" href={hrefTo('activity', {}, { keyid })}>
-                What was done with it
-              </a>,
-            ],
-          ]}
-        />
-      </section>
+      <EditPanel
+        title="About it"
+        change="Change name, end and addresses"
+        action="Save"
+        needs="apikey.update"
+        onSave={onSave}
+        saved="The key is saved."
+        fields={<KeyFields apiKey={apiKey} />}
+        shown={
+          <Facts
+            key="show"
+            facts={[
+              ['Name', name === '' ? <span data-quiet>none</span> : <bdi>{name}</bdi>],
+              ['Id', <Copyable key="id" text={keyid} what="the id of the key" />],
+              ['State', <StateTag key="state" apiKey={apiKey} />],
+              ['Ends', <Moment key="ends" at={apiKey.expiresAt} />],
+              [
+                'May come from',
+                allowedAddresses.length === 0 ? (
+                  <span data-quiet>anywhere</span>
+                ) : (
+                  <code key="from">{allowedAddresses.join(', ')}</code>
+                ),
+              ],
+              [
+                'Account',
+                <a key="account" href={hrefTo('account', { id: references.accountId })}>
+                  {uids.get(references.accountId) ?? <code>{references.accountId}</code>}
+                </a>,
+              ],
+              ['Created', <Time key="created" at={apiKey.createdAt} />],
+              ['Made by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
+              ['Changed', <Time key="changed" at={apiKey.updatedAt} />],
+              ['Last used', <Moment key="used" at={apiKey.lastUsedAt} />],
+              [
+                'Activity',
+                <a key="activity" href={hrefTo('activity', {}, { keyid })}>
+                  What was done with it
+                </a>,
+              ],
+            ]}
+          />
+        }
+      />
       <section data-panel>
         <h2>What it may do</h2>
         <FlagList flags={flags} />

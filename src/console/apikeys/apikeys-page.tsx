@@ -3,7 +3,7 @@
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
-import { useAccountUids, useRingNames } from '../known-names.ts';
+import { useAccountUids, useActorNames, useRingNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
@@ -13,11 +13,13 @@ import { announce } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Time } from '../parts/values.tsx';
-import { shortId } from '../text.ts';
+import { Day } from '../parts/values.tsx';
+import { stateOf } from './key-change.ts';
+import { KeyName, Maker, StateTag } from './key-fields.tsx';
 
 export function ApikeysPage({ api, navigate, query }: PageProps) {
   const filter = filterOfQuery(query);
+  const uids = useAccountUids(api);
   return (
     <>
       <PageHeader
@@ -29,14 +31,21 @@ export function ApikeysPage({ api, navigate, query }: PageProps) {
           </ButtonLink>
         }
       />
-      <KeyFilterForm api={api} filter={filter} navigate={navigate} />
-      <List api={api} filter={filter} />
+      <KeyFilterForm api={api} filter={filter} uids={[...uids.values()]} navigate={navigate} />
+      <List api={api} filter={filter} uids={uids} />
       <ValidateKey api={api} />
     </>
   );
 }
 
-function List({ api, filter }: { readonly api: PageProps['api']; readonly filter: KeyFilter }) {
+interface ListProps {
+  readonly api: PageProps['api'];
+  readonly filter: KeyFilter;
+  /** UIDs by ids. */
+  readonly uids: ReadonlyMap<string, string>;
+}
+
+function List({ api, filter, uids }: ListProps) {
   const { account, ring, wildcard } = filter;
   const list = useList(
     (page, signal) => {
@@ -46,10 +55,11 @@ function List({ api, filter }: { readonly api: PageProps['api']; readonly filter
     },
     [account, ring, wildcard],
   );
+  const names = useActorNames(api);
   return (
     <DataTable
       caption={captionOf(filter)}
-      columns={apiKeyColumns}
+      columns={apiKeyColumns(uids, names)}
       list={list}
       keyOf={({ keyid }) => keyid}
       empty={<Empty filter={filter} />}
@@ -90,12 +100,12 @@ function filterOfQuery(query: URLSearchParams): KeyFilter {
 interface KeyFilterFormProps {
   readonly api: Client;
   readonly filter: KeyFilter;
+  readonly uids: readonly string[];
   readonly navigate: (href: string) => void;
 }
 
 /** Which API keys are listed: all, those of an account, or those that may use a ring. */
-function KeyFilterForm({ api, filter, navigate }: KeyFilterFormProps) {
-  const uids = useAccountUids(api);
+function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
   const rings = useRingNames(api);
   return (
     <section aria-label="Which keys" data-panel data-filters>
@@ -172,54 +182,36 @@ function ValidateKey({ api }: { readonly api: Client }) {
 
 function textOf(verdict: 'valid' | 'invalid'): string {
   return verdict === 'valid'
-    ? 'Valid: the key exists here and is active.'
-    : 'Not valid: this service does not have the key, or it is disabled.';
+    ? 'Valid: the key exists here, is active and has not ended.'
+    : 'Not valid: this service does not have the key, or it is disabled or has ended.';
 }
 
-const apiKeyColumns: readonly Column<SafeApiKey>[] = [
-  {
-    title: 'Id',
-    kind: 'name',
-    cell: ({ keyid }) => (
-      <a href={hrefTo('apikey', { id: keyid })}>
-        <code data-whole title={keyid}>{`apik_${shortId(keyid)}`}</code>
-      </a>
-    ),
-  },
-  { title: 'State', cell: ({ active }) => <ActiveTag active={active} /> },
-  { title: 'Flags', cell: ({ flags }) => <FlagSummary flags={flags} /> },
-  {
-    title: 'Account',
-    cell: ({ references: { accountId } }) => (
-      <a href={hrefTo('account', { id: accountId })}>
-        <code data-whole title={accountId}>{`acct_${shortId(accountId)}`}</code>
-      </a>
-    ),
-  },
-  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-];
-
-export function ActiveTag({ active }: { readonly active: boolean }) {
-  return (
-    <span data-tag data-tone={active ? 'good' : 'bad'}>
-      {active ? 'active' : 'disabled'}
-    </span>
-  );
+function apiKeyColumns(
+  uids: ReadonlyMap<string, string>,
+  names: ReadonlyMap<string, string>,
+): readonly Column<SafeApiKey>[] {
+  return [
+    { title: 'Name', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
+    { title: 'State', cell: (apiKey) => <StateTag apiKey={apiKey} /> },
+    { title: 'Flags', cell: ({ flags }) => <FlagSummary flags={flags} /> },
+    {
+      title: 'Account',
+      cell: ({ references: { accountId } }) => (
+        <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
+      ),
+    },
+    { title: 'Ends', cell: ({ expiresAt }) => <Day at={expiresAt} /> },
+    { title: 'Last used', cell: ({ lastUsedAt }) => <Day at={lastUsedAt} /> },
+    { title: 'Made by', cell: ({ createdBy }) => <Maker id={createdBy} names={names} /> },
+  ];
 }
 
 export const keyColumn: Column<SafeApiKey> = {
   title: 'API key',
   kind: 'name',
-  cell: ({ keyid, active }) => (
+  cell: (apiKey) => (
     <>
-      <a href={hrefTo('apikey', { id: keyid })}>
-        <code>{keyid}</code>
-      </a>{' '}
-      {!active && (
-        <span data-tag data-tone="bad">
-          disabled
-        </span>
-      )}
+      <KeyName apiKey={apiKey} /> {stateOf(apiKey, Date.now()) !== 'active' && <StateTag apiKey={apiKey} />}
     </>
   ),
 };

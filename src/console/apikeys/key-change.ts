@@ -1,6 +1,9 @@
 // A key change is what an API key will be afterwards, by the rules of the three ways to change one, so that it can be
-// seen before it is sent. Apart from the form, so that the rules are tested without a browser.
+// seen before it is sent; and when it ends and where it may come from, as people type them. Apart from the forms, so
+// that the rules are tested without a browser.
 
+import { canonicalBlock } from '../../model/addresses.ts';
+import { parseAge } from '../../model/ages.ts';
 import type { ChangeOp } from '../../model/json.ts';
 
 export const operations = {
@@ -35,4 +38,46 @@ export function differences(before: Values, after: Values): Difference[] {
   }
   for (const name of was.keys()) if (!is.has(name)) found.push({ name, kind: 'removed' });
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+type Typed<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: string };
+
+const date = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?))?(?: ?UTC|Z)?$/;
+
+/** When a key ends: a date in UTC, an age from `now` on, or null where nothing is typed. Milliseconds since 1970. */
+export function endIn(text: string, now: number): Typed<number | null> {
+  if (text === '') return { value: null };
+  const age = parseAge(text);
+  if (age !== undefined) return { value: now + age };
+  const [, day, time = '00:00'] = date.exec(text) ?? [];
+  const value = day === undefined ? Number.NaN : Date.parse(`${day}T${time}Z`);
+  if (!Number.isNaN(value)) return { value };
+  return { problem: 'Give a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };
+}
+
+/** The same for a field. */
+export function endText(milliseconds: number | null): string {
+  return milliseconds === null
+    ? ''
+    : new Date(milliseconds)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/(:00)?\.000Z$/, ' UTC');
+}
+
+/** Addresses and blocks, apart by blanks, commas or lines. */
+export function addressesIn(text: string): Typed<string[]> {
+  const given = text.split(/[\s,]+/).filter((part) => part !== '');
+  const wrong = given.find((part) => canonicalBlock(part) === undefined);
+  if (wrong === undefined) return { value: given };
+  return { problem: `“${wrong}” is no IPv4 or IPv6 address, and no block of them such as 192.0.2.0/24.` };
+}
+
+/** What of a key says whether it lets in. */
+export function stateOf(
+  { active, expiresAt }: { readonly active: boolean; readonly expiresAt: number | null },
+  now: number,
+): 'active' | 'disabled' | 'expired' {
+  if (!active) return 'disabled';
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
 }

@@ -11,6 +11,7 @@ import { Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useState } from '../parts/state.ts';
+import { KeyFields, keyIn } from './key-fields.tsx';
 
 const isAccountId = /^acct_[0-9a-z]{26}$/;
 
@@ -35,6 +36,7 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
       ...(!isAccountId.test(accountId) && { uid: true }),
       flags: flagsOf(draft),
       props,
+      ...keyIn(values),
     });
     setMade({ keyid, secret: key });
   };
@@ -60,9 +62,10 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
               </>
             }
             value={query.get('account') ?? ''}
-            proposals={uids}
+            proposals={[...uids.values()]}
             isRequired
           />
+          <KeyFields />
           <h2>What it may do</h2>
           <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} rings={rings} />
           <details>

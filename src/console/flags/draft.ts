@@ -1,7 +1,14 @@
 // FlagDraft is permission flags while they are being edited: what is chosen from the table, by resource, rows for
 // rings, and names outside the table. What comes out is the flat object that the API takes. A draft is never changed;
 // each edit gives a new one.
-import { type FlagEntry, flagTable, isKnownFlag, maxFlagLength, ringPlaceholder } from '../../model/flags.ts';
+import {
+  type FlagEntry,
+  flagTable,
+  isKnownFlag,
+  likelyFlag,
+  maxFlagLength,
+  ringPlaceholder,
+} from '../../model/flags.ts';
 import { isRingName } from '../../model/names.ts';
 
 type FlagValues = Readonly<Record<string, boolean>>;
@@ -109,8 +116,11 @@ export function otherProblem({ name }: OtherRow): string | undefined {
 /** What to know about a row that can be sent all the same. */
 export function otherWarning({ name, granted }: OtherRow): string | undefined {
   if (otherProblem({ name, granted }) !== undefined) return undefined;
-  if (!isKnownFlag(name))
-    return 'Not one of this service’s flags: it is kept, and means something only to programs of your own.';
+  if (!isKnownFlag(name)) {
+    const meant = likelyFlag(name);
+    const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    return `Not one of this service’s flags: it is kept, and means something only to programs of your own.${question}`;
+  }
   return granted ? undefined : 'Kept as not granted: it lets nobody in.';
 }
 

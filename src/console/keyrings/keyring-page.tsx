@@ -4,6 +4,7 @@ import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { namesRing, ringFlags } from '../flags/draft.ts';
+import { useAccountUids } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
@@ -71,7 +72,7 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
         >
           <p>
             From then on nobody can encrypt with it, nor decrypt what it has encrypted. For 30 days it can be brought
-            back under its id; after that its keys are gone for ever.
+            back, from the page of keyrings; after that its keys are gone for ever.
           </p>
         </ConfirmByName>
       )}
@@ -117,14 +118,13 @@ function List({ api, name }: KeyringUsersProps) {
   const list = useList((page, signal) =>
     api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
   );
+  const uids = useAccountUids(api);
   const columns: readonly Column<SafeApiKey>[] = [
     keyColumn,
     {
       title: 'Account',
-      cell: ({ references }) => (
-        <a href={hrefTo('account', { id: references.accountId })}>
-          <code>{references.accountId}</code>
-        </a>
+      cell: ({ references: { accountId } }) => (
+        <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
       ),
     },
     {

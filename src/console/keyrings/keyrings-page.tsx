@@ -1,19 +1,15 @@
-// KeyringsPage lists the keyrings, searched by name while one types, and brings back those that were deleted. The API
-// lists none of these, so that it is by the id: offered at once after a deletion, and by hand.
-import type { KeyRing } from '../../api/keyrings.ts';
-import { KmsError } from '../../errors.ts';
-import { errorText, FieldProblems } from '../error-text.ts';
+// KeyringsPage lists the keyrings, searched by name while one types, and those that were deleted and can still be brought
+// back.
+import type { KeyRing, ListedKeyRing } from '../../api/keyrings.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink } from '../parts/button.tsx';
-import { Field } from '../parts/fields.tsx';
-import { Form } from '../parts/form.tsx';
-import { toast } from '../parts/messages.tsx';
+import { ActionError, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { SearchBox, useNarrowed } from '../parts/search.tsx';
-import { useAction, useList } from '../parts/state.ts';
+import { useAction, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Time } from '../parts/values.tsx';
+import { Time } from '../parts/values.tsx';
 
 const columns: readonly Column<KeyRing>[] = [
   {
@@ -66,7 +62,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
           )
         }
       />
-      <RestoreById {...{ api, navigate }} />
+      <Bin {...{ api, navigate }} />
     </>
   );
 }
@@ -88,10 +84,9 @@ function JustDeleted({ query, ...props }: Pick<PageProps, 'api' | 'navigate' | '
   return (
     <div data-note data-tone="warn">
       <p>
-        The keyring <strong>{name}</strong> is deleted. For 30 days it can be brought back, under its id:{' '}
-        <Copyable text={id} what="the id" />
+        The keyring <strong>{name}</strong> is deleted. For 30 days it can be brought back.
       </p>
-      {error !== undefined && <p role="alert">{errorText(error)}</p>}
+      <ActionError error={error} />
       <Button kind="quiet" needs={`keyring.${name}.delete`} isBusy={isBusy} onClick={() => void start(props, id)}>
         Bring it back
       </Button>
@@ -99,34 +94,51 @@ function JustDeleted({ query, ...props }: Pick<PageProps, 'api' | 'navigate' | '
   );
 }
 
-function RestoreById(props: Props) {
+/** Nobody looks into it each time: it is asked for when it is opened. */
+function Bin(props: Props) {
+  const [isOpen, setOpen] = useState(false);
   return (
-    <details data-panel>
-      <summary>Bring back a deleted keyring</summary>
-      <Form
-        action="Bring it back"
-        busy="Bringing it back…"
-        onSubmit={async (values) => {
-          try {
-            await restore(props, values.text('id'));
-          } catch (error) {
-            if (!(error instanceof KmsError) || error.code !== 'not-found') throw error;
-            throw new FieldProblems({ id: 'Nothing can be brought back under this id.' });
-          }
-        }}
-      >
-        <Field
-          name="id"
-          label="Id of the keyring"
-          hint={
-            <>
-              It was shown when the keyring was deleted, and starts with ring_. Within 30 days a keyring comes back with
-              all its keys.
-            </>
-          }
-          isRequired
-        />
-      </Form>
+    <details data-panel onToggle={(event: Event) => setOpen((event.target as HTMLDetailsElement).open)}>
+      <summary>Deleted keyrings</summary>
+      <p data-quiet>A deleted keyring can be brought back for 30 days, with all its keys; then its keys are erased.</p>
+      {isOpen && <Deleted {...props} />}
     </details>
+  );
+}
+
+function Deleted(props: Props) {
+  const { api } = props;
+  const list = useList((page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal }));
+  const { isBusy, error, start } = useAction(restore);
+  const columns: readonly Column<ListedKeyRing>[] = [
+    { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
+    { title: 'Deleted', cell: ({ deletedAt = '' }) => <Time at={deletedAt} /> },
+    { title: 'Until', cell: ({ restorableUntil = '' }) => <Time at={restorableUntil} /> },
+    {
+      title: 'Bring back',
+      cell: ({ id, name, displayName }) => (
+        <Button
+          kind="quiet"
+          needs={`keyring.${name}.delete`}
+          isBusy={isBusy}
+          label={`Bring back ${displayName}`}
+          onClick={() => void start(props, id)}
+        >
+          Bring back
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <ActionError error={error} />
+      <DataTable
+        caption="Deleted keyrings"
+        columns={columns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<p>There is none that can be brought back.</p>}
+      />
+    </>
   );
 }

@@ -34,6 +34,22 @@ export function Time({ at }: { readonly at: number | string }) {
   );
 }
 
+/** The same as a day alone, for tables with many columns; hovering tells the rest. */
+export function Day({ at }: { readonly at: number | null }) {
+  if (at === null) return <span data-quiet>never</span>;
+  const date = new Date(at);
+  return (
+    <time datetime={date.toISOString()} title={utcText(date)}>
+      {date.toISOString().slice(0, 10)}
+    </time>
+  );
+}
+
+/** A time that may not come, or has not come yet. */
+export function Moment({ at }: { readonly at: number | null }) {
+  return at === null ? <span data-quiet>never</span> : <Time at={at} />;
+}
+
 /** `2026-01-02 03:04:05 UTC` */
 function utcText(date: Date): string {
   return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;

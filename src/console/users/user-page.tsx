@@ -8,16 +8,18 @@ import { FlagEditor } from '../flags/flag-editor.tsx';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmByName, Dialog } from '../parts/dialog.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { JsonField } from '../parts/fields.tsx';
 import { EditPanel, Form, objectIn } from '../parts/form.tsx';
 import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
-import { Copyable, Facts, Json } from '../parts/values.tsx';
+import { Copyable, Facts, Json, Moment } from '../parts/values.tsx';
 import type { Session } from '../session.ts';
 import { PersonFields, personIn } from './new-user-page.tsx';
+import { DeleteUser, UsersKeys } from './users-keys.tsx';
+import { Invited } from './users-page.tsx';
 
 export function UserPage({ api, session, navigate, params }: PageProps) {
   const username = params.username ?? '';
@@ -52,26 +54,18 @@ export function UserPage({ api, session, navigate, params }: PageProps) {
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
       {user && <Person key="person" {...{ api, user, isSelf }} onChanged={answer.set} />}
       {user && <Permissions key="flags" {...{ api, user, session }} onChanged={answer.set} />}
-      {user && <Keys key="keys" user={user} />}
+      {user && <UsersKeys key="keys" {...{ api, user }} />}
       {user && open === 'invite' && <InviteAgain key="invite" api={api} user={user} onClose={close} />}
       {user && open === 'delete' && (
-        <ConfirmByName
+        <DeleteUser
           key="delete"
-          title={`Delete ${user.displayName}?`}
-          name={user.username}
-          action="Delete the user"
-          busy="Deleting…"
+          {...{ api, user }}
           onClose={close}
-          onConfirm={async () => {
-            await api.deleteUser({ username: user.username });
+          onDeleted={() => {
             toast(`The user ${user.username} is deleted.`);
             navigate(hrefTo('users'));
           }}
-        >
-          <p>
-            All sessions of this user end, and the API keys that belong to them are disabled. This cannot be undone.
-          </p>
-        </ConfirmByName>
+        />
       )}
     </>
   );
@@ -109,33 +103,13 @@ function Person({ api, user, isSelf, onChanged }: PersonProps) {
             ['First name', <bdi>{user.firstName}</bdi>],
             ['Last name', <bdi>{user.lastName}</bdi>],
             ['E-mail address', <bdi>{user.email}</bdi>],
+            ['Last login', user.state === 'invited' ? <Invited /> : <Moment at={user.lastLoginAt} />],
             ['Id', <Copyable text={user.id} what="the id of the user" />],
             ['Properties', <Json value={user.props} />],
           ]}
         />
       }
     />
-  );
-}
-
-function Keys({ user }: { readonly user: User }) {
-  return (
-    <section data-panel>
-      <h2>API keys of this user</h2>
-      {user.keys.length === 0 ? (
-        <p data-quiet>None. An API key belongs to the user who makes it while logged in.</p>
-      ) : (
-        <ul>
-          {user.keys.map((id) => (
-            <li key={id}>
-              <a href={hrefTo('apikey', { id })}>
-                <code>{id}</code>
-              </a>
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
   );
 }
 

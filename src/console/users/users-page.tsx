@@ -8,6 +8,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { SearchBox, useNarrowed } from '../parts/search.tsx';
 import { useList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
+import { Moment } from '../parts/values.tsx';
 
 const columns: readonly Column<User>[] = [
   {
@@ -23,7 +24,17 @@ const columns: readonly Column<User>[] = [
   { title: 'E-mail', cell: ({ email }) => <bdi>{email}</bdi> },
   { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
   { title: 'API keys', kind: 'number', cell: ({ keys }) => keys.length },
+  { title: 'Last login', cell: (user) => (user.state === 'invited' ? <Invited /> : <Moment at={user.lastLoginAt} />) },
 ];
+
+/** Who was invited and has not come yet. */
+export function Invited() {
+  return (
+    <span data-tag data-tone="warn">
+      invited
+    </span>
+  );
+}
 
 export function UsersPage({ api }: PageProps) {
   const all = useList((page, signal) => api.listUsers(page, { signal }), [], 500);

@@ -1,0 +1,83 @@
+// KeyFields is what an API key is beside its flags, as it is typed: what people call it, when it ends, and where it may
+// come from. KeyName and Maker are how a key, and whoever made one, is named where it is shown.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import { FieldProblems } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import { Field, TextArea } from '../parts/fields.tsx';
+import type { FormValues } from '../parts/form.tsx';
+import { addressesIn, endIn, endText, stateOf } from './key-change.ts';
+
+export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
+  return (
+    <>
+      <Field
+        name="name"
+        label="Name"
+        hint="What people call it, such as the program that has it."
+        value={apiKey?.name ?? ''}
+      />
+      <Field
+        name="expiresAt"
+        label="Ends"
+        hint="A date in UTC such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d. Nothing: never."
+        value={endText(apiKey?.expiresAt ?? null)}
+      />
+      <TextArea
+        name="allowedAddresses"
+        label="May come from"
+        hint="Addresses and blocks such as 192.0.2.0/24, one a line. Nothing: from anywhere."
+        value={apiKey?.allowedAddresses.join('\n') ?? ''}
+        isCode
+      />
+    </>
+  );
+}
+
+/** What is in `KeyFields`. */
+export function keyIn(values: FormValues) {
+  const end = endIn(values.text('expiresAt'), Date.now());
+  const addresses = addressesIn(values.exactly('allowedAddresses'));
+  if (end.problem !== undefined) throw new FieldProblems({ expiresAt: end.problem });
+  if (addresses.problem !== undefined) throw new FieldProblems({ allowedAddresses: addresses.problem });
+  return { name: values.text('name'), expiresAt: end.value, allowedAddresses: addresses.value };
+}
+
+/** By its name, or where it has none by its id. */
+export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<SafeApiKey, 'keyid' | 'name'> }) {
+  return (
+    <a href={hrefTo('apikey', { id: keyid })} title={keyid}>
+      {name === '' ? <code data-any>{keyid}</code> : <bdi>{name}</bdi>}
+    </a>
+  );
+}
+
+const tones = { active: 'good', disabled: 'bad', expired: 'bad' } as const;
+
+export function StateTag({ apiKey }: { readonly apiKey: Pick<SafeApiKey, 'active' | 'expiresAt'> }) {
+  const state = stateOf(apiKey, Date.now());
+  return (
+    <span data-tag data-tone={tones[state]}>
+      {state}
+    </span>
+  );
+}
+
+interface MakerProps {
+  /** Of who made it: an API key, a user, or `local`. */
+  readonly id: string | null;
+  /** Of users and API keys by their ids, as far as they are known. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+export function Maker({ id, names }: MakerProps) {
+  if (id === null) return <span data-quiet>not known</span>;
+  if (id === 'local') return <span>whoever runs the appliance</span>;
+  const name = names.get(id);
+  if (id.startsWith('apik_')) return <KeyName apiKey={{ keyid: id, name: name ?? '' }} />;
+  if (name === undefined) return <code data-any>{id}</code>;
+  return (
+    <a href={hrefTo('user', { username: name })}>
+      <bdi>{name}</bdi>
+    </a>
+  );
+}

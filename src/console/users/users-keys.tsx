@@ -1,0 +1,146 @@
+// UsersKeys are the API keys of a user, of which the user's answer tells the ids: a table of them, and the question
+// before the user is deleted, which says what ends with them and offers to hand it to somebody else.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { User } from '../../api/users.ts';
+import type { Client } from '../../client/client.ts';
+import { stateOf } from '../apikeys/key-change.ts';
+import { KeyName, StateTag } from '../apikeys/key-fields.tsx';
+import { useUsers } from '../known-names.ts';
+import { useLack } from '../parts/button.tsx';
+import { ConfirmByName } from '../parts/dialog.tsx';
+import { Select } from '../parts/fields.tsx';
+import { Failed, Loading } from '../parts/messages.tsx';
+import { type Answer, useAnswer, useState } from '../parts/state.ts';
+import { type Column, Rows } from '../parts/table.tsx';
+import { Moment } from '../parts/values.tsx';
+
+interface UserProps {
+  readonly api: Client;
+  readonly user: User;
+}
+
+/** More than this nobody looks through. */
+const mostShown = 50;
+
+function useKeysOf({ api, user }: UserProps): Answer<SafeApiKey[]> {
+  const ids = user.keys.slice(0, mostShown);
+  return useAnswer(
+    (signal) => Promise.all(ids.map((apikeyid) => api.getApiKey({ apikeyid }, { signal }))),
+    [ids.join(' ')],
+  );
+}
+
+const columns: readonly Column<SafeApiKey>[] = [
+  { title: 'API key', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
+  { title: 'State', cell: (apiKey) => <StateTag apiKey={apiKey} /> },
+  { title: 'Ends', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+];
+
+export function UsersKeys(props: UserProps) {
+  const { keys } = props.user;
+  const lacks = useLack('apikey.read');
+  return (
+    <section data-panel>
+      <h2>API keys of this user</h2>
+      {keys.length === 0 && (
+        <p data-quiet>None. An API key belongs to the user who makes it while logged in, or to whom it is handed.</p>
+      )}
+      {keys.length > 0 && (lacks === undefined ? <Table {...props} /> : <p data-quiet>{lacks}</p>)}
+    </section>
+  );
+}
+
+function Table(props: UserProps) {
+  const answer = useKeysOf(props);
+  const more = props.user.keys.length - mostShown;
+  if (answer.is === 'loading') return <Loading key="loading" />;
+  if (answer.is === 'failed') return <Failed key="failed" error={answer.error} onRetry={answer.reload} />;
+  return (
+    <div key="keys">
+      <Rows caption="API keys of this user" columns={columns} items={answer.value} keyOf={({ keyid }) => keyid} />
+      {more > 0 && <p data-quiet>And {more} more.</p>}
+    </div>
+  );
+}
+
+interface DeleteUserProps extends UserProps {
+  readonly onClose: () => void;
+  readonly onDeleted: () => void;
+}
+
+export function DeleteUser({ api, user, onClose, onDeleted }: DeleteUserProps) {
+  const [heir, setHeir] = useState('');
+  return (
+    <ConfirmByName
+      title={`Delete ${user.displayName}?`}
+      name={user.username}
+      action="Delete the user"
+      busy="Deleting…"
+      onClose={onClose}
+      onConfirm={async () => {
+        if (heir !== '') await handKeys(api, user, heir);
+        await api.deleteUser({ username: user.username });
+        onDeleted();
+      }}
+    >
+      <p>All sessions of this user end. This cannot be undone.</p>
+      {user.keys.length > 0 && <KeysThatEnd api={api} user={user} heir={heir} onHeir={setHeir} />}
+    </ConfirmByName>
+  );
+}
+
+/** Those that are disabled already stay as they are. */
+async function handKeys(api: Client, user: User, owner: string): Promise<void> {
+  for (const apikeyid of user.keys) {
+    const { active } = await api.getApiKey({ apikeyid });
+    if (active) await api.updateApiKey({ op: 'merge', apikeyid, owner });
+  }
+}
+
+interface KeysThatEndProps extends UserProps {
+  /** The id of the user who gets them; empty for nobody. */
+  readonly heir: string;
+  readonly onHeir: (heir: string) => void;
+}
+
+function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
+  const answer = useKeysOf({ api, user });
+  const users = useUsers(api);
+  if (answer.is === 'loading') return <Loading key="loading" />;
+  if (answer.is === 'failed') {
+    return (
+      <p key="failed" data-note data-tone="warn">
+        {user.keys.length === 1 ? 'One API key belongs' : `${user.keys.length} API keys belong`} to this user, and will
+        be disabled. You may not see more of that.
+      </p>
+    );
+  }
+  const ending = answer.value.filter((key) => stateOf(key, Date.now()) !== 'disabled');
+  const more = user.keys.length - mostShown;
+  if (ending.length === 0 && more <= 0) return <p key="none">None of the user’s API keys is active.</p>;
+  const others = [...users.values()].filter(({ id }) => id !== user.id);
+  return (
+    <div key="keys">
+      <p>{heir === '' ? 'These API keys are disabled with the user:' : 'These API keys are handed on:'}</p>
+      <ul>
+        {ending.map((apiKey) => (
+          <li key={apiKey.keyid}>
+            <KeyName apiKey={apiKey} />, last used: <Moment at={apiKey.lastUsedAt} />
+          </li>
+        ))}
+        {more > 0 && <li key="more">and up to {more} more</li>}
+      </ul>
+      <Select
+        name="heir"
+        label="Hand them to"
+        value={heir}
+        onChange={onHeir}
+        options={[
+          ['', 'nobody: they are disabled'],
+          ...others.map(({ id, username, displayName }) => [id, `${displayName} (${username})`] as const),
+        ]}
+      />
+    </div>
+  );
+}
