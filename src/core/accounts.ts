@@ -2,7 +2,8 @@
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
 import { fieldsError, KmsError } from '../errors.ts';
-import { changedFields, mostNamed, type Thing } from '../model/deed.ts';
+import { changedFields, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
+import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
@@ -68,13 +69,16 @@ export async function deleteAccount(ctx: Context, input: { readonly account: Acc
   const { tx, caller } = ctx;
   const account = await findAccount(tx, input.account);
   await mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
+  const revoked = await flagsOfMany((look) =>
+    tx.apiKeys.lookAtActiveOfAccount(account.id, (text) => look(flagsOfText(text))),
+  );
   const { items } = await tx.apiKeys.idsOfAccount(account.id, { limit: mostNamed });
   const objectCount = await keepingHolder(ctx, async () => {
     const erased = await tx.apiKeys.eraseOfAccount(account.id);
     await tx.accounts.erase(account.id);
     return erased;
   });
-  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount });
+  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount, revoked });
   return accountAnswer(account);
 }
 

@@ -7,7 +7,7 @@ import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secre
 import { invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
-import { changedFields, changedRights } from '../model/deed.ts';
+import { changedFields, changedRights, changedUse, type Thing } from '../model/deed.ts';
 import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed } from '../model/flags.ts';
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
@@ -20,7 +20,7 @@ import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.
 import { type Context, needQuota, timestamp } from './context.ts';
 import { letsIn } from './credential.ts';
 import { type RingRef, unknownRing } from './rings.ts';
-import { findUser } from './users.ts';
+import { findUser, userThing } from './users.ts';
 
 interface CreateApiKeyInput {
   readonly account: AccountRef;
@@ -190,9 +190,28 @@ async function update(
       { ...safeApiKey(key), owner: key.userId ?? null },
       { ...answer, owner: changed.userId ?? null },
     ),
-    ...changedRights(flagsOfText(key.flagsText), compiled),
+    objects: await ownersTouched(tx, key.userId, changed.userId),
+    ...changedUse(
+      { active: key.active, flags: flagsOfText(key.flagsText) },
+      { active: changed.active, flags: compiled },
+    ),
   });
   return { ...answer, op: input.op };
+}
+
+/** The new owner of a key and the former one, who may be deleted; nobody where that stays. */
+async function ownersTouched(
+  { users }: Pick<Tables, 'users'>,
+  before: string | undefined,
+  after: string | undefined,
+): Promise<Thing[]> {
+  const owners: Thing[] = [];
+  for (const id of before === after ? [] : [after, before]) {
+    if (id === undefined) continue;
+    const user = await users.byId(id);
+    owners.push(user ? userThing(user) : { type: 'user', id });
+  }
+  return owners;
 }
 
 /** So many addresses and blocks are given at most. */

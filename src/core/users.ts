@@ -3,7 +3,7 @@ import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
-import { changedFields, changedRights, type Deed, mostNamed, type Thing } from '../model/deed.ts';
+import { changedFields, changedRights, type Deed, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
@@ -110,6 +110,10 @@ export async function deleteUser(ctx: Context, input: { readonly user: UserRef }
   const user = await findUser(tx, input.user);
   mayTouch(caller, user);
   await mayTouchAll(caller, (look) => tx.apiKeys.lookAtActiveOfUser(user.id, caller.id, look));
+  const revoked = await flagsOfMany(async (look) => {
+    look(flagsOfText(user.flagsText));
+    await tx.apiKeys.lookAtActiveOfUser(user.id, undefined, (text) => look(flagsOfText(text)));
+  });
   const keys = await tx.apiKeys.activeOfUser(user.id, mostNamed);
   const objectCount = await keepingHolder(ctx, async () => {
     await tx.sessions.endAllOf(user.id, world.now());
@@ -117,8 +121,7 @@ export async function deleteUser(ctx: Context, input: { readonly user: UserRef }
     await tx.users.erase(user.id);
     return disabled;
   });
-  const rights = changedRights(flagsOfText(user.flagsText), undefined);
-  ctx.note({ object: userThing(user), ...rights, objects: keys.map(apiKeyThing), objectCount });
+  ctx.note({ object: userThing(user), revoked, objects: keys.map(apiKeyThing), objectCount });
   return { message: `the user ${user.username} is deleted` };
 }
 

@@ -1,6 +1,6 @@
 // Deed is what a record of the appliance's own says was done: to what, which of its fields changed, which permission
 // flags it gained and lost. Names alone, never a value: no secret, no password, no token gets into a record this way.
-import type { Flags } from './flags.ts';
+import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 
 /** What was made, changed or removed. */
@@ -68,6 +68,24 @@ export function changedRights(before: Flags | undefined, after: Flags | undefine
     granted: [...has].filter((name) => !had.has(name)),
     revoked: [...had].filter((name) => !has.has(name)),
   };
+}
+
+/** What a key that is put out of use, or back into it, loses or gains; otherwise what its flags do. */
+export function changedUse(
+  before: { readonly active: boolean; readonly flags: Flags },
+  after: { readonly active: boolean; readonly flags: Flags },
+): Pick<Deed, 'granted' | 'revoked'> {
+  if (before.active === after.active) return changedRights(before.flags, after.flags);
+  return changedRights(before.active ? before.flags : undefined, after.active ? after.flags : undefined);
+}
+
+/** The names of the flags of many, each once, but no more of them than one set of flags may have. */
+export async function flagsOfMany(lookAtAll: (look: (flags: Flags) => void) => Promise<void>): Promise<string[]> {
+  const names = new Set<string>();
+  await lookAtAll((flags) => {
+    for (const name of flags.names) if (names.size < maxFlags) names.add(name);
+  });
+  return [...names];
 }
 
 /** What the `props` of a record say was done. Those of reported records are another's words and say nothing of it. */

@@ -111,14 +111,17 @@ test('users: made, changed, deleted with their keys', async () => {
   const made = await a.call(
     'POST',
     '/auth/apikey',
-    { accountId: a.accountId, flags: {} },
+    { accountId: a.accountId, flags: { 'user.read': true } },
     { key: login.body.accessToken },
   );
+  // What only a key may, its owner no more.
+  const more = { apikeyid: made.body.keyid, op: 'merge', flags: { 'Keyring.*.Encrypt': true, other: false } };
+  await send(a, 'PUT', '/auth/apikeyid', more);
   await send(a, 'DELETE', '/auth/users/ada');
   assert.deepEqual(await deed(a, 'user.delete'), {
     object,
     objects: [{ type: 'apikey', id: made.body.keyid }],
-    revoked: ['apikey.create', 'user.read'],
+    revoked: ['apikey.create', 'user.read', 'keyring.*.encrypt'],
   });
 });
 
@@ -135,9 +138,15 @@ test('accounts: made, changed, deleted with their keys, of which a hundred are n
     const { keyid } = await send(a, 'POST', '/auth/apikey', { accountId: id });
     keys.push({ type: 'apikey', id: keyid });
   }
+  const give = (i: number, flags: object, active = true) =>
+    send(a, 'PUT', '/auth/apikeyid', { apikeyid: keys[i]?.id, op: 'merge', flags, active });
+  await give(0, { 'user.read': true });
+  await give(mostNamed + 1, { 'User.Read': true, 'keyring.list': true });
+  await give(mostNamed + 2, { 'asset.read': true }, false);
   await send(a, 'DELETE', `/auth/accounts/${id}`);
   const objects = keys.slice(0, mostNamed);
-  assert.deepEqual(await deed(a, 'account.delete'), { object, objects, objectCount: mostNamed + 3 });
+  const revoked = ['user.read', 'keyring.list'];
+  assert.deepEqual(await deed(a, 'account.delete'), { object, objects, objectCount: mostNamed + 3, revoked });
 });
 
 test('API keys: made, changed by id and by secret, deleted', async () => {
@@ -152,8 +161,15 @@ test('API keys: made, changed by id and by secret, deleted', async () => {
   assert.deepEqual(await deed(a, 'apikey.update'), {
     object,
     changed: ['active', 'flags'],
-    granted: ['keyring.payroll.rotate'],
+    revoked: ['keyring.*.decrypt'],
   });
+  const all = ['keyring.payroll.rotate', 'keyring.*.decrypt'];
+  await send(a, 'PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, active: true });
+  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['active'], granted: all });
+  await send(a, 'PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, active: true });
+  assert.deepEqual(await deed(a, 'apikey.update'), { object });
+  await send(a, 'PUT', '/auth/apikey', { op: 'merge', key, active: false });
+  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['active'], revoked: all });
   await send(a, 'PUT', '/auth/apikey', { op: 'delete', key, flags: { 'keyring.*.decrypt': true }, props: {} });
   assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['flags'], revoked: ['keyring.*.decrypt'] });
   const other = await send(a, 'POST', '/auth/accounts', { uid: 'other' });
@@ -173,7 +189,16 @@ test('API keys with a name, an end, addresses and another owner', async () => {
   const { user } = await makeUser(a);
   const update = (change: object) => send(a, 'PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, ...change });
   await update({ expiresAt: null, allowedAddresses: [], owner: user.id });
-  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['expiresAt', 'allowedAddresses', 'owner'] });
+  const owner = { type: 'user', id: user.id, name: user.username };
+  const changed = ['expiresAt', 'allowedAddresses', 'owner'];
+  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed, objects: [owner] });
+  const found = await a.call('POST', '/auth/search/activity', { object: user.id, action: 'apikey.update' });
+  assert.equal(found.body.data?.length, 1, found.text);
+  const { user: next } = await makeUser(a);
+  await update({ owner: next.id });
+  const nextOwner = { type: 'user', id: next.id, name: next.username };
+  assert.deepEqual(await deed(a, 'apikey.update'), { object, changed: ['owner'], objects: [nextOwner, owner] });
+  await update({ owner: user.id });
   await update({ expiresAt: null, allowedAddresses: [], owner: user.id, name: named.name });
   assert.deepEqual(await deed(a, 'apikey.update'), { object });
   await send(a, 'DELETE', `/auth/users/${user.username}`);

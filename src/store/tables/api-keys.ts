@@ -230,9 +230,9 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** Looks at the flags of the active keys that the user owns, without the key `exceptId`. */
-    async lookAtActiveOfUser(userId: string, exceptId: string, look: Look): Promise<void> {
+    async lookAtActiveOfUser(userId: string, exceptId: string | undefined, look: Look): Promise<void> {
       const text = 'SELECT flags FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 AND id <> ?';
-      await inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId));
+      await inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId ?? ''));
     },
 
     /** Looks at the flags of the keys of the account, without the key `exceptId`. */
@@ -241,6 +241,12 @@ export function apiKeyTable(sql: Sql) {
       await inSlices(sql, ofAccount, [accountId], (after, last) =>
         lookAt(look, text, accountId, after, last, exceptId),
       );
+    },
+
+    /** Looks at the flags of the active keys of the account. */
+    async lookAtActiveOfAccount(accountId: string, look: Look): Promise<void> {
+      const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND active = 1';
+      await inSlices(sql, ofAccount, [accountId], (after, last) => lookAt(look, text, accountId, after, last));
     },
 
     /** How keys that let in hold `*`. */
