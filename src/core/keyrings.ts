@@ -35,7 +35,7 @@ export async function getKeyring({ tx }: Context, input: { readonly ring: RingRe
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
 }
 
-/** Keys of a page that tells of their use: a hundred days of each take some 50 ms to read. */
+/** Keys of a page that tells of their use: each may have a hundred days. */
 const mostWithUsage = 200;
 
 /** The oldest first. With their use there may be fewer than asked for. */

@@ -49,8 +49,8 @@ export class StateLost extends KmsError {
 }
 
 /**
- * Tallies of a statement that stand beside its table; with more, the oldest are run, so many at once: some 3 ms. Those
- * of few keys on few days never are, and cost no statement.
+ * Tallies of a statement that stand beside its table; with more, the oldest are run, so many at once. Those of few keys
+ * on few days never are, and cost no statement.
  */
 const mostTallies = 16_384;
 const runAtOnce = 512;
