@@ -9,6 +9,7 @@ import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
+import { secondFactorEndpoints } from './second-factors.ts';
 import { systemEndpoints } from './system.ts';
 import { userEndpoints } from './users.ts';
 
@@ -22,6 +23,7 @@ export const endpoints = [
   ...activityEndpoints,
   ...userEndpoints,
   ...loginEndpoints,
+  ...secondFactorEndpoints,
   ...systemEndpoints,
 ] as const;
 

@@ -12,6 +12,7 @@ export const sample = {
   apikeyId: 'apik_01kdyak3se5g95x5q7yjatpbf4',
   userId: 'user_01kdyak3se5g95x5q7yjatpbf7',
   sessionId: 'sess_01kdyak3se5g95x5q7yjatpbf9',
+  factorId: 'fact_01kdyak3se5g95x5q7yjatpbfb',
   activityId: 'act_01kdyak3se5g95x5q7yjatpbfd',
   time: '2026-01-02T03:04:05.678Z',
   epochTime: 1767323045678,
@@ -28,5 +29,20 @@ export const sample = {
   inviteToken: 'kmsin_6HQx4CPUoEN4C0gslk1uD7TKDVvhSZIsagpTQreCUFQ',
   resetToken: 'kmsrs_tEJcSlUML7wSB6NuFk3dGXs7ahpDTijkOWQDwXW9QKf',
   password: 'Correct-horse-7',
+  totpSecret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
+  totpUri: 'otpauth://totp/kms.example.org:ada?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=kms.example.org',
+  totpCode: '492039',
+  recoveryCode: '91jp-rv3f-41bt-9k2s',
+  challenge: 'RLlPYYNJqmjea835HYTtzokQJpA3hCtcEJlEfwgvVJc9AzWZunRqiQ',
+  credentialId: 'NEExjOluW3_lpeU9rhbdoEhj3MrF_MzU4z1NDTPAYQI',
+  userHandle: 'dXNlcl8wMWtkeWFrM3NlNWc5NXg1cTd5amF0cGJmNw',
+  newClientData:
+    'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIiwiY2hhbGxlbmdlIjoiUkxsUFlZTkpxbWplYTgzNUhZVHR6b2tRSnBBM2hDdGNFSmxFZndndlZKYzlBeldadW5ScWlRIiwib3JpZ2luIjoiaHR0cHM6Ly9rbXMuZXhhbXBsZS5vcmciLCJjcm9zc09yaWdpbiI6ZmFsc2V9',
+  attestationObject:
+    'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YVikjIK7_boA8egb9JUM1JRuYO3db4SbwyVr_b7G0mQqmbJFAAAAAAAAAAAAAAAAAAAAAAAAAAAAIDRBMYzpblt_5aXlPa4W3aBIY9zKxfzM1OM9TQ0zwGECpQECAyYgASFYINQTByvCgepMUjZr2-UcEcRFWCAUSnHM_x0WWzkVOFACIlggupA76Jj-a4YgJ67CzhHZrsk3FoSGqUfjHHYIlAGLJNA',
+  usedClientData:
+    'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0IiwiY2hhbGxlbmdlIjoiUkxsUFlZTkpxbWplYTgzNUhZVHR6b2tRSnBBM2hDdGNFSmxFZndndlZKYzlBeldadW5ScWlRIiwib3JpZ2luIjoiaHR0cHM6Ly9rbXMuZXhhbXBsZS5vcmciLCJjcm9zc09yaWdpbiI6ZmFsc2V9',
+  authenticatorData: 'jIK7_boA8egb9JUM1JRuYO3db4SbwyVr_b7G0mQqmbIFAAAAAQ',
+  passkeySignature: 'MEYCIQCPBBOeOgJnmkApxUSMReMOyzfBYNu5GTqiy2cbCzuMsgIhAKR8NQjNwpemu5-gl_B5yzFw1Nq_CUbPIRqNU1BJXr66',
   cursor: 'AQABqItE1xOgeWsRybLjIkVKcCqSs97DUS0ZJ8YOuPhFpiXaxGQm5MvApadLYQ34-QA4',
 } as const;

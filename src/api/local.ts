@@ -142,6 +142,7 @@ const tenant = z.object({
   hosts: z.array(z.string()),
   url: z.string().meta({ description: 'where it is reached' }),
   limits: z.partialRecord(z.enum(limitNames), z.int()).meta({ description: 'by kind; what is not there is unlimited' }),
+  secondFactorFor: z.array(z.string()).meta({ description: 'flags: users who have one need a second factor' }),
   createdAt: z.string(),
   updatedAt: z.string(),
   deletedAt: z.string().exactOptional(),
@@ -149,10 +150,15 @@ const tenant = z.object({
 });
 export type TenantAnswer = Sent<z.output<typeof tenant>>;
 
-const hosts = z.custom<readonly string[]>(
-  (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
-  'expected an array of host names',
-);
+function texts(problem: string) {
+  return z.custom<readonly string[]>(
+    (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+    problem,
+  );
+}
+
+const hosts = texts('expected an array of host names');
+const flags = texts('expected an array of permission flags');
 const limit = z
   .custom<number | null>(
     (value) => value === null || (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0),
@@ -164,7 +170,7 @@ const limits = Object.fromEntries(limitNames.map((name) => [name, limit])) as Re
   typeof limit
 >;
 const tenantParams = z.object({ name: pathText });
-const tenantChanges = only({ name: z.string().exactOptional(), hosts: hosts.exactOptional() });
+const newName = { name: z.string().exactOptional(), hosts: hosts.exactOptional() };
 
 const custodianKind = z.enum(custodianKinds);
 const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
@@ -250,10 +256,10 @@ export const localEndpoints = [
   }),
   endpoint('updateTenant', {
     tag,
-    summary: 'Change the name or the hosts of a tenant',
+    summary: 'Change the name or the hosts of a tenant, or whose logins need a second factor',
     access: ofAppliance,
     params: tenantParams,
-    body: tenantChanges,
+    body: only({ ...newName, secondFactorFor: flags.exactOptional() }),
     answer: tenant,
   }),
   endpoint('limitTenant', {
@@ -276,7 +282,7 @@ export const localEndpoints = [
     summary: 'Bring a deleted tenant back, under another name or with other hosts where these are taken',
     access: ofAppliance,
     params: z.object({ id: pathText }),
-    body: tenantChanges,
+    body: only(newName),
     answer: tenant,
   }),
   endpoint('rekeyTenant', {
@@ -361,6 +367,13 @@ export const localEndpoints = [
     access: ofTenant,
     body: z.object({ username: requiredText, email: z.boolean().exactOptional() }),
     answer: z.object({ username: z.string(), resetUrl: z.string(), expiresAt: z.string() }),
+  }),
+  endpoint('resetSecondFactor', {
+    tag,
+    summary: 'Take all second factors and recovery codes of a user away, and end the sessions',
+    access: ofTenant,
+    body: z.object({ username: requiredText, email: z.boolean().exactOptional() }),
+    answer: z.object({ username: z.string(), removed: z.int() }),
   }),
 ] as const;
 

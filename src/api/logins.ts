@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { emptyBody, endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
+import { requestOptions, usedPasskey } from './passkeys.ts';
 import { createUserBody, user } from './users.ts';
 import { epochTime, id, pathText, requiredText, secretText, timestamp, trueParam } from './values.ts';
 
@@ -47,7 +48,23 @@ const loginBody = z.object({
     examples: ['ada'],
   }),
   password: secretText.meta({ description: 'the password', examples: [sample.password] }),
+  code: secretText.exactOptional().meta({
+    description: 'where the User has a second factor: a code of an app, or a recovery code',
+    examples: [sample.totpCode],
+  }),
+  passkey: usedPasskey.exactOptional().meta({
+    description: 'in its place: what the browser answered to `passkeyOptions`',
+  }),
 });
+const secondFactorNeeded = z
+  .object({
+    message: z.string().meta({ description: 'what is missing or wrong', examples: ['a second factor is needed'] }),
+    secondFactor: z
+      .array(z.enum(['totp', 'passkey', 'recovery-code']))
+      .meta({ description: 'what the User can bring', examples: [['totp', 'passkey', 'recovery-code']] }),
+    passkeyOptions: requestOptions.exactOptional().meta({ description: 'for the browser, where it can be a passkey' }),
+  })
+  .meta({ id: 'SecondFactorNeeded', description: 'the password is right; more is needed' });
 const loginAnswer = z.object({ user, accessToken }).meta({ id: 'Session', description: 'a session of a User' });
 
 const inviteValid = z.object({
@@ -158,6 +175,24 @@ export const loginEndpoints = [
       email: trueParam.exactOptional().meta({ description: '`true`: username is an e-mail address' }),
     }),
     body: loginBody,
+    answer: loginAnswer,
+    errors: {
+      400: { description: 'a second factor is needed, or was wrong', schema: secondFactorNeeded },
+      ...wait,
+    },
+  }),
+  endpoint('passkeyLoginOptions', {
+    changes: false,
+    tag,
+    summary: 'Get what the browser needs to log in with a passkey alone',
+    access: { kind: 'public' },
+    answer: requestOptions,
+  }),
+  endpoint('loginWithPasskey', {
+    tag,
+    summary: 'Log in with a passkey alone',
+    access: { kind: 'public', backoff: true, recorded: 'session.create' },
+    body: z.object({ credential: usedPasskey }),
     answer: loginAnswer,
     errors: wait,
   }),

@@ -37,12 +37,21 @@ export const clientPaths = {
   completeInvite: ['POST', '/auth/user/invite-complete'],
   completeSetUp: ['POST', '/auth/user/set-up-complete'],
   login: ['POST', '/auth/basic/login', 'email'],
+  passkeyLoginOptions: ['POST', '/auth/passkey/options'],
+  loginWithPasskey: ['POST', '/auth/passkey/login'],
   refreshSession: ['GET', '/auth/basic/refresh'],
   logout: ['POST', '/auth/basic/logout'],
   changePassword: ['POST', '/auth/user/password'],
   listSessions: ['GET', '/auth/user/sessions'],
   endSession: ['DELETE', '/auth/user/sessions/{id}'],
   endOtherSessions: ['DELETE', '/auth/user/sessions'],
+  listSecondFactors: ['GET', '/auth/user/second-factors'],
+  beginTotp: ['POST', '/auth/user/second-factors/totp'],
+  finishTotp: ['POST', '/auth/user/second-factors/totp/finish'],
+  beginPasskey: ['POST', '/auth/user/second-factors/passkey'],
+  finishPasskey: ['POST', '/auth/user/second-factors/passkey/finish'],
+  removeSecondFactor: ['POST', '/auth/user/second-factors/remove'],
+  renewRecoveryCodes: ['POST', '/auth/user/recovery-codes'],
   startPasswordReset: ['POST', '/auth/basic/reset-password-start'],
   completePasswordReset: ['POST', '/auth/basic/reset-password-complete'],
 
@@ -116,6 +125,7 @@ export const localPaths = {
 
   makeSetUpLink: ['POST', '/local/set-up-link'],
   makeResetLink: ['POST', '/local/reset-link'],
+  resetSecondFactor: ['POST', '/local/reset-second-factor'],
 } as const satisfies Readonly<Record<string, Path>>;
 
 export const paths = { ...clientPaths, ...otherPaths, ...localPaths } as const;

@@ -41,13 +41,14 @@ export function tenantHandlers(admin: TenantAdmin, rekeying: Rekeying, baseUrl: 
 }
 
 function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
-  const { id, name, hosts, limits, createdAt, updatedAt, deletedAt } = record;
+  const { id, name, hosts, limits, secondFactorFor, createdAt, updatedAt, deletedAt } = record;
   return {
     id,
     name,
     hosts,
     url: addressOf(hosts, baseUrl),
     limits,
+    secondFactorFor,
     createdAt: timestamp(createdAt),
     updatedAt: timestamp(updatedAt),
     ...(deletedAt !== undefined && {

@@ -1,6 +1,6 @@
 // The tenants that are served, each with its keys and its opened store, found by host or by name; and what the operator
-// may say of one: its name, its hosts in the one form in which they are compared with what clients ask for, its limits.
-// Everything else is refused with the field's name.
+// may say of one: its name, its hosts in the one form in which they are compared with what clients ask for, its limits,
+// whose logins need a second factor. Everything else is refused with the field's name.
 import { domainToASCII } from 'node:url';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
@@ -8,6 +8,7 @@ import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenants.ts';
 import type { Deed, Thing } from '../model/deed.ts';
+import { isKnownFlag } from '../model/flags.ts';
 import { checkTenantName } from '../model/names.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
@@ -28,7 +29,7 @@ export function servedTenant(
   // Cast: the column holds what the core wrote into it.
   const limits = record.limits as Limits;
   const handle: TenantHandle = {
-    tenant: { id: record.id, name: record.name, limits, keys },
+    tenant: { id: record.id, name: record.name, limits, keys, secondFactorFor: record.secondFactorFor },
     store,
     get baseUrl() {
       return addressOf(record.hosts, baseUrl());
@@ -152,13 +153,28 @@ export function newTenantInput({ name, hosts = [] }: { readonly name: string; re
 export interface TenantChanges {
   readonly name?: string;
   readonly hosts?: readonly string[];
+  /** Flags: users who have one of them need a second factor. */
+  readonly secondFactorFor?: readonly string[];
 }
 
-export function tenantChanges({ name, hosts }: TenantChanges): TenantChanges {
+export function tenantChanges({ name, hosts, secondFactorFor }: TenantChanges): TenantChanges {
   return {
+    ...(secondFactorFor === undefined ? {} : { secondFactorFor: knownFlagList(secondFactorFor) }),
     ...(name === undefined ? {} : { name: checkTenantName(name) }),
     ...(hosts === undefined ? {} : { hosts: hostList(hosts) }),
   };
+}
+
+const mostFlags = 100;
+
+/** In lower case. A flag that grants nothing would be a policy for nobody. */
+function knownFlagList(flags: readonly string[]): readonly string[] {
+  const field = 'secondFactorFor';
+  if (flags.length > mostFlags) throw invalidField(field, `expected at most ${mostFlags} flags`);
+  for (const flag of flags) {
+    if (!isKnownFlag(flag)) throw invalidField(field, `expected permission flags, got "${flag}"`);
+  }
+  return [...new Set(flags.map((flag) => flag.toLowerCase()))];
 }
 
 /** A number for each limit that is set, `null` for each that is lifted. */

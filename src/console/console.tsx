@@ -1,19 +1,35 @@
+import { SecondFactors } from './me/second-factors.tsx';
 import { announce } from './parts/messages.tsx';
-import { Brand } from './parts/page.tsx';
+import { Brand, MessagePage } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
 import { LoginPage } from './public/login-page.tsx';
-import { type Credential, type Session, type SessionClient, sessionClient, sessionOf } from './session.ts';
+import {
+  type Credential,
+  type Session,
+  type SessionClient,
+  SessionContext,
+  sessionClient,
+  sessionOf,
+} from './session.ts';
 import { Shell } from './shell.tsx';
 
 type State =
   | { readonly is: 'out'; readonly why?: string }
-  | { readonly is: 'in'; readonly session: Session; readonly client: SessionClient; readonly warning?: string };
+  | {
+      readonly is: 'in';
+      readonly session: Session;
+      readonly client: SessionClient;
+      readonly warning?: string;
+      /** A second factor has to be added first. */
+      readonly isEnrolling?: boolean;
+    };
 
 export function Console({ credential }: { readonly credential?: Credential }) {
   const begin = ({ token, user }: Credential): State => {
     const client = sessionClient(token, user === undefined, {
       onEnded: () => leave('Your session has ended. Log in again to go on where you were.'),
       onUser: (now) => setState((state) => (state.is === 'in' ? { ...state, session: sessionOf(now) } : state)),
+      onEnrol: () => setState((state) => (state.is === 'in' ? { ...state, isEnrolling: true } : state)),
       onOlder: (seen, remembered) =>
         setState((state) => (state.is === 'in' ? { ...state, warning: older(seen, remembered) } : state)),
     });
@@ -38,18 +54,47 @@ export function Console({ credential }: { readonly credential?: Credential }) {
       </div>
     );
   }
-  const { session, client, warning } = state;
+  const { session, client, warning, isEnrolling } = state;
+  const logOut = async (): Promise<void> => {
+    await client.end();
+    leave('You are logged out.');
+  };
+  if (isEnrolling) {
+    const goOn = (): void => setState({ ...state, isEnrolling: false });
+    return <Enrolment key="enrol" {...{ session, client, onLogout: logOut, onAdded: goOn }} />;
+  }
+  return <Shell key="in" {...{ session, client, warning, onLogout: logOut }} />;
+}
+
+interface EnrolmentProps {
+  readonly session: Session;
+  readonly client: SessionClient;
+  readonly onLogout: () => Promise<void>;
+  readonly onAdded: () => void;
+}
+
+/** All that there is for who needs a second factor and has none. */
+function Enrolment({ session, client, onLogout, onAdded }: EnrolmentProps) {
   return (
-    <Shell
-      key="in"
-      session={session}
-      client={client}
-      warning={warning}
-      onLogout={async () => {
-        await client.end();
-        leave('You are logged out.');
-      }}
-    />
+    <SessionContext.Provider value={session}>
+      <header>
+        <Brand />
+      </header>
+      <main>
+        <MessagePage title="One more step">
+          <p>
+            With what you may do here, a password alone is not enough. Add a second factor to go on: an app on your
+            phone that shows codes, or a passkey.
+          </p>
+          <SecondFactors api={client.api} onAdded={onAdded} />
+          <p data-links>
+            <button type="button" data-kind="link" onClick={() => void onLogout()}>
+              Log out
+            </button>
+          </p>
+        </MessagePage>
+      </main>
+    </SessionContext.Provider>
   );
 }
 

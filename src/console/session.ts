@@ -8,6 +8,8 @@ import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import { formatState, parseState, type RollbackEvents, rollbackWatch, type StateMemory } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { type Flags, outsideOperator, parseFlags } from '../model/flags.ts';
+import { isJsonObject } from '../model/json.ts';
+import { enrolFirst } from '../model/names.ts';
 import { baseUrl } from './navigation.ts';
 
 /** What somebody came with. */
@@ -44,6 +46,8 @@ interface SessionEvents extends RollbackEvents {
   readonly onEnded: () => void;
   /** The user as they are now. */
   readonly onUser: (user: User) => void;
+  /** The user has to add a second factor before anything else. */
+  readonly onEnrol: () => void;
 }
 
 export interface SessionClient {
@@ -84,12 +88,21 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
     const used = token;
     const spare = request.clone();
     const response = await fetch(withToken(request, used));
+    if (response.status === 403)
+      void response
+        .clone()
+        .json()
+        .then(lookAtRefusal, () => {});
     if (response.status !== 401) return response;
     // The token may have been exchanged while this was under way; what was refused for it had no effect.
     await refreshing;
     if (token !== used) return fetch(withToken(spare, token));
     over();
     return response;
+  };
+
+  const lookAtRefusal = (answer: unknown): void => {
+    if (isJsonObject(answer) && answer.message === enrolFirst && !isOver) events.onEnrol();
   };
 
   const refresh = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import type { Transaction } from '../store/port.ts';
 import type { KeyUseKind } from '../store/tables/key-uses.ts';
 import type { Ring } from '../store/tables/rings.ts';
 
-type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'acct' | 'apik' | 'act' | 'tenant';
+type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant';
 
 /** Who calls. `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -44,6 +44,8 @@ export interface Tenant {
   readonly name: string;
   readonly limits: Limits;
   readonly keys: TenantKeys;
+  /** Flags: users who have one of them need a second factor. */
+  readonly secondFactorFor?: readonly string[];
 }
 
 /** The world outside an operation. */

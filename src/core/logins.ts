@@ -8,6 +8,8 @@ import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Caller, Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
+import type { VerifiedUse } from './passkeys.ts';
+import { type SecondStep, takeSecondStep, usePasskey } from './second-factors.ts';
 import { openSession, sessionOf } from './sessions.ts';
 import { findUser, userAnswer, userThing } from './users.ts';
 
@@ -27,7 +29,7 @@ interface LoginName {
 }
 
 /** Whose password it must be, and the hash to check it against; none of one who has not completed the invite. */
-export interface LoginCandidate {
+interface LoginCandidate {
   readonly userId: string;
   readonly passwordHash: string | undefined;
 }
@@ -55,21 +57,44 @@ export async function checkCandidate(
 
 interface LoginInput {
   readonly candidate: LoginCandidate | undefined;
-  /** Whether the candidate passed the check. */
-  readonly passed: boolean;
+  /** What came beside the password; undefined where that was not the candidate's. */
+  readonly step: SecondStep | undefined;
   readonly lifetimes: Lifetimes;
 }
 
-/** Opens the session. Throws `invalid` when nobody passed, or when the password has changed since. */
+/**
+ * Opens the session. Throws `invalid` when nobody passed, when the password has changed since, and where a second
+ * factor is missing or wrong, which is told to nobody whose password is not right.
+ */
 export async function login(ctx: PublicContext, input: LoginInput): Promise<{ user: User; accessToken: string }> {
   const { users } = ctx.tx;
-  const { candidate, passed, lifetimes } = input;
+  const { candidate, step, lifetimes } = input;
   ctx.identify?.(candidate?.userId);
-  const user = candidate && passed ? await users.byId(candidate.userId) : undefined;
-  if (!user || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
+  const user = candidate && step ? await users.byId(candidate.userId) : undefined;
+  if (!user || !step || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'wrong user name or password');
   }
+  ctx.note(await takeSecondStep(ctx, user.id, step));
   return logIn(ctx, user.id, lifetimes);
+}
+
+interface PasskeyLoginInput {
+  /** Whose passkey it is; undefined for one that nobody has. */
+  readonly userId: string | undefined;
+  /** Undefined where it was not accepted. */
+  readonly use: VerifiedUse | undefined;
+  readonly lifetimes: Lifetimes;
+}
+
+/** Opens the session of who came with a passkey alone, which saw to it that it is they. Throws `invalid`. */
+export async function loginWithPasskey(
+  ctx: PublicContext,
+  { userId, use, lifetimes }: PasskeyLoginInput,
+): Promise<{ user: User; accessToken: string }> {
+  ctx.identify?.(userId);
+  if (!use) throw new KmsError('invalid', 'the passkey was not accepted');
+  ctx.note(await usePasskey(ctx, use));
+  return logIn(ctx, use.factor.userId, lifetimes);
 }
 
 /** Opens a session for whoever proved to be that user, and answers the user as of now. */

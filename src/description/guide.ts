@@ -139,6 +139,8 @@ export const guide: readonly Section[] = [
       [
         'A wrong user name and a wrong password get one answer, after the same time: 400.',
         'After 5 failures in a row for one name from one address, 50 for one name from anywhere, or 50 from one address with any name (an IPv4 address, the /64 of an IPv6 address, and the /48 around it), each further try has to wait: 1 second, then twice as long each time, up to 15 minutes. Until then it is refused with 429 and `Retry-After`. A refused try does not make the wait longer, and a success ends it.',
+        'A User can have second factors beside the password: apps that show codes (TOTP, RFC 6238) and passkeys (Web Authentication), with 10 recovery codes. From then on a login takes one of them, in `code` or `passkey`. A wrong one counts as a failure like a wrong password; without the right password nothing tells whether there is one. A passkey whose authenticator looks who is there logs in alone, at `POST /auth/passkey/login`.',
+        'The operator can want a second factor of every User who has certain permission flags (`kms tenant update NAME --second-factor-for FLAG`), a wildcard that includes one counted. Until such a User has one, its access tokens get 403 for everything that takes a flag, and for reading and changing the User: what is left is its own second factors, sessions and password. API keys need none.',
         'Passwords are hashed with argon2id (m = 19 MiB, t = 2, p = 1, 16 bytes of salt).',
         'A password has at least 8 characters, with at least one upper-case letter, one lower-case letter, one digit and one special character. Characters are Unicode code points; letters and digits go by their Unicode category; special is what is neither. More than 1,024 bytes of UTF-8 are malformed.',
         'Completing an invite with a password that breaks a rule gets 400 with `state` `malformed-password` and each count; a missing or mistyped field is an ordinary 400. Completing a reset goes by the same rules, and every 400 of it is `{}`.',
@@ -316,5 +318,6 @@ export const tags: readonly { readonly name: string; readonly description: strin
   { name: 'Activity', description: 'The record of every request.' },
   { name: 'Users', description: 'People who log in.' },
   { name: 'Login', description: 'Invites, logins, sessions and password resets: most of it without a credential.' },
+  { name: 'Second factors', description: 'What a User has beside the password: apps that show codes, and passkeys.' },
   { name: 'System', description: 'The appliance itself: health, metrics, backup, seal, and this description.' },
 ];

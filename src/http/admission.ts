@@ -5,6 +5,7 @@ import { authorize, type RingSubject, refusalOutside } from '../core/authorizati
 import type { Caller, SealedInput } from '../core/context.ts';
 import { authenticate, localCaller, type Origin } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
+import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
@@ -91,6 +92,10 @@ export async function admit(
     }
   }
   if (!found.usable) return { caller, ringname, refusal: unknownCredential };
+  if (access.kind === 'flag' && caller.session !== undefined && tenant.secondFactorFor?.length) {
+    const enrolment = await enrolmentRefusal(tables, tenant, caller);
+    if (enrolment) return { caller, ringname, refusal: enrolment };
+  }
   if (access.kind === 'flag' && access.operator && caller.kind !== 'local') {
     const outside = refusalOutside(tenant, access.action);
     if (outside) return { caller, ringname, refusal: outside };

@@ -35,11 +35,11 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import type { AnswerRoom, AppContext } from './request.ts';
+import { type AnswerRoom, type AppContext, headerOf } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
-import type { Input, ServedPath } from './route.ts';
-import { type TenantHandle, tenantOf } from './tenants.ts';
+import { baseUrlOf, type Input, type ServedPath } from './route.ts';
+import { hostOf, type TenantHandle, tenantOf } from './tenants.ts';
 
 /** Bytes that a list may come to, for which room is taken before it is made. */
 const longestList = 4 * 1024 * 1024;
@@ -67,6 +67,7 @@ class Exchange implements Input<unknown>, CheckedInput {
   /** Absent where answers are as long as they are. */
   readonly room: AnswerRoom | undefined;
   readonly raw: RawInput;
+  readonly #c: AppContext;
   /** Once the route has prepared it. */
   operation: PlainOperation | undefined = undefined;
   /** What is to be done once the operation is durable. */
@@ -97,6 +98,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     this.from = c.env ?? {};
     this.room = c.env?.room;
     this.raw = rawInput(endpoint, c);
+    this.#c = c;
   }
 
   /** What is wrong with the input. To be asked once it is known that the caller may ask, and before the parts below. */
@@ -128,6 +130,13 @@ class Exchange implements Input<unknown>, CheckedInput {
 
   get address(): string {
     return this.from.remoteAddress ?? 'local';
+  }
+
+  /** What the browser says, where it fits the host that was asked: a tenant may be reached by several. */
+  get origin(): string {
+    const said = headerOf(this.#c, 'origin') ?? '';
+    const page = URL.canParse(said) ? new URL(said) : undefined;
+    return page?.host === hostOf(this.#c) ? page.origin : new URL(baseUrlOf(this)).origin;
   }
 
   get path(): string {

@@ -28,6 +28,11 @@ export interface Around {
   readonly handle: TenantHandle;
 }
 
+/** Where people reach the tenant, without a slash at the end. */
+export function baseUrlOf({ open, handle }: Around): string {
+  return handle.baseUrl ?? open.baseUrl;
+}
+
 /** What a route is given of a request beside the transaction. */
 export interface Input<E> extends Around {
   readonly params: ParamsOf<E>;
@@ -37,6 +42,8 @@ export interface Input<E> extends Around {
   readonly page: PageRequest;
   /** Where it comes from; `local` where that is no place on the network. */
   readonly address: string;
+  /** The address of the page that it comes from, of the tenant itself, without a path. */
+  readonly origin: string;
   /** With `{name}` for parameters. */
   readonly path: string;
   /**

@@ -41,6 +41,7 @@ import type { RingRef } from '../core/rings.ts';
 import { beside, type RoutesOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
+import { secondFactorRoutes } from './routes/second-factors.ts';
 import { systemRoutes } from './routes/system.ts';
 
 const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
@@ -118,6 +119,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...activityRoutes,
   ...userRoutes,
   ...loginRoutes,
+  ...secondFactorRoutes,
   ...systemRoutes,
 };
 

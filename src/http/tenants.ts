@@ -24,7 +24,7 @@ export interface TenantDirectory {
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
   if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
-  const handle = tenants.byHost(hostName(headerOf(c, 'host') ?? authority(c.req.url)));
+  const handle = tenants.byHost(hostName(hostOf(c)));
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
 }
@@ -39,6 +39,11 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   throw new KmsError('invalid', `name a tenant in the header ${tenantHeader}, ${choice}`, {
     fields: { [tenantHeader]: choice },
   });
+}
+
+/** The host that was asked, in lower case, with its port where it has one. */
+export function hostOf(c: AppContext): string {
+  return (headerOf(c, 'host') ?? authority(c.req.url)).toLowerCase();
 }
 
 /** The host without its port, in lower case; `[::1]:8080` is `[::1]`. */

@@ -13,6 +13,7 @@ export interface Thing {
     | 'custodian'
     | 'key'
     | 'keyring'
+    | 'second-factor'
     | 'session'
     | 'tenant'
     | 'user';

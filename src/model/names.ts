@@ -1,5 +1,5 @@
-// Names that all rooms share: which ones rings and tenants can have, the HTTP headers of this service, and the one
-// message that a program goes by.
+// Names that all rooms share: which ones rings and tenants can have, the HTTP headers of this service, and the
+// two messages that a program goes by.
 import { invalidField } from '../errors.ts';
 
 const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -15,6 +15,10 @@ export const tenantHeader = 'kms-tenant';
 /** What is answered to everybody who asks for a reset link where no mail goes out: by it the console knows. */
 export const noMailMessage =
   'no mail goes out from here: ask an administrator, who makes a link with `kms user reset-link`';
+
+/** What a session is answered whose user has to add a second factor first: by it the console knows. */
+export const enrolFirst =
+  'you need a second factor here: add one first, under "Your account" in the console or at /auth/user/second-factors';
 
 export function isRingName(name: string): boolean {
   return ringName.test(name);

@@ -15,6 +15,7 @@ export type KeyLabel =
   | 'activity'
   | 'backup'
   | 'set-up'
+  | 'passkey'
   | 'witness'
   | (typeof readingLabels)[number];
 

@@ -9,6 +9,7 @@ import type { AssetTable } from './tables/assets.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
+import type { SecondFactorTable } from './tables/second-factors.ts';
 import type { SessionTable } from './tables/sessions.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
@@ -87,6 +88,7 @@ export interface Tables {
   readonly users: UserTable;
   readonly sessions: SessionTable;
   readonly userTokens: UserTokenTable;
+  readonly secondFactors: SecondFactorTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

@@ -7,8 +7,9 @@ import { describedEndpoints } from '../../src/description/described-endpoints.ts
 import { openApiDocument } from '../../src/description/openapi-document.ts';
 import { curlOf } from '../../src/description/page.ts';
 import { version } from '../../src/version.ts';
-import { inviteToken, resetToken, setUpToken } from '../http/samples.ts';
+import { addPasskey, addTotp, inviteToken, type Person, pageOrigin, resetToken, setUpToken } from '../http/samples.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { Authenticator, appCode } from '../support/authenticator.ts';
 import { operationsOf } from '../support/description.ts';
 
 const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
@@ -61,13 +62,61 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   const own = await a.call('GET', '/auth/user/sessions', undefined, { key: session.accessToken });
   values[sample.sessionId] = own.body.sessions[0].id;
   values[sample.resetToken] = await resetToken(a, 'ada');
+  const self = { user: session.user, password: sample.password, key: session.accessToken };
+  Object.assign(values, await secondFactorValues(a, id, self));
   values[sample.activityId] = (await a.activity())[0]?.id ?? '';
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
   return values;
 }
 
+/** Of what the example needs to be there: an app, confirmed or not, or a passkey. */
+async function secondFactorValues(a: Appliance, id: string, ada: Person): Promise<Readonly<Record<string, string>>> {
+  const post = async (path: string, body?: object) => (await a.call('POST', path, body, { key: ada.key })).body;
+  const proof = { currentPassword: ada.password };
+  if (id === 'finishTotp') {
+    const { id: factorId, secret } = await post('/auth/user/second-factors/totp', proof);
+    return { [sample.factorId]: factorId, [sample.totpCode]: appCode(secret, a.world.now()) };
+  }
+  const authenticator = new Authenticator();
+  if (id === 'finishPasskey') {
+    const { response } = authenticator.create(await post('/auth/user/second-factors/passkey', proof), atPage);
+    return {
+      [sample.credentialId]: authenticator.credentialId,
+      [sample.newClientData]: response.clientDataJSON,
+      [sample.attestationObject]: response.attestationObject,
+    };
+  }
+  if (id === 'loginWithPasskey') {
+    await addPasskey(a, ada, authenticator);
+    const { response } = authenticator.get(await post('/auth/passkey/options'), atPage);
+    return {
+      [sample.credentialId]: authenticator.credentialId,
+      [sample.usedClientData]: response.clientDataJSON,
+      [sample.authenticatorData]: response.authenticatorData,
+      [sample.passkeySignature]: response.signature,
+    };
+  }
+  if (id !== 'removeSecondFactor' && id !== 'renewRecoveryCodes') return {};
+  return { [sample.factorId]: (await addTotp(a, ada)).secondFactor.id };
+}
+
+const atPage = { origin: pageOrigin };
 const sampleSetUpToken = 'kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg';
-const sessionOnly = ['refreshSession', 'logout', 'changePassword', 'listSessions', 'endSession', 'endOtherSessions'];
+const sessionOnly = [
+  'listSecondFactors',
+  'beginTotp',
+  'finishTotp',
+  'beginPasskey',
+  'finishPasskey',
+  'removeSecondFactor',
+  'renewRecoveryCodes',
+  'refreshSession',
+  'logout',
+  'changePassword',
+  'listSessions',
+  'endSession',
+  'endOtherSessions',
+];
 const operations = operationsOf(openApiDocument(version)).filter(({ operation }) => {
   // The paths that the app of a test has none of are tried where they are served.
   return !['getOpenApi', 'getDocs'].includes(operation.operationId);

@@ -127,6 +127,7 @@ test('an answer without a required field, or with one more, is not as described'
       'reporter',
       'address',
       'activity',
+      'recoveryCodes',
     ];
     for (const field of Object.keys(example).filter((name) => !optional.includes(name))) {
       count++;

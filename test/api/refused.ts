@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { serve } from '../../src/server/serve.ts';
-import { goodPassword, inviteToken, logIn, makeRing } from '../http/samples.ts';
+import { addPasskey, addTotp, goodPassword, inviteToken, logIn, makeRing, person } from '../http/samples.ts';
 import type { Appliance } from '../support/appliance.ts';
+import { Authenticator } from '../support/authenticator.ts';
 import type { Given } from '../support/description.ts';
 
 export interface Refused {
@@ -55,7 +56,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
   // What they are asked for is refused as malformed, unless it once was there.
   if (endpoint.id === 'resolveHash' || endpoint.id === 'decrypt') return [];
   // It takes a session to be told so.
-  if (endpoint.id === 'endSession') return [];
+  if (['endSession', 'finishTotp', 'removeSecondFactor'].includes(endpoint.id)) return [];
   return [{ url, body: bodies[endpoint.id] }];
 }
 
@@ -168,6 +169,65 @@ export const special: readonly Special[] = [
     status: 404,
     make: async (a) => ({ url: '/auth/user/sessions/x', key: (await logIn(a)).accessToken }),
   },
+  {
+    name: 'an app that is not there',
+    id: 'finishTotp',
+    status: 404,
+    async make(a) {
+      const { key } = await person(a);
+      return { url: '/auth/user/second-factors/totp/finish', key, body: { id: 'x', code: '123456' } };
+    },
+  },
+  {
+    name: 'a second factor that is not there',
+    id: 'removeSecondFactor',
+    status: 404,
+    async make(a) {
+      const { key, password } = await person(a);
+      return { url: '/auth/user/second-factors/remove', key, body: { id: 'x', currentPassword: password } };
+    },
+  },
+  {
+    name: 'a second factor that is missing',
+    id: 'login',
+    status: 400,
+    async make(a) {
+      const ada = await person(a);
+      await addTotp(a, ada);
+      await addPasskey(a, ada, new Authenticator());
+      const body = { username: ada.user.username, password: ada.password };
+      return { url: '/auth/basic/login', key: null, body };
+    },
+  },
+  {
+    name: 'too many failures',
+    id: 'loginWithPasskey',
+    status: 429,
+    async make(a) {
+      const { rpId, challenge } = (await a.call('POST', '/auth/passkey/options', undefined, { key: null })).body;
+      const body = { credential: new Authenticator().get({ rpId, challenge }) };
+      for (let n = 0; n < 6; n++) await a.call('POST', '/auth/passkey/login', body, { key: null });
+      return { url: '/auth/passkey/login', key: null, body };
+    },
+  },
+  ...(
+    [
+      ['beginTotp', '/auth/user/second-factors/totp'],
+      ['beginPasskey', '/auth/user/second-factors/passkey'],
+      ['removeSecondFactor', '/auth/user/second-factors/remove'],
+      ['renewRecoveryCodes', '/auth/user/recovery-codes'],
+    ] as const
+  ).map(([id, url]) => ({
+    name: 'too many failures',
+    id,
+    status: 429,
+    async make(a: Appliance) {
+      const { key } = await person(a);
+      const body = { id: 'x', code: '000000' };
+      for (let n = 0; n < 6; n++) await a.call('POST', url, body, { key });
+      return { url, key, body };
+    },
+  })),
   {
     name: 'a password that breaks the rules',
     id: 'changePassword',

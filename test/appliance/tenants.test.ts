@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { appCode } from '../support/authenticator.ts';
 import { type Place, place } from './tenant-appliance.ts';
 
 const day = 86_400_000;
@@ -46,6 +47,7 @@ test('a new tenant answers at its hosts at once, with its own root key, and afte
       hosts: ['blue.example', 'b2.example'],
       url: 'https://blue.example:8443',
       limits: {},
+      secondFactorFor: [],
       createdAt: '',
       updatedAt: '',
     },
@@ -326,4 +328,41 @@ test('without serving, links lead to where it was last served', async () => {
   const { loginUrl } = (await response.json()) as { loginUrl: string };
   assert.match(loginUrl, /^https:\/\/kms\.example\.org:8443\/console\//);
   await appliance.close();
+});
+
+test('whose logins need a second factor holds at once, in that tenant, and after a restart', async () => {
+  await using p = await withBlue();
+  const person = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace', flags: { '*': true } };
+  const { body: made } = await p.local('POST', '/auth/users', { username: 'ada', ...person }, 'blue');
+  const blue = 'blue.example';
+  const login = async (code?: string) => {
+    const body = { username: 'ada', password: made.password, ...(code !== undefined && { code }) };
+    return (await p.at(blue, 'POST', '/auth/basic/login', undefined, body)).body.accessToken;
+  };
+  const users = async (key: string) => (await p.at(blue, 'GET', '/auth/users', key)).status;
+  const key = await login();
+  assert.equal(await users(key), 200);
+  const { status } = await p.local('PATCH', '/local/tenants/default', { secondFactorFor: ['*'] });
+  assert.deepEqual([status, await users(key)], [200, 200], 'of another tenant');
+  const changed = await p.local('PATCH', '/local/tenants/blue', { secondFactorFor: ['*'] });
+  assert.deepEqual(changed.body.secondFactorFor, ['*']);
+  assert.equal(await users(key), 403);
+  await p.reopen();
+  assert.equal(await users(key), 403);
+
+  const proof = { currentPassword: made.password };
+  const begun = (await p.at(blue, 'POST', '/auth/user/second-factors/totp', key, proof)).body;
+  const code = appCode(begun.secret, Date.now());
+  const done = await p.at(blue, 'POST', '/auth/user/second-factors/totp/finish', key, { id: begun.id, code });
+  assert.deepEqual([done.status, await users(key)], [200, 200]);
+  await p.reopen();
+  assert.equal((await p.local('POST', '/local/tenants/blue/rekey')).status, 200);
+  assert.equal(await users(await login(done.body.recoveryCodes[3])), 200);
+  assert.equal(await login(done.body.recoveryCodes[3]), undefined, 'used once, through restarts');
+  assert.equal(await login(), undefined);
+  const lifted = await p.local('PATCH', '/local/tenants/blue', { secondFactorFor: [] });
+  assert.deepEqual(lifted.body.secondFactorFor, []);
+  for (const secondFactorFor of ['*', [5], ['user.fly'], Array.from({ length: 101 }, () => '*')]) {
+    assert.equal((await p.local('PATCH', '/local/tenants/blue', { secondFactorFor })).status, 400);
+  }
 });

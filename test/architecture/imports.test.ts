@@ -42,8 +42,10 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   pino: ['server'],
   nodemailer: ['appliance'],
   '@peculiar/x509': ['appliance'],
+  '@simplewebauthn/server': ['crypto'],
+  '@simplewebauthn/browser': ['console'],
   'reflect-metadata': ['appliance'],
-  uqr: ['cli'],
+  uqr: ['cli', 'console'],
   croner: ['appliance'],
   'prom-client': ['appliance'],
 };

@@ -20,6 +20,8 @@ export interface ServedAppliance {
   /** The status that a login answers. */
   login(username: string, password: string): Promise<number>;
   resetLink(username: string): Promise<string>;
+  /** Of the administrator at the machine. */
+  local(method: string, path: string, body: object): Promise<AnyJson>;
   /** The link for the first administrator. */
   readonly setUpUrl: string;
   /** The root API key. */
@@ -56,6 +58,11 @@ export async function servedAppliance(
     });
     return { status: response.status, body: await response.json() };
   };
+  const local: ServedAppliance['local'] = async (method, path, body) => {
+    const headers = { 'content-type': 'application/json' };
+    const request = new Request(`http://kms.local${path}`, { method, headers, body: JSON.stringify(body) });
+    return (await appliance.fetchLocal(request)).json();
+  };
   const invite: ServedAppliance['invite'] = async (username, more) => {
     const person = { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace', ...more };
     const { status, body } = await call('POST', '/auth/user/invite', person);
@@ -69,14 +76,8 @@ export async function servedAppliance(
     call,
     invite,
     login: async (username, password) => (await call('POST', '/auth/basic/login', { username, password })).status,
-    async resetLink(username) {
-      const body = JSON.stringify({ username });
-      const headers = { 'content-type': 'application/json' };
-      const answer = await appliance.fetchLocal(
-        new Request('http://kms.local/local/reset-link', { method: 'POST', headers, body }),
-      );
-      return (await answer.json()).resetUrl;
-    },
+    resetLink: async (username) => (await local('POST', '/local/reset-link', { username })).resetUrl,
+    local,
     async addUser(username, password, more) {
       const token = new URL(await invite(username, more)).searchParams.get('token');
       assert.equal((await call('POST', '/auth/user/invite-complete', { token, password })).status, 200);

@@ -111,7 +111,7 @@ for (const [line, code, stderr] of [
     'kms: --users: expected a whole number or none, got "many"; see `kms tenant limits --help`\n',
   ],
   ['tenant limits .. --users 1', 1, 'kms: there is no such tenant; check the name or id\n'],
-  ['tenant update default', 2, 'kms: nothing to change; give --name or --host\n'],
+  ['tenant update default', 2, 'kms: nothing to change; give --name, --host or --second-factor-for\n'],
   [
     'tenant delete default --yes',
     1,
@@ -149,4 +149,27 @@ test('a running server takes a new tenant at once, through the socket', async ()
   await d.kms('tenant delete blue --yes');
   assert.equal((await d.kms(['keyring', 'list', ...args], { env })).code, 1);
   await server.stop();
+});
+
+test('whose logins need a second factor is said by permission flags', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const policy = async (rest: string) => {
+    const { secondFactorFor } = await d.json<{ secondFactorFor: string[] }>(`tenant ${rest} --json`);
+    return secondFactorFor;
+  };
+  assert.deepEqual(await policy('show default'), []);
+  assert.deepEqual(
+    await policy('update default --second-factor-for User.Update --second-factor-for keyring.*.delete'),
+    ['user.update', 'keyring.*.delete'],
+  );
+  assert.match((await d.kms('tenant show default')).stdout, /^second factor +for user\.update keyring\.\*\.delete$/m);
+  assert.deepEqual(await policy('update default --host kms.example'), ['user.update', 'keyring.*.delete']);
+  const refused = await d.kms('tenant update default --second-factor-for user.updat');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /^kms: secondFactorFor: expected permission flags, got "user.updat"/);
+  const mixed = await d.kms('tenant update default --second-factor-for none --second-factor-for user.update');
+  assert.deepEqual([mixed.code, mixed.stderr.split('\n')[0]], [2, 'kms: --second-factor-for: none stands alone']);
+  assert.deepEqual(await policy('update default --second-factor-for none'), []);
+  assert.doesNotMatch((await d.kms('tenant show default')).stdout, /second factor/);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { appCode } from '../support/authenticator.ts';
 import { startSmtpServer, textOf } from '../support/smtp-server.ts';
 import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
@@ -188,6 +189,43 @@ test('without mail an invite and a reset link carry the whole way in', async () 
     assert.deepEqual(reset, [200, {}]);
     assert.equal((await post('/auth/basic/login', { username: 'ada', password }))[0], 200);
   }
+  await server.stop();
+});
+
+test('who lost their second factor gets in with the password again', async () => {
+  await using d = await desk();
+  const server = await serving(d);
+  const { password } = await d.json<{ password: string }>(`user create ada ${ada} --json`);
+  const post = async (path: string, body: object, key = ''): Promise<[number, Record<string, string>]> => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
+    const response = await fetch(server.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return [response.status, (await response.json()) as Record<string, string>];
+  };
+  const login = () => post('/auth/basic/login', { username: 'ada', password });
+  const [, { accessToken = '' }] = await login();
+  const [, begun] = await post('/auth/user/second-factors/totp', { currentPassword: password }, accessToken);
+  const code = appCode(begun.secret ?? '', Date.now());
+  const path = '/auth/user/second-factors/totp/finish';
+  assert.equal((await post(path, { id: begun.id, code }, accessToken))[0], 200);
+  assert.equal((await login())[0], 400);
+  const reset = await d.kms('user reset-second-factor ada');
+  assert.deepEqual(
+    [reset.code, reset.stdout, reset.stderr],
+    [0, '1 second factor of ada removed; sessions have ended\n', ''],
+  );
+  assert.equal((await login())[0], 200);
+  assert.deepEqual(await d.json('user reset-second-factor ada@x.example --by-email --json'), {
+    username: 'ada',
+    removed: 0,
+  });
+  const { data } = await d.json<{ data: { keyid: string }[] }>(
+    'activity search --action user.reset-second-factor --json',
+  );
+  assert.deepEqual(
+    data.map(({ keyid }) => keyid),
+    ['local', 'local'],
+  );
+  assert.deepEqual((await d.kms('user reset-second-factor nobody')).code, 1);
   await server.stop();
 });
 

@@ -26,8 +26,8 @@ test('the paths are those of the declarations, query parameters too', () => {
   }
 });
 
-test('there are the 49 endpoints of the interface, and seven of restoring, signing keys, setting up and sessions', () => {
-  assert.equal(Object.keys(clientPaths).length, 56);
+test('there are the 49 endpoints of the interface, and sixteen of restoring, signing keys, setting up, sessions and second factors', () => {
+  assert.equal(Object.keys(clientPaths).length, 65);
 });
 
 interface Seen {

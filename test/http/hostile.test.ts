@@ -16,7 +16,7 @@ import { systemRandom } from '../../src/crypto/random.ts';
 import { newApiKeySecret } from '../../src/crypto/secrets.ts';
 import type { Answer, Appliance, CallOptions } from '../support/appliance.ts';
 import { bodyWith, hostileAnything, hostileObjects, placesOf } from './hostile.ts';
-import { type Sample, sampled, urlOf } from './samples.ts';
+import { pageOrigin, type Sample, sampled, urlOf } from './samples.ts';
 
 /** Milliseconds of the server's processor time, beyond those of a harmless request, which may hash a password. */
 const mostTime = 200;
@@ -35,14 +35,14 @@ const { pid, url, key } = await served();
 
 function served(): Promise<{ pid: number; url: string; key: string }> {
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-  const args = [main, 'serve', '--data', data, '--listen', '127.0.0.1:0', '--log-level', 'silent'];
+  const args = [main, 'serve', '--data', data, '--listen', '127.0.0.1:0', '--url', pageOrigin, '--log-level', 'silent'];
   const child = spawn(process.execPath, args, { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] });
   after(() => child.kill('SIGKILL'));
   return new Promise((resolve, reject) => {
     let text = '';
     const look = (chunk: Buffer): void => {
       text += chunk;
-      const [, url] = /listening on (http\S+)\n/.exec(text) ?? [];
+      const [, url] = /listening on (http\S+) .*\n/.exec(text) ?? [];
       const [key] = /kms_[0-9A-Za-z]{49}/.exec(text) ?? [];
       if (url && key && child.pid) resolve({ pid: child.pid, url, key });
     };

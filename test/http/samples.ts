@@ -4,6 +4,7 @@
 import type { Access, Endpoint } from '../../src/api/endpoint.ts';
 import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
 import type { AnyJson, Appliance } from '../support/appliance.ts';
+import { Authenticator, appCode } from '../support/authenticator.ts';
 
 export interface Sample {
   /** Path parameters by name; they are percent-encoded on the way. */
@@ -68,6 +69,44 @@ export async function resetToken(a: Appliance, username?: string): Promise<strin
   const body = { username: username ?? (await makeUser(a)).user.username };
   const local = { key: null, env: { local: true } };
   return tokenIn((await ok(a.call('POST', '/local/reset-link', body, local))).resetUrl);
+}
+
+/** A new user who is logged in, with the password. */
+export interface Person {
+  readonly user: AnyJson;
+  readonly password: string;
+  /** An access token. */
+  readonly key: string;
+}
+
+export async function person(a: Appliance, flags: Record<string, boolean> = {}): Promise<Person> {
+  const { user, password } = await makeUser(a, flags);
+  const body = { username: user.username, password };
+  const { accessToken } = await ok(a.call('POST', '/auth/basic/login', body, { key: null }));
+  return { user, password, key: accessToken };
+}
+
+const factorPath = '/auth/user/second-factors';
+
+/** Adds an app; answers the second factor, the recovery codes if there are any, and the secret. */
+export async function addTotp(a: Appliance, { key, password }: Person, name = 'phone'): Promise<AnyJson> {
+  const { id, secret } = await ok(a.call('POST', `${factorPath}/totp`, { currentPassword: password, name }, { key }));
+  const code = appCode(secret, a.world.now());
+  return { secret, ...(await ok(a.call('POST', `${factorPath}/totp/finish`, { id, code }, { key }))) };
+}
+
+/** Where the appliance of tests is. */
+export const pageOrigin = 'http://kms.test';
+
+/** Adds a passkey; answers the second factor, and the recovery codes if there are any. */
+export async function addPasskey(
+  a: Appliance,
+  { key, password }: Person,
+  authenticator: Authenticator,
+): Promise<AnyJson> {
+  const options = await ok(a.call('POST', `${factorPath}/passkey`, { currentPassword: password }, { key }));
+  const credential = authenticator.create(options, { origin: pageOrigin });
+  return ok(a.call('POST', `${factorPath}/passkey/finish`, { credential, name: 'laptop' }, { key }));
 }
 
 export const samples: Readonly<Record<EndpointId, MakeSample>> = {
@@ -220,11 +259,8 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   refreshSession: async (a) => ({ key: (await logIn(a)).accessToken }),
   logout: async (a) => ({ key: (await logIn(a)).accessToken }),
   changePassword: async (a) => {
-    const { user, password } = await makeUser(a);
-    const { accessToken } = await ok(
-      a.call('POST', '/auth/basic/login', { username: user.username, password }, { key: null }),
-    );
-    return { body: { currentPassword: password, newPassword: goodPassword }, key: accessToken };
+    const { password, key } = await person(a);
+    return { body: { currentPassword: password, newPassword: goodPassword }, key };
   },
   listSessions: async (a) => ({ key: (await logIn(a)).accessToken }),
   endSession: async (a) => {
@@ -233,6 +269,47 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     return { params: { id: sessions[0].id }, key };
   },
   endOtherSessions: async (a) => ({ key: (await logIn(a)).accessToken }),
+  passkeyLoginOptions: async () => ({}),
+  loginWithPasskey: async (a) => {
+    const authenticator = new Authenticator();
+    await addPasskey(a, await person(a), authenticator);
+    const options = await ok(a.call('POST', '/auth/passkey/options', undefined, { key: null }));
+    return { body: { credential: authenticator.get(options, { origin: pageOrigin }) } };
+  },
+  listSecondFactors: async (a) => {
+    const ada = await person(a);
+    await addTotp(a, ada);
+    return { key: ada.key };
+  },
+  beginTotp: async (a) => {
+    const { password, key } = await person(a);
+    return { body: { currentPassword: password, name: 'phone' }, key };
+  },
+  finishTotp: async (a) => {
+    const { password, key } = await person(a);
+    const { id, secret } = await ok(a.call('POST', `${factorPath}/totp`, { currentPassword: password }, { key }));
+    return { body: { id, code: appCode(secret, a.world.now()) }, key };
+  },
+  beginPasskey: async (a) => {
+    const { password, key } = await person(a);
+    return { body: { currentPassword: password }, key };
+  },
+  finishPasskey: async (a) => {
+    const { password, key } = await person(a);
+    const options = await ok(a.call('POST', `${factorPath}/passkey`, { currentPassword: password }, { key }));
+    const credential = new Authenticator().create(options, { origin: pageOrigin });
+    return { body: { credential, name: 'laptop' }, key };
+  },
+  removeSecondFactor: async (a) => {
+    const ada = await person(a);
+    const { secondFactor } = await addTotp(a, ada);
+    return { body: { id: secondFactor.id, currentPassword: ada.password }, key: ada.key };
+  },
+  renewRecoveryCodes: async (a) => {
+    const ada = await person(a);
+    await addTotp(a, ada);
+    return { body: { currentPassword: ada.password }, key: ada.key };
+  },
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),

@@ -113,7 +113,16 @@ test('local endpoints are unknown to everybody else', async () => {
       sealAppliance: async () => ({ sealed: false, kinds: [] }),
       async updateTenant(input) {
         seen.push(input);
-        return { id: 'x', name: 'x', hosts: [], url: '', limits: {}, createdAt: '', updatedAt: '' };
+        return {
+          id: 'x',
+          name: 'x',
+          hosts: [],
+          url: '',
+          limits: {},
+          secondFactorFor: [],
+          createdAt: '',
+          updatedAt: '',
+        };
       },
     },
   });

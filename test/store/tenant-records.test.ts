@@ -24,10 +24,10 @@ test('tenants are kept, found, changed, hidden when deleted, and erased', async 
   await store.transaction(async ({ tenants }) => {
     const a = await tenants.byName('a');
     assert.ok(a);
-    assert.deepEqual(a, { ...draft('a'), seq: 1, deletedAt: undefined });
+    assert.deepEqual(a, { ...draft('a'), seq: 1, secondFactorFor: [], deletedAt: undefined });
     assert.deepEqual(await tenants.byId('tenant_a'), a);
     assert.equal(await tenants.byName('A'), undefined);
-    const changed = { ...a, name: 'z', hosts: [], limits: {}, updatedAt: 3 };
+    const changed = { ...a, name: 'z', hosts: [], limits: {}, secondFactorFor: ['*'], updatedAt: 3 };
     await tenants.update(changed);
     assert.deepEqual(await tenants.byName('z'), changed);
     await tenants.update({ ...changed, deletedAt: 4 });

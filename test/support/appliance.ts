@@ -31,7 +31,12 @@ import { pretendHasher } from './pretend-hasher.ts';
 
 export interface ApplianceOptions {
   /** One tenant `default` that answers every host, when absent. */
-  readonly tenants?: readonly { readonly name: string; readonly hosts: readonly string[]; readonly limits?: Limits }[];
+  readonly tenants?: readonly {
+    readonly name: string;
+    readonly hosts: readonly string[];
+    readonly limits?: Limits;
+    readonly secondFactorFor?: readonly string[];
+  }[];
   readonly bodyLimit?: number;
   readonly local?: Partial<LocalHandlers>;
   readonly ready?: () => Readiness;
@@ -108,14 +113,17 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   const world = testWorld(clock, 7);
   const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
   const tenants = await Promise.all(
-    wanted.map(async ({ name, hosts, limits = {} }, index) => {
+    wanted.map(async ({ name, hosts, limits = {}, secondFactorFor = [] }, index) => {
       const tables = (sql: Sql) => {
         options.onSql?.(sql);
         return tenantTables(sql);
       };
       const store = await createMemoryStore({ migrations: tenantMigrations, tables });
       const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
-      const handle: TenantHandle = { tenant: { id: world.newId('tenant'), name, limits, keys }, store };
+      const handle: TenantHandle = {
+        tenant: { id: world.newId('tenant'), name, limits, keys, secondFactorFor },
+        store,
+      };
       const { account, apiKey } = await store.transaction((tx) => bootstrap({ tx, world }));
       return { handle, hosts, root: apiKey, accountId: account.id };
     }),

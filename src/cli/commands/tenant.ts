@@ -2,7 +2,7 @@
 
 import type { TenantAnswer } from '../../api/local.ts';
 import { KmsError } from '../../errors.ts';
-import type { Cli, CliOf } from '../command.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
 import type { tenant } from '../grammar/tenant.ts';
@@ -43,9 +43,9 @@ export async function show(cli: CliOf<typeof tenant.show>): Promise<void> {
 }
 
 export async function update(cli: CliOf<typeof tenant.update>): Promise<void> {
-  const changes = typedChanges(cli);
+  const changes = { ...typedChanges(cli), ...given({ secondFactorFor: typedPolicy(cli) }) };
   if (Object.keys(changes).length === 0) {
-    throw new KmsError('usage', 'nothing to change', { hint: 'give --name or --host' });
+    throw new KmsError('usage', 'nothing to change', { hint: 'give --name, --host or --second-factor-for' });
   }
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask('updateTenant', { params: { name: cli.get('<NAME>') }, body: changes });
@@ -132,6 +132,16 @@ function typedChanges(cli: Cli<{ '--name': string | undefined; '--host': readonl
   };
 }
 
+/** Undefined where nothing was typed; `none` is no flag. */
+function typedPolicy(cli: CliOf<typeof tenant.update>): readonly string[] | undefined {
+  if (!cli.isTyped('--second-factor-for')) return undefined;
+  const flags = cli.get('--second-factor-for');
+  const [first, ...others] = flags;
+  if (first !== 'none') return flags;
+  if (others.length === 0) return [];
+  throw new KmsError('usage', '--second-factor-for: none stands alone');
+}
+
 /** The limits by the options that set them. */
 const limitOptions = [
   ['--keyrings', 'keyrings'],
@@ -150,6 +160,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['hosts', tenant.hosts.join(' ')],
     ['address', tenant.url],
     ['limits', limitsOf(tenant) || 'none'],
+    ['second factor', tenant.secondFactorFor.length > 0 ? `for ${tenant.secondFactorFor.join(' ')}` : undefined],
     ['created', tenant.createdAt],
     ['updated', tenant.updatedAt],
     ['deleted', tenant.deletedAt],

@@ -150,6 +150,18 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
   });
 }
 
+export async function resetSecondFactor(cli: CliOf<typeof user.resetSecondFactor>): Promise<void> {
+  const body = { username: cli.get('<USERNAME>'), ...(cli.get('--by-email') ? { email: true } : {}) };
+  await withLocal(cli, async ({ ask }) => {
+    const reset = await ask('resetSecondFactor', { body });
+    if (cli.json) await printJson(cli, reset);
+    else {
+      const count = reset.removed === 1 ? '1 second factor' : `${reset.removed} second factors`;
+      await printLine(cli, `${count} of ${reset.username} removed; sessions have ended`);
+    }
+  });
+}
+
 /** The way into the console as long as there is no user who could invite others. */
 export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {

@@ -88,6 +88,9 @@ const actions: readonly Candidate[] = [
   { value: 'session.refresh', about: 'refresh a session' },
   { value: 'session.end', about: "log out, or end a session of one's own" },
   { value: 'session.read', about: "list one's own sessions" },
+  { value: 'user.add-second-factor', about: "add a second factor of one's own" },
+  { value: 'user.remove-second-factor', about: "remove a second factor of one's own" },
+  { value: 'user.reset-second-factor', about: 'take the second factors of a user away' },
   { value: 'user.password', about: "change one's own password" },
 ];
 

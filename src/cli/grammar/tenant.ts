@@ -20,12 +20,20 @@ export const tenant = {
   }),
   update: command(
     'update',
-    'change the name or the hosts of a tenant, at once',
-    ['kms tenant update blue --host blue.example --host b.example'],
+    'change the name or the hosts of a tenant, or whose logins need a second factor, at once',
+    [
+      'kms tenant update blue --host blue.example --host b.example',
+      'kms tenant update blue --second-factor-for user.update --second-factor-for apikey.create',
+    ],
     {
       '<NAME>': argument('tenant'),
       '--name': text('NAME', 'the new name'),
       '--host': list('NAME', 'a host that it answers; all of them replace those that it had'),
+      '--second-factor-for': list(
+        'FLAG',
+        'users with this permission need a second factor; all of them replace those before, none lifts it',
+        'flag',
+      ),
     },
   ),
   limits: command(

@@ -69,6 +69,15 @@ export const user = {
     '<USERNAME>': argument('user'),
     ...byEmail,
   }),
+  resetSecondFactor: command(
+    'reset-second-factor',
+    'take all second factors of a user away who lost them; the sessions end, and the password alone lets in again',
+    ['kms user reset-second-factor ada'],
+    {
+      '<USERNAME>': argument('user'),
+      ...byEmail,
+    },
+  ),
   setUpLink: command(
     'set-up-link',
     'make the link with which the first user is made in the console, while there is none',

@@ -1,4 +1,5 @@
-// MePage is one's own account: who one is, the password, and the sessions that are open under one's name.
+// MePage is one's own account: who one is, the password, second factors, and the sessions that are open under one's
+// name.
 import type { AnswerTo } from '../../client/client.ts';
 import { passwordRules } from '../../client/password-rules.ts';
 import { KmsError } from '../../errors.ts';
@@ -14,6 +15,7 @@ import { useAction, useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Facts, Time } from '../parts/values.tsx';
 import { checkSummary, PasswordChecklist } from '../public/password.tsx';
+import { SecondFactors } from './second-factors.tsx';
 
 export function MePage({ api, session: { user } }: PageProps) {
   const [changes, setChanges] = useState(0);
@@ -46,6 +48,7 @@ export function MePage({ api, session: { user } }: PageProps) {
         />
       </section>
       <Password api={api} username={user.username} onChanged={() => setChanges(changes + 1)} />
+      <SecondFactors api={api} />
       <Sessions api={api} changes={changes} />
     </>
   );

@@ -1,13 +1,16 @@
-// LoginPage logs in: with a password, or with an API key for operators who have no user yet. What is typed stays in the
-// fields.
+// LoginPage logs in: with a password and, where there is one, a second factor; with a passkey alone; or with an API key
+// for operators who have no user yet. What is typed stays in the fields.
 import { useEffect } from 'hono/jsx/dom';
+import type { AnswerTo } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import { Field } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
+import { ActionError } from '../parts/messages.tsx';
 import { MessagePage } from '../parts/page.tsx';
-import { useState } from '../parts/state.ts';
+import { useAction, useState } from '../parts/state.ts';
+import { canUsePasskeys, usePasskey } from '../passkeys.ts';
 import { appliance, type Credential, withTimeout } from '../session.ts';
 
 interface LoginProps {
@@ -18,10 +21,31 @@ interface LoginProps {
 
 export function LoginPage({ why, onLogin }: LoginProps) {
   const [withKey, setWithKey] = useState(false);
+  const [second, setSecond] = useState<Wanted | undefined>(undefined);
+  const [hasCode, setHasCode] = useState(false);
+  const byPasskey = second?.passkeyOptions !== undefined && canUsePasskeys && !hasCode;
   useEffect(() => {
     document.title = 'Log in – Key management service';
     if (why !== undefined) document.querySelector<HTMLElement>('[name=username], [name=apikey]')?.focus();
   }, [withKey]);
+  useEffect(() => {
+    if (second) document.querySelector<HTMLElement>('[name=code]')?.focus();
+  }, [second]);
+  const alone = useAction(async () => {
+    const credential = await usePasskey(await appliance().passkeyLoginOptions({}, withTimeout()));
+    const { user, accessToken } = await appliance().loginWithPasskey({ credential }, withTimeout());
+    onLogin({ token: accessToken, user });
+  });
+  const submit = async (values: FormValues): Promise<void> => {
+    try {
+      onLogin(await byPassword(values, second));
+    } catch (error) {
+      const wanted = wantedIn(error);
+      if (!wanted) throw error;
+      setSecond(wanted);
+      if (second) throw new FieldProblems({ code: 'This is wrong, or was used before.' });
+    }
+  };
   return (
     <MessagePage title="Log in" isFirst>
       {why !== undefined && <p data-note>{why}</p>}
@@ -38,17 +62,25 @@ export function LoginPage({ why, onLogin }: LoginProps) {
           <Field name="apikey" label="API key" type="password" isRequired />
         </Form>
       ) : (
-        <Form
-          key="password"
-          action="Log in"
-          busy="Logging in…"
-          onSubmit={async (values) => onLogin(await byPassword(values))}
-        >
-          <Field name="username" label="User name or e-mail address" autocomplete="username" isRequired />
+        <Form key="password" action={byPasskey ? 'Use your passkey' : 'Log in'} busy="Logging in…" onSubmit={submit}>
+          <Field
+            name="username"
+            label="User name or e-mail address"
+            autocomplete="username"
+            isRequired
+            onInput={() => setSecond(undefined)}
+          />
           <Field name="password" label="Password" type="password" autocomplete="current-password" isRequired />
+          {second && <SecondStep key="second" wanted={second} onInput={(code) => setHasCode(code.trim() !== '')} />}
         </Form>
       )}
+      <ActionError error={alone.error} />
       <p data-links>
+        {!withKey && canUsePasskeys && (
+          <button type="button" data-kind="link" onClick={() => void alone.start()}>
+            Use a passkey alone
+          </button>
+        )}
         {!withKey && <a href={hrefTo('forgot')}>Forgot your password?</a>}
         <button type="button" data-kind="link" onClick={() => setWithKey(!withKey)}>
           {withKey ? 'Use a password instead' : 'Use an API key instead'}
@@ -61,10 +93,56 @@ export function LoginPage({ why, onLogin }: LoginProps) {
   );
 }
 
-async function byPassword(values: FormValues): Promise<Credential> {
-  const input = { username: values.text('username'), password: values.exactly('password') };
-  const { user, accessToken } = await appliance().login(input, withTimeout());
+/** What a right password wants beside it. */
+interface Wanted {
+  readonly secondFactor: readonly string[];
+  readonly passkeyOptions?: AnswerTo<'passkeyLoginOptions'>;
+}
+
+interface SecondStepProps {
+  readonly wanted: Wanted;
+  readonly onInput: (code: string) => void;
+}
+
+function SecondStep({ wanted: { secondFactor, passkeyOptions }, onInput }: SecondStepProps) {
+  const hasPasskey = passkeyOptions !== undefined && canUsePasskeys;
+  const ways = [
+    secondFactor.includes('totp') && 'Six digits of your app.',
+    secondFactor.includes('recovery-code') && 'A recovery code will do, too.',
+    hasPasskey && 'Leave it empty to use your passkey.',
+  ];
+  return (
+    <Field
+      name="code"
+      label="Code of your second factor"
+      autocomplete="one-time-code"
+      hint={ways.filter((way) => way !== false).join(' ')}
+      isRequired={!hasPasskey}
+      onInput={onInput}
+    />
+  );
+}
+
+/** Throws what the appliance answered; `wantedIn` knows where more is wanted than a password. */
+async function byPassword(values: FormValues, wanted: Wanted | undefined): Promise<Credential> {
+  const code = values.text('code');
+  const { passkeyOptions } = wanted ?? {};
+  const { user, accessToken } = await appliance().login(
+    {
+      username: values.text('username'),
+      password: values.exactly('password'),
+      ...(code !== '' && { code }),
+      ...(code === '' && passkeyOptions && { passkey: await usePasskey(passkeyOptions) }),
+    },
+    withTimeout(),
+  );
   return { token: accessToken, user };
+}
+
+function wantedIn(error: unknown): Wanted | undefined {
+  const body = error instanceof KmsError ? error.body : undefined;
+  // Cast: what the appliance answers is declared.
+  return body && 'secondFactor' in body ? (body as Wanted) : undefined;
 }
 
 /** An API key cannot be refreshed, which the appliance says of those only that it knows. */

@@ -1,7 +1,8 @@
-// Notes on Users, invites, logins, sessions and passwords.
+// Notes on Users, invites, logins, sessions, passwords and second factors.
 
 import { sample } from '../../api/example-values.ts';
 import type { loginEndpoints } from '../../api/logins.ts';
+import type { secondFactorEndpoints } from '../../api/second-factors.ts';
 import type { userEndpoints } from '../../api/users.ts';
 import type { Note } from '../prose.ts';
 
@@ -19,6 +20,11 @@ const taken = [
 ];
 const userLimit = '25 users';
 const notASession = { message: 'expected an access token, not an API key' };
+const noPasskeysHere = 'passkeys need a page at a host name, not at an address of numbers';
+const unproven = { message: 'the current password or the code is wrong' };
+const unsaid = { field: 'currentPassword', message: 'is required, or a code in its place' };
+const tooMany = { message: 'there are 20 second factors already: remove one first' };
+const failures = [{ message: 'too many failed logins; try again in 4 s' }];
 const username = { username: { description: 'the user name, in any case', example: 'ada' } };
 
 export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], Note>> = {
@@ -89,9 +95,27 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
   login: {
     description: [
       'Answers an access token. A wrong user name and a wrong password get the same answer after the same time; too many failures make the next try wait.',
+      'A User who has a second factor needs it too. Where the password is right and `code` and `passkey` are missing, the answer is 400 with `secondFactor`, the kinds that the User can bring, and for a passkey with `passkeyOptions` for the browser. The same request once more, with `code` (six digits of an app, or a recovery code) or with `passkey` (what the browser answered), logs in. A code and a recovery code work once; wrong ones count as failures like wrong passwords. Without the right password nothing tells whether there is a second factor.',
     ],
+    body: { username: 'ada', password: sample.password, code: sample.totpCode },
     problems: {
       400: [{ message: 'wrong user name or password' }],
+      429: [{ message: 'too many failed logins; try again in 4 s' }],
+    },
+  },
+  passkeyLoginOptions: {
+    description: [
+      'Answers what `navigator.credentials.get` needs to log in without a name and a password. Nothing is kept for it: the challenge is good for 5 minutes, at the page from which it was asked for. No body is needed.',
+    ],
+    problems: { 400: [{ message: noPasskeysHere }] },
+  },
+  loginWithPasskey: {
+    description: [
+      'Logs in the User whose passkey it is. The authenticator must have seen to it that it is they, by a PIN, a finger or a face: then the passkey is both factors.',
+      'Whatever is wrong, the answer is one; too many failures make the next try wait.',
+    ],
+    problems: {
+      400: [{ message: 'the passkey was not accepted' }, { message: noPasskeysHere }],
       429: [{ message: 'too many failed logins; try again in 4 s' }],
     },
   },
@@ -141,5 +165,73 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
       'Sets a new password and ends every session of the User. Whatever is wrong, with the token, the password or the body, the answer is 400 and `{}`.',
     ],
     body: { token: sample.resetToken, password: sample.password },
+  },
+};
+
+const proven = 'The password, or a code of a second factor, shows that it is still the User who has the session.';
+
+export const secondFactorNotes: Readonly<Record<(typeof secondFactorEndpoints)[number]['id'], Note>> = {
+  listSecondFactors: {
+    description: ['Answers the second factors of the User whose access token it is, without a secret of any.'],
+    problems: { 400: [notASession] },
+  },
+  beginTotp: {
+    description: [
+      'Makes the secret for an app that shows codes (TOTP, RFC 6238: SHA-1, six digits, 30 seconds), and answers it this once. It counts for nothing until a code of it came to `/auth/user/second-factors/totp/finish`, within 10 minutes.',
+      proven,
+    ],
+    body: { currentPassword: sample.password, name: 'my phone' },
+    problems: { 400: [unsaid, unproven, tooMany, notASession], 429: failures },
+  },
+  finishTotp: {
+    description: [
+      'Adds the app by a code that it shows, so that nobody is locked out by one that was set up wrong. With the first second factor of a User come 10 recovery codes, told this once.',
+    ],
+    problems: {
+      400: [{ field: 'code', message: 'is not the one that the app shows now' }, notASession],
+      404: [{ message: 'there is no app to confirm under this id, or no longer' }],
+    },
+  },
+  beginPasskey: {
+    description: [
+      'Answers what `navigator.credentials.create` needs to make a passkey for the page from which it is asked for. The challenge is good for 5 minutes, and once.',
+      proven,
+    ],
+    body: { currentPassword: sample.password },
+    problems: { 400: [unsaid, unproven, tooMany, { message: noPasskeysHere }, notASession], 429: failures },
+  },
+  finishPasskey: {
+    description: [
+      'Adds the passkey that the browser made. Which make the authenticator is does not matter: attestation is not looked at. With the first second factor of a User come 10 recovery codes, told this once.',
+    ],
+    problems: {
+      400: [
+        { message: 'the passkey was not accepted' },
+        { message: 'this passkey is known already' },
+        tooMany,
+        { message: noPasskeysHere },
+        notASession,
+      ],
+    },
+  },
+  removeSecondFactor: {
+    description: [
+      'Removes a second factor; with the last one the recovery codes go too. The last one of a User who needs one stays.',
+      proven,
+    ],
+    body: { id: sample.factorId, currentPassword: sample.password },
+    problems: {
+      400: [unsaid, unproven, { message: 'you need a second factor here: add another one first' }, notASession],
+      404: [{ message: 'there is no such second factor' }],
+      429: failures,
+    },
+  },
+  renewRecoveryCodes: {
+    description: ['Makes 10 new recovery codes, told this once; those before work no longer.', proven],
+    body: { currentPassword: sample.password },
+    problems: {
+      400: [unsaid, unproven, { message: 'there is no second factor for which they would stand in' }, notASession],
+      429: failures,
+    },
   },
 };

@@ -4,17 +4,11 @@
 import type { loginEndpoints } from '../../api/logins.ts';
 import type { userEndpoints } from '../../api/users.ts';
 import { activityRecord } from '../../core/activity.ts';
+import type { Context } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { checkInvite, checkInvitePassword, completeInvite, inviteUser, validateInvite } from '../../core/invites.ts';
 import { inviteMail, type LinkSettings, type Mailer } from '../../core/links.ts';
-import {
-  changePassword,
-  checkCandidate,
-  findCandidate,
-  type LoginCandidate,
-  login,
-  ownCandidate,
-} from '../../core/logins.ts';
+import { changePassword, checkCandidate, findCandidate, login, ownCandidate } from '../../core/logins.ts';
 import {
   checkReset,
   checkResetPassword,
@@ -23,6 +17,7 @@ import {
   resetStarted,
   startReset,
 } from '../../core/password-reset.ts';
+import { lookAtSecondStep, resetSecondFactor } from '../../core/second-factors.ts';
 import { endOtherSessions, endSession, listSessions, logout, refreshSession, sessionOf } from '../../core/sessions.ts';
 import { checkSetUp, completeSetUp, setUpLink } from '../../core/set-up.ts';
 import {
@@ -36,8 +31,8 @@ import {
   updateUser,
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
-import type { Tables } from '../../store/port.ts';
-import type { Around, Input, RoutesOf, TenantRoutes } from '../route.ts';
+import { type Around, baseUrlOf, type Input, type RoutesOf, type TenantRoutes } from '../route.ts';
+import { atPace, nameOf, passkeyLoginRoutes, placeOf } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   listUsers: (ctx, { page }) => listUsers(ctx, { page }),
@@ -87,25 +82,37 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   },
   login: {
     async prepare(input) {
-      const { body, query } = input;
-      const { lifetimes } = input.open.people;
+      const { body, query, open, handle } = input;
       const name = { name: body.username, isEmail: query.email === 'true' };
-      const find = (tables: Tables) => findCandidate(tables, name);
-      const checked = await checkPassword(input, { name: name.name, password: body.password, find });
+      const checked = await atPace(
+        input,
+        name.name,
+        async () => {
+          const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
+          const passed = await checkCandidate(open.people.hasher, candidate, body.password);
+          if (!candidate || !passed) return { candidate, step: undefined };
+          return { candidate, step: await lookAtSecondStep(handle.store, placeOf(input), candidate.userId, body) };
+        },
+        // A password alone that needs more neither opens anything nor forgives failures.
+        ({ step }) => (step?.is === 'missing' ? undefined : step !== undefined && step.is !== 'wrong'),
+      );
+      const { lifetimes } = open.people;
       return (ctx) => login(ctx, { ...checked, lifetimes });
     },
   },
+  ...passkeyLoginRoutes,
   refreshSession: (ctx, { open: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
   logout: (ctx) => logout(ctx),
   changePassword: {
     async prepare(input, caller) {
       sessionOf(caller);
       const { body, open, handle } = input;
+      const { hasher } = open.people;
       checkInvitePassword(body.newPassword);
-      const name = await handle.store.peek(async ({ users }) => (await users.byId(caller.id))?.username ?? '');
-      const find = (tables: Tables) => ownCandidate(tables, caller);
-      const { candidate, passed } = await checkPassword(input, { name, password: body.currentPassword, find });
-      const newHash = passed ? await open.people.hasher.hash(body.newPassword) : undefined;
+      const candidate = await handle.store.peek((tables) => ownCandidate(tables, caller));
+      const check = () => checkCandidate(hasher, candidate, body.currentPassword);
+      const passed = await atPace(input, await nameOf(input, caller.id), check, (right) => right);
+      const newHash = passed ? await hasher.hash(body.newPassword) : undefined;
       return (ctx) => changePassword(ctx, { candidate, newHash });
     },
   },
@@ -143,31 +150,6 @@ function mailLater(input: Input<unknown>, send: (mailer: Mailer) => Promise<void
   input.afterCommit(async () => void sending());
 }
 
-interface PasswordCheck {
-  /** Under which failures are counted. */
-  readonly name: string;
-  readonly password: string;
-  find(tables: Tables): Promise<LoginCandidate | undefined>;
-}
-
-/** Checks a password at the pace that the tries before allow. */
-async function checkPassword(
-  { open, handle, address }: Pick<Input<unknown>, 'open' | 'handle' | 'address'>,
-  { name, password, find }: PasswordCheck,
-): Promise<{ readonly candidate: LoginCandidate | undefined; readonly passed: boolean }> {
-  const { backoff, hasher } = open.people;
-  const attempt = await backoff.begin({ tenant: handle.tenant.id, name, address });
-  try {
-    const candidate = await handle.store.peek(find);
-    const passed = await checkCandidate(hasher, candidate, password);
-    if (passed) attempt.succeeded();
-    else attempt.failed();
-    return { candidate, passed };
-  } finally {
-    attempt.abandoned();
-  }
-}
-
 /** Does nothing until the answer is on its way, so that it takes the same time for everybody. */
 async function sendResetLink(around: Around, mailer: Mailer, email: string): Promise<void> {
   const { appliance, open, handle } = around;
@@ -180,7 +162,7 @@ async function sendResetLink(around: Around, mailer: Mailer, email: string): Pro
   if (mail) await mailer.send(mail);
 }
 
-export const linkRoutes: Pick<TenantRoutes, 'makeSetUpLink' | 'makeResetLink'> = {
+export const linkRoutes: Pick<TenantRoutes, 'makeSetUpLink' | 'makeResetLink' | 'resetSecondFactor'> = {
   makeSetUpLink(input) {
     const { world } = input.appliance;
     const { tenant, store } = input.handle;
@@ -188,26 +170,41 @@ export const linkRoutes: Pick<TenantRoutes, 'makeSetUpLink' | 'makeResetLink'> =
     return store.transaction((tx) => setUpLink({ tx, tenant, world }, { links }));
   },
   makeResetLink(input) {
-    const { username, email } = input.body;
-    const { world } = input.appliance;
-    const { tenant, store } = input.handle;
-    const user = { text: username, is: email ? 'email' : 'username' } as const;
     const links = linksOf(input);
-    return store.transaction(async (tx) => {
-      let deed: Deed = {};
-      const note = (said: Deed): void => {
-        deed = said;
-      };
-      const link = await resetLink({ tx, tenant, world, note, caller: localCaller }, { user, links });
-      // A link lets its holder in as that user: making one is recorded as a change of the user.
-      const props = { operation: 'reset-link' };
-      tx.record(activityRecord(world, { keyid: localCaller.id, action: 'user.update', props, deed }));
-      return link;
-    });
+    const user = namedUser(input.body);
+    // A link lets its holder in as that user: making one is recorded as a change of the user.
+    return asAdministrator(input, { action: 'user.update', props: { operation: 'reset-link' } }, (ctx) =>
+      resetLink(ctx, { user, links }),
+    );
+  },
+  resetSecondFactor(input) {
+    const user = namedUser(input.body);
+    return asAdministrator(input, { action: 'user.reset-second-factor' }, (ctx) => resetSecondFactor(ctx, { user }));
   },
 };
 
+function namedUser({ username, email }: { readonly username: string; readonly email?: boolean }): UserRef {
+  return { text: username, is: email ? 'email' : 'username' };
+}
+
+/** Runs an operation of the administrator at the machine, and records it. */
+function asAdministrator<R>(
+  { appliance: { world }, handle: { tenant, store } }: Around,
+  recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
+  operation: (ctx: Omit<Context, 'handsOut'>) => Promise<R>,
+): Promise<R> {
+  return store.transaction(async (tx) => {
+    let deed: Deed = {};
+    const note = (said: Deed): void => {
+      deed = said;
+    };
+    const result = await operation({ tx, tenant, world, note, caller: localCaller });
+    tx.record(activityRecord(world, { keyid: localCaller.id, ...recorded, deed }));
+    return result;
+  });
+}
+
 /** Where the links lead that people of this tenant get. */
-function linksOf({ open, handle }: Around): LinkSettings {
-  return { lifetimes: open.people.lifetimes, baseUrl: handle.baseUrl ?? open.baseUrl };
+function linksOf(around: Around): LinkSettings {
+  return { lifetimes: around.open.people.lifetimes, baseUrl: baseUrlOf(around) };
 }

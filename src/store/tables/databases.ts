@@ -9,6 +9,7 @@ import { keyUseTable } from './key-uses.ts';
 import { type MarkTable, markTable } from './marks.ts';
 import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
+import { secondFactorTable } from './second-factors.ts';
 import { sessionTable } from './sessions.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 import { userTokenTable } from './user-tokens.ts';
@@ -25,6 +26,7 @@ export function tenantTables(sql: Sql): Tables {
     users: userTable(sql),
     sessions: sessionTable(sql),
     userTokens: userTokenTable(sql),
+    secondFactors: secondFactorTable(sql),
   };
 }
 

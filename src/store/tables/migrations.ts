@@ -258,6 +258,37 @@ export const tenantMigrations: readonly Migration[] = [
       `INSERT INTO counts (name, n) SELECT 'uses_since', 0 WHERE NOT EXISTS (SELECT 1 FROM ring_keys)`,
     ],
   },
+  {
+    name: 'second factors',
+    statements: [
+      `CREATE TABLE second_factors (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('totp', 'passkey')),
+        data TEXT NOT NULL,
+        credential_id TEXT UNIQUE,
+        pending INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        used_at INTEGER
+      )`,
+      `CREATE INDEX second_factors_by_user ON second_factors (user_id, seq)`,
+      `CREATE TABLE recovery_codes (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+        code_hash TEXT NOT NULL,
+        UNIQUE (user_id, code_hash)
+      )`,
+      // Those that were used, each until it is good for nothing anyhow.
+      `CREATE TABLE passkey_challenges (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        challenge TEXT NOT NULL UNIQUE,
+        expires_at INTEGER NOT NULL
+      )`,
+      `CREATE INDEX passkey_challenges_by_expiry ON passkey_challenges (expires_at)`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */
@@ -304,6 +335,13 @@ export const systemMigrations: readonly Migration[] = [
         runs TEXT NOT NULL,
         noted_at INTEGER NOT NULL
       )`,
+    ],
+  },
+  {
+    name: 'whose logins need a second factor',
+    statements: [
+      // Names of flags: users who have one of them.
+      `ALTER TABLE tenants ADD COLUMN second_factor_for TEXT NOT NULL DEFAULT '[]'`,
     ],
   },
 ];

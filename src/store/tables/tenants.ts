@@ -13,12 +13,14 @@ export interface TenantRecord {
   readonly hosts: readonly string[];
   /** The most of each kind that it may have. */
   readonly limits: JsonObject;
+  /** Flags: users who have one of them need a second factor. */
+  readonly secondFactorFor: readonly string[];
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletedAt: number | undefined;
 }
 
-export type NewTenant = Omit<TenantRecord, 'seq' | 'deletedAt'>;
+export type NewTenant = Omit<TenantRecord, 'seq' | 'secondFactorFor' | 'deletedAt'>;
 
 interface TenantRow extends Row {
   seq: number;
@@ -27,6 +29,7 @@ interface TenantRow extends Row {
   dir: string;
   hosts: string;
   limits: string;
+  second_factor_for: string;
   created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -70,13 +73,15 @@ export function tenantTable(sql: Sql) {
       return (await sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq')).map(fromRow);
     },
 
-    /** Writes name, hosts, limits, `updatedAt` and `deletedAt`. */
+    /** Writes name, hosts, limits, whose logins need a second factor, `updatedAt` and `deletedAt`. */
     async update(tenant: TenantRecord): Promise<void> {
       await sql.run(
-        'UPDATE tenants SET name = ?, hosts = ?, limits = ?, updated_at = ?, deleted_at = ? WHERE id = ?',
+        `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, updated_at = ?, deleted_at = ?
+          WHERE id = ?`,
         tenant.name,
         toJson(tenant.hosts),
         toJson(tenant.limits),
+        toJson(tenant.secondFactorFor),
         tenant.updatedAt,
         tenant.deletedAt ?? null,
         tenant.id,
@@ -97,6 +102,7 @@ function fromRow(row: TenantRow): TenantRecord {
     dir: row.dir,
     hosts: textsOf(row.hosts),
     limits: objectOf(row.limits),
+    secondFactorFor: textsOf(row.second_factor_for),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at ?? undefined,

@@ -59,6 +59,10 @@ const select = `SELECT seq, id, username, email, first_name, last_name, display_
   (SELECT group_concat(id, ' ') FROM (SELECT id FROM api_keys k WHERE k.user_id = users.id ORDER BY k.seq)) AS keys
   FROM users`;
 
+const ofUser = ['user_tokens', 'second_factors', 'recovery_codes'].map(
+  (table) => `DELETE FROM ${table} WHERE user_id = ?`,
+);
+
 export type UserTable = ReturnType<typeof userTable>;
 
 export function userTable(sql: Sql) {
@@ -142,9 +146,11 @@ export function userTable(sql: Sql) {
       );
     },
 
-    /** Erases the user and its one-time tokens; what else belongs to it is the caller's to end before. */
+    /**
+     * Erases the user, with one-time tokens and second factors; what else belongs to it is the caller's to end before.
+     */
     async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM user_tokens WHERE user_id = ?', id);
+      for (const table of ofUser) await sql.run(table, id);
       await sql.run('DELETE FROM users WHERE id = ?', id);
     },
 

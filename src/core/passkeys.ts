@@ -1,0 +1,180 @@
+// Passkeys at logins. A challenge is not kept: it says when it ends, and a MAC under a key of the tenant says that this
+// service made it, for what and for whom. One that was used is remembered until then, so that it works once, and nobody
+// can fill anything by asking for challenges.
+import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
+import { hmacSha256 } from '../crypto/hash.ts';
+import {
+  creationOptions,
+  type Passkey,
+  passkeyTimeout,
+  type RelyingParty,
+  requestOptions,
+  type SentAssertion,
+  type SentRegistration,
+  verifyAssertion,
+  verifyRegistration,
+} from '../crypto/passkey.ts';
+import { KmsError } from '../errors.ts';
+import { addressBytes } from '../model/addresses.ts';
+import type { Tables } from '../store/port.ts';
+import type { PasskeyData, SecondFactor } from '../store/tables/second-factors.ts';
+import type { Tenant, World } from './context.ts';
+
+/** What a challenge is for, and whose answer it wants; nobody's yet where the passkey itself tells who it is. */
+interface ChallengeSubject {
+  readonly purpose: 'create' | 'second-factor' | 'login';
+  readonly userId: string;
+}
+
+/** One that this service made and that has not ended. */
+interface Challenge {
+  readonly text: string;
+  readonly expiresAt: number;
+}
+
+/** Where passkeys are made and checked. */
+export interface PasskeyPlace {
+  readonly tenant: Tenant;
+  readonly world: World;
+  /** The address of the page, without a path. */
+  readonly origin: string;
+}
+
+const nonceLength = 16;
+const timeLength = 8;
+const macLength = 16;
+
+function newChallenge({ tenant, world }: PasskeyPlace, subject: ChallengeSubject): string {
+  const time = new Uint8Array(timeLength);
+  new DataView(time.buffer).setFloat64(0, world.now() + passkeyTimeout);
+  const said = concatBytes(world.random(nonceLength), time);
+  return toBase64Url(concatBytes(said, macOf(tenant, subject, said)));
+}
+
+function readChallenge(
+  { tenant, world }: PasskeyPlace,
+  subject: ChallengeSubject,
+  text: string,
+): Challenge | undefined {
+  const bytes = fromBase64Url(text);
+  if (bytes?.length !== nonceLength + timeLength + macLength) return undefined;
+  const said = bytes.subarray(0, nonceLength + timeLength);
+  if (!equalBytes(bytes.subarray(said.length), macOf(tenant, subject, said))) return undefined;
+  const expiresAt = new DataView(said.buffer, said.byteOffset).getFloat64(nonceLength);
+  return world.now() < expiresAt ? { text, expiresAt } : undefined;
+}
+
+function macOf({ id, keys }: Tenant, { purpose, userId }: ChallengeSubject, said: Uint8Array): Uint8Array {
+  const label = utf8(`kms/passkey/v1 ${purpose} ${id} ${userId} `);
+  return hmacSha256(keys.key('passkey'))(concatBytes(label, said)).subarray(0, macLength);
+}
+
+/** Undefined where the page has an address that passkeys cannot be for: one of numbers. */
+function relyingParty(origin: string): RelyingParty | undefined {
+  const { hostname } = new URL(origin);
+  return addressBytes(hostname.replace(/^\[|\]$/g, '')) ? undefined : { origin, rpId: hostname };
+}
+
+/** Throws `invalid` where there can be none. */
+function needRelyingParty({ origin }: PasskeyPlace): RelyingParty {
+  const rp = relyingParty(origin);
+  if (rp) return rp;
+  throw new KmsError('invalid', 'passkeys need a page at a host name, not at an address of numbers', {
+    hint: 'open the console under a name of the service',
+  });
+}
+
+type Person = Parameters<typeof creationOptions>[1];
+
+/** For the browser, to make a passkey. `factors` are those that the user has. */
+export function newCreationOptions(place: PasskeyPlace, person: Person, factors: readonly SecondFactor[]) {
+  const rp = needRelyingParty(place);
+  const challenge = newChallenge(place, { purpose: 'create', userId: person.id });
+  return creationOptions(rp, person, challenge, knownOf(factors, rp));
+}
+
+/** For the browser, to log in by a passkey alone. */
+export function loginOptions(place: PasskeyPlace) {
+  return requestOptions(needRelyingParty(place), newChallenge(place, { purpose: 'login', userId: '' }));
+}
+
+/** For the browser, after a password; undefined where none of the factors is a passkey for this page. */
+export function secondFactorOptions(place: PasskeyPlace, userId: string, factors: readonly SecondFactor[]) {
+  const rp = relyingParty(place.origin);
+  const known = rp ? knownOf(factors, rp) : [];
+  if (!rp || known.length === 0) return undefined;
+  return requestOptions(rp, newChallenge(place, { purpose: 'second-factor', userId }), known);
+}
+
+function knownOf(factors: readonly SecondFactor[], { rpId }: RelyingParty) {
+  return factors.flatMap(({ credentialId, data }) =>
+    credentialId !== undefined && data.kind === 'passkey' && data.rpId === rpId
+      ? [{ credentialId, transports: data.transports }]
+      : [],
+  );
+}
+
+/** A new passkey, and the challenge to be used up for it. */
+export interface VerifiedPasskey {
+  readonly passkey: Passkey;
+  readonly rpId: string;
+  readonly challenge: Challenge;
+}
+
+/** Throws `invalid`. */
+export async function verifyNewPasskey(
+  place: PasskeyPlace,
+  userId: string,
+  sent: SentRegistration,
+): Promise<VerifiedPasskey> {
+  const rp = needRelyingParty(place);
+  const { isChallenge, taken } = challengeCheck(place, { purpose: 'create', userId });
+  const passkey = await verifyRegistration(sent, { rp, isChallenge });
+  return { passkey, rpId: rp.rpId, challenge: taken() };
+}
+
+/** A passkey that was used well. */
+export interface VerifiedUse {
+  readonly factor: SecondFactor;
+  /** As they are from now on. */
+  readonly data: PasskeyData;
+  readonly challenge: Challenge;
+}
+
+/** Throws `invalid`. */
+export async function verifyPasskeyUse(
+  place: PasskeyPlace,
+  factor: SecondFactor | undefined,
+  subject: ChallengeSubject,
+  sent: SentAssertion,
+): Promise<VerifiedUse> {
+  const rp = needRelyingParty(place);
+  const { data, credentialId } = factor ?? {};
+  if (!factor || data?.kind !== 'passkey' || credentialId === undefined || data.rpId !== rp.rpId) {
+    throw new KmsError('invalid', 'the passkey was not accepted');
+  }
+  const { isChallenge, taken } = challengeCheck(place, subject);
+  const isAlone = subject.purpose === 'login';
+  const counter = await verifyAssertion(sent, { ...data, credentialId }, { rp, isChallenge, isAlone });
+  return { factor, data: { ...data, counter }, challenge: taken() };
+}
+
+function challengeCheck(place: PasskeyPlace, subject: ChallengeSubject) {
+  let challenge: Challenge | undefined;
+  return {
+    isChallenge(text: string): boolean {
+      challenge = readChallenge(place, subject, text);
+      return challenge !== undefined;
+    },
+    taken(): Challenge {
+      if (!challenge) throw new KmsError('internal', 'expected a challenge that was looked at');
+      return challenge;
+    },
+  };
+}
+
+/** Throws `invalid` where the challenge was used before. */
+export async function useChallenge(tables: Pick<Tables, 'secondFactors'>, { text, expiresAt }: Challenge, now: number) {
+  if (await tables.secondFactors.useChallenge(text, expiresAt, now)) return;
+  throw new KmsError('invalid', 'the passkey was not accepted');
+}

@@ -1,0 +1,380 @@
+// Second factors: what somebody has beside the password. Apps that show codes (TOTP) and passkeys are added, confirmed,
+// listed and removed by their user; recovery codes, made with the first of them, stand in for one that is lost, each
+// once. A login with a password goes on to one of them where there is any. Which users must have one is the tenant's
+// policy, by permission flags.
+import type { Answer } from '../api/endpoints.ts';
+import { fromBase32, toBase32 } from '../crypto/base32.ts';
+import { fromBase64Url, toBase64Url } from '../crypto/bytes.ts';
+import type { SentAssertion } from '../crypto/passkey.ts';
+import { hashSecret } from '../crypto/secrets.ts';
+import { isTotpCode, matchTotp, totpSecretLength, totpSecretText, totpUri } from '../crypto/totp.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import type { Deed, Thing } from '../model/deed.ts';
+import { enrolFirst } from '../model/names.ts';
+import type { Store, Tables } from '../store/port.ts';
+import type { SecondFactor, TotpData } from '../store/tables/second-factors.ts';
+import { type Caller, type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
+import {
+  newCreationOptions,
+  type PasskeyPlace,
+  secondFactorOptions,
+  useChallenge,
+  type VerifiedPasskey,
+  type VerifiedUse,
+  verifyPasskeyUse,
+} from './passkeys.ts';
+import { sessionOf } from './sessions.ts';
+import { findUser, type UserRef, userThing } from './users.ts';
+
+/** Of one user. */
+const most = 20;
+/** Milliseconds that somebody has to confirm a new app. */
+const confirmedWithin = 600_000;
+const recoveryCodeCount = 10;
+/** Bytes: 16 characters. */
+const recoveryCodeLength = 10;
+
+/** Whether the tenant wants a second factor of a user with these flags. */
+function isNeeded({ secondFactorFor = [] }: Tenant, { flags }: Pick<Caller, 'flags'>): boolean {
+  return secondFactorFor.some((flag) => flags.covers(flag));
+}
+
+/** Why a session may do nothing but what concerns its user's own way in; undefined where it may. */
+export async function enrolmentRefusal(
+  { secondFactors }: Pick<Tables, 'secondFactors'>,
+  tenant: Tenant,
+  caller: Caller,
+): Promise<KmsError | undefined> {
+  if (!isNeeded(tenant, caller) || (await secondFactors.has(caller.id))) return undefined;
+  return new KmsError('forbidden', enrolFirst);
+}
+
+/** What shows that it is still the user who has the session. */
+export type Proof =
+  | { readonly is: 'password'; readonly passwordHash: string }
+  | { readonly is: 'totp'; readonly factor: SecondFactor; readonly data: TotpData }
+  | { readonly is: 'recovery-code'; readonly hash: string };
+
+/** The factor that a code is of; undefined where it is of none. Looks only. */
+export async function checkCode(
+  { secondFactors }: Pick<Tables, 'secondFactors'>,
+  { userId, code, now }: { readonly userId: string; readonly code: string; readonly now: number },
+): Promise<Proof | undefined> {
+  const typed = code.replace(/\s/g, '');
+  if (isTotpCode(typed)) {
+    for (const factor of await secondFactors.of(userId)) {
+      const data = factor.data.kind === 'totp' ? usedTotp(factor.data, typed, now) : undefined;
+      if (data) return { is: 'totp', factor, data };
+    }
+    return undefined;
+  }
+  const bytes = fromBase32(typed, recoveryCodeLength);
+  const hash = bytes && hashSecret(toBase32(bytes));
+  return hash !== undefined && (await secondFactors.hasRecoveryCode(userId, hash))
+    ? { is: 'recovery-code', hash }
+    : undefined;
+}
+
+/** As the app's data are once the code is used. */
+function usedTotp(data: TotpData, code: string, now: number): TotpData | undefined {
+  const secret = fromBase64Url(data.secret);
+  const lastStep = secret && matchTotp(secret, code, now, data.lastStep);
+  return lastStep === undefined ? undefined : { ...data, lastStep };
+}
+
+type Used = Pick<PublicContext, 'tx' | 'world'>;
+
+/** Makes the proof good, and says of what it was. Throws `invalid` where it was used up or has changed since it was looked at. */
+async function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Promise<Deed> {
+  const { users, secondFactors } = tx;
+  if (proof?.is === 'password' && (await users.passwordHash(userId)) === proof.passwordHash) return {};
+  if (proof?.is === 'recovery-code' && (await secondFactors.useRecoveryCode(userId, proof.hash))) {
+    return { changed: ['recoveryCodes'] };
+  }
+  if (proof?.is === 'totp') {
+    const now = await secondFactors.byId(userId, proof.factor.id);
+    if (now?.data.kind === 'totp' && now.data.lastStep < proof.data.lastStep) {
+      await secondFactors.noteUse(now.id, proof.data, world.now());
+      return { objects: [factorThing(now)] };
+    }
+  }
+  throw new KmsError('invalid', 'the current password or the code is wrong');
+}
+
+/** What somebody brings to a login beside the password. */
+interface Presented {
+  readonly code?: string;
+  readonly passkey?: SentAssertion;
+}
+
+/** What came of a look at it. */
+export type SecondStep =
+  /** The user has no second factor. */
+  | { readonly is: 'none' }
+  | { readonly is: 'missing' | 'wrong'; readonly wanted: Wanted }
+  | { readonly is: 'code'; readonly proof: Proof; readonly wanted: Wanted }
+  | { readonly is: 'passkey'; readonly use: VerifiedUse; readonly wanted: Wanted };
+
+interface Wanted {
+  readonly secondFactor: ('totp' | 'passkey' | 'recovery-code')[];
+  readonly passkeyOptions?: NonNullable<ReturnType<typeof secondFactorOptions>>;
+}
+
+/** Looks at what was brought, once the password was right. */
+export async function lookAtSecondStep(
+  store: Pick<Store, 'peek'>,
+  place: PasskeyPlace,
+  userId: string,
+  { code, passkey }: Presented,
+): Promise<SecondStep> {
+  const now = place.world.now();
+  const { factors, codes, proof } = await store.peek(async (tables) => ({
+    factors: await tables.secondFactors.of(userId),
+    codes: await tables.secondFactors.countRecoveryCodes(userId),
+    proof: code === undefined ? undefined : await checkCode(tables, { userId, code, now }),
+  }));
+  if (factors.length === 0) return { is: 'none' };
+  const wanted = wantedOf(place, userId, factors, codes);
+  if (proof) return { is: 'code', proof, wanted };
+  if (passkey) {
+    const factor = factors.find(({ credentialId }) => credentialId === passkey.id);
+    try {
+      const use = await verifyPasskeyUse(place, factor, { purpose: 'second-factor', userId }, passkey);
+      return { is: 'passkey', use, wanted };
+    } catch (error) {
+      if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+      return { is: 'wrong', wanted };
+    }
+  }
+  return { is: code === undefined ? 'missing' : 'wrong', wanted };
+}
+
+function wantedOf(place: PasskeyPlace, userId: string, factors: readonly SecondFactor[], codes: number): Wanted {
+  const passkeyOptions = secondFactorOptions(place, userId, factors);
+  const secondFactor: Wanted['secondFactor'] = [];
+  if (factors.some(({ data }) => data.kind === 'totp')) secondFactor.push('totp');
+  if (passkeyOptions) secondFactor.push('passkey');
+  if (codes > 0) secondFactor.push('recovery-code');
+  return { secondFactor, ...(passkeyOptions && { passkeyOptions }) };
+}
+
+/**
+ * Goes on with a login whose password was right, and says by what. Throws `invalid`, saying what is wanted, where it
+ * cannot.
+ */
+export async function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Promise<Deed> {
+  if (step.is === 'none') {
+    if (!(await ctx.tx.secondFactors.has(userId))) return {};
+    // It came meanwhile: the next try is told which.
+    throw new KmsError('invalid', 'a second factor is needed');
+  }
+  try {
+    if (step.is === 'code') return await useProof(ctx, userId, step.proof);
+    if (step.is === 'passkey') return await usePasskey(ctx, step.use);
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+  }
+  const message =
+    step.is === 'missing' ? 'a second factor is needed' : 'the second factor is wrong, or was used before';
+  throw new KmsError('invalid', message, { body: { message, ...step.wanted } });
+}
+
+/** Uses up the challenge, and says by which passkey. Throws `invalid`. */
+export async function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Promise<Deed> {
+  const now = world.now();
+  const known = await tx.secondFactors.byId(factor.userId, factor.id);
+  if (!known) throw new KmsError('invalid', 'the passkey was not accepted');
+  await useChallenge(tx, challenge, now);
+  await tx.secondFactors.noteUse(factor.id, data, now);
+  return { objects: [factorThing(factor)] };
+}
+
+type FactorAnswer = Answer<'listSecondFactors'>['secondFactors'][number];
+
+function factorAnswer({ id, name, data, createdAt, usedAt }: SecondFactor): FactorAnswer {
+  return { id, kind: data.kind, name, createdAt: timestamp(createdAt), lastUsedAt: usedAt ?? null };
+}
+
+function factorThing({ id, name, data }: Pick<SecondFactor, 'id' | 'name' | 'data'>): Thing {
+  return { type: 'second-factor', id, name: name || data.kind };
+}
+
+/** The caller's own, the oldest first. */
+export async function listSecondFactors({ tx, tenant, caller }: Context): Promise<Answer<'listSecondFactors'>> {
+  sessionOf(caller);
+  const factors = await tx.secondFactors.of(caller.id);
+  return {
+    secondFactors: factors.map(factorAnswer),
+    recoveryCodes: await tx.secondFactors.countRecoveryCodes(caller.id),
+    needed: isNeeded(tenant, caller),
+  };
+}
+
+interface Proven {
+  /** Undefined where what was given was wrong. */
+  readonly proof: Proof | undefined;
+}
+
+interface BeginTotpInput extends Proven {
+  readonly name: string;
+  /** What the app shows the service as. */
+  readonly issuer: string;
+}
+
+/** Makes the secret of an app, told this once; it counts once a code of it came. */
+export async function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput): Promise<Answer<'beginTotp'>> {
+  const { tx, world, caller } = ctx;
+  sessionOf(caller);
+  await useProof(ctx, caller.id, proof);
+  await needRoomForOne(tx, caller.id);
+  await tx.secondFactors.erasePendingOf(caller.id);
+  const user = await findUser(tx, { text: caller.id, is: 'id' });
+  const secret = world.random(totpSecretLength);
+  const id = world.newId('fact');
+  await tx.secondFactors.insert({
+    id,
+    userId: user.id,
+    name,
+    data: { kind: 'totp', secret: toBase64Url(secret), lastStep: -1 },
+    credentialId: undefined,
+    isPending: true,
+    createdAt: world.now(),
+  });
+  return { id, secret: totpSecretText(secret), uri: totpUri(secret, { issuer, account: user.username }) };
+}
+
+/** Confirms an app by a code of it. */
+export async function finishTotp(
+  ctx: Context,
+  { id, code }: { readonly id: string; readonly code: string },
+): Promise<Answer<'finishTotp'>> {
+  const { tx, world, caller } = ctx;
+  sessionOf(caller);
+  const now = world.now();
+  const factor = await tx.secondFactors.byId(caller.id, id);
+  if (factor?.data.kind !== 'totp' || !factor.isPending || now >= factor.createdAt + confirmedWithin) {
+    throw new KmsError('not-found', 'there is no app to confirm under this id, or no longer');
+  }
+  const data = usedTotp(factor.data, code.replace(/\s/g, ''), now);
+  if (!data) throw invalidField('code', 'is not the one that the app shows now');
+  await tx.secondFactors.noteUse(id, data, now);
+  return added(ctx, { ...factor, data, usedAt: now });
+}
+
+interface BeginPasskeyInput extends Proven {
+  readonly origin: string;
+}
+
+/** What the browser needs to make a passkey. */
+export async function beginPasskey(
+  ctx: Context,
+  { origin, proof }: BeginPasskeyInput,
+): Promise<Answer<'beginPasskey'>> {
+  const { tx, tenant, world, caller } = ctx;
+  sessionOf(caller);
+  await useProof(ctx, caller.id, proof);
+  await needRoomForOne(tx, caller.id);
+  const { id, username: name, displayName } = await findUser(tx, { text: caller.id, is: 'id' });
+  return newCreationOptions({ tenant, world, origin }, { id, name, displayName }, await tx.secondFactors.of(id));
+}
+
+interface FinishPasskeyInput {
+  readonly name: string;
+  readonly transports: readonly string[];
+  readonly verified: VerifiedPasskey;
+}
+
+export async function finishPasskey(
+  ctx: Context,
+  { name, transports, verified: { passkey, rpId, challenge } }: FinishPasskeyInput,
+): Promise<Answer<'finishPasskey'>> {
+  const { tx, world, caller } = ctx;
+  const { credentialId, publicKey, counter } = passkey;
+  const now = world.now();
+  await needRoomForOne(tx, caller.id);
+  await useChallenge(tx, challenge, now);
+  if (await tx.secondFactors.byCredentialId(credentialId)) {
+    throw new KmsError('conflict', 'this passkey is known already');
+  }
+  const factor: SecondFactor = {
+    id: world.newId('fact'),
+    userId: caller.id,
+    name,
+    data: { kind: 'passkey', publicKey, counter, transports, rpId },
+    credentialId,
+    isPending: false,
+    createdAt: now,
+    usedAt: undefined,
+  };
+  await tx.secondFactors.insert(factor);
+  return added(ctx, factor);
+}
+
+/** Says what was added, with recovery codes where there are none yet. */
+async function added(ctx: Context, factor: SecondFactor): Promise<Answer<'finishTotp'>> {
+  const { tx, caller, note } = ctx;
+  const secondFactor = factorAnswer(factor);
+  if ((await tx.secondFactors.countRecoveryCodes(caller.id)) > 0) {
+    note({ object: factorThing(factor) });
+    return { secondFactor };
+  }
+  note({ object: factorThing(factor), changed: ['recoveryCodes'] });
+  return { secondFactor, recoveryCodes: await replaceCodes(ctx) };
+}
+
+async function replaceCodes({ tx, world, caller }: Context): Promise<string[]> {
+  const codes = Array.from({ length: recoveryCodeCount }, () => toBase32(world.random(recoveryCodeLength)));
+  await tx.secondFactors.replaceRecoveryCodes(caller.id, codes.map(hashSecret));
+  return codes;
+}
+
+async function needRoomForOne({ secondFactors }: Tables, userId: string): Promise<void> {
+  if ((await secondFactors.of(userId)).length < most) return;
+  throw new KmsError('conflict', `there are ${most} second factors already: remove one first`);
+}
+
+/** Removes one of the caller's own. The recovery codes go with the last. */
+export async function removeSecondFactor(
+  ctx: Context,
+  { id, proof }: Proven & { readonly id: string },
+): Promise<Record<string, never>> {
+  const { tx, tenant, caller, note } = ctx;
+  sessionOf(caller);
+  await useProof(ctx, caller.id, proof);
+  const factors = await tx.secondFactors.of(caller.id);
+  const factor = factors.find((each) => each.id === id);
+  if (!factor) throw new KmsError('not-found', 'there is no such second factor');
+  const isLast = factors.length === 1;
+  if (isLast && isNeeded(tenant, caller)) {
+    throw new KmsError('conflict', 'you need a second factor here: add another one first');
+  }
+  await tx.secondFactors.erase(id);
+  if (isLast) await tx.secondFactors.replaceRecoveryCodes(caller.id, []);
+  note({ object: factorThing(factor), ...(isLast && { changed: ['recoveryCodes'] }) });
+  return {};
+}
+
+/** New recovery codes in the place of the old ones, told this once. */
+export async function renewRecoveryCodes(ctx: Context, { proof }: Proven): Promise<Answer<'renewRecoveryCodes'>> {
+  const { tx, caller, note } = ctx;
+  sessionOf(caller);
+  await useProof(ctx, caller.id, proof);
+  if (!(await tx.secondFactors.has(caller.id))) {
+    throw new KmsError('conflict', 'there is no second factor for which they would stand in');
+  }
+  const user = await findUser(tx, { text: caller.id, is: 'id' });
+  note({ object: userThing(user), changed: ['recoveryCodes'] });
+  return { recoveryCodes: await replaceCodes(ctx) };
+}
+
+/** For who lost all of them: the next login takes the password alone. The sessions end. */
+export async function resetSecondFactor(
+  { tx, world, note }: Omit<Context, 'handsOut'>,
+  input: { readonly user: UserRef },
+): Promise<{ readonly username: string; readonly removed: number }> {
+  const user = await findUser(tx, input.user);
+  const removed = await tx.secondFactors.eraseAllOf(user.id);
+  await tx.sessions.endAllOf(user.id, world.now());
+  note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
+  return { username: user.username, removed };
+}
