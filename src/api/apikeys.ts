@@ -38,8 +38,10 @@ const name = text
     (value) => value.length <= 2 * longestName && [...value].length <= longestName,
     `has at most ${longestName} characters`,
   )
+  // What would be shown as another name than it is, or write on the terminal.
+  .refine((value) => !/\p{C}/u.test(value), 'expected no control characters and none that cannot be seen')
   .meta({
-    description: `what people call the key, in at most ${longestName} characters; may be empty`,
+    description: `what people call the key, in at most ${longestName} characters, none of them a control character; may be empty`,
     examples: ['nightly batch'],
     maxLength: longestName,
   });

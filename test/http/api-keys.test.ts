@@ -94,6 +94,17 @@ test('what is no name, no end and no addresses is refused, by field, and changes
     ['name', 7, /expected a string/],
     ['name', 'a\0b', /NUL/],
     ['name', '\ud800', /Unicode/],
+    ...[
+      'a\nb',
+      '\t',
+      '\u001b[2J',
+      '\u007f',
+      '\u0085',
+      'nightly\u202Ehctab',
+      '\u2066a\u2069',
+      'a\u200bb',
+      '\ufeffa',
+    ].map((text): [string, unknown, RegExp] => ['name', text, /expected no control characters/]),
     ['expiresAt', '2027-01-01', /expected a number, got a string/],
     ['expiresAt', -1, /at least 0/],
     ['expiresAt', 1.5, /integer/],
@@ -130,7 +141,7 @@ test('what is no name, no end and no addresses is refused, by field, and changes
     }
   }
   assert.equal((await read(a, keyid)).name, 'kept');
-  for (const name of ['x'.repeat(128), '☂'.repeat(128), '😀'.repeat(128), ' ', '\n', '__proto__']) {
+  for (const name of ['x'.repeat(128), '☂'.repeat(128), '😀'.repeat(128), ' ', 'Schlüssel 鍵 مفتاح', '__proto__']) {
     assert.equal((await change(a, keyid, { name })).body.name, name);
   }
 });
