@@ -84,7 +84,10 @@ function usedTotp(data: TotpData, code: string, now: number): TotpData | undefin
 
 type Used = Pick<PublicContext, 'tx' | 'world'>;
 
-/** Makes the proof good, and says of what it was. Throws `invalid` where it was used up or has changed since it was looked at. */
+/**
+ * Makes the proof good, and says of what it was. Throws `invalid`, which denies, where it was wrong, was used up or has
+ * changed since it was looked at.
+ */
 async function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Promise<Deed> {
   const { users, secondFactors } = tx;
   if (proof?.is === 'password' && (await users.passwordHash(userId)) === proof.passwordHash) return {};
@@ -98,7 +101,7 @@ async function useProof({ tx, world }: Used, userId: string, proof: Proof | unde
       return { objects: [factorThing(now)] };
     }
   }
-  throw new KmsError('invalid', 'the current password or the code is wrong');
+  throw new KmsError('invalid', 'the current password or the code is wrong', { denies: true });
 }
 
 /** What somebody brings to a login beside the password. */

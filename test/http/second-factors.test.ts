@@ -179,6 +179,8 @@ test('what changes second factors takes the password or a code, and an access to
     const { status, body: unsaid } = await ask({});
     assert.deepEqual([status, unsaid.errors], [400, { currentPassword: 'is required, or a code in its place' }]);
     isRefused(await ask({ currentPassword: 'wrong' }), 'the current password or the code is wrong');
+    const [last] = await a.activity();
+    assert.deepEqual([last?.keyid, last?.validAction, last?.status], [ada.user.id, false, 400]);
     isRefused(await ask({ code: '00000' }), 'the current password or the code is wrong');
     for (const options of [{}, { key: null, env: { local: true } }]) {
       isRefused(
