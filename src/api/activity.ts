@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { epochTime, freeForm, id, pathText, requiredText } from './values.ts';
+import { epochTime, freeForm, id, pathText, requiredText, timestamp } from './values.ts';
 
 export const activity = z
   .object({
@@ -104,6 +104,21 @@ const searchActivityBody = z.object({
   }),
 });
 
+export const activityHead = z
+  .object({
+    format: z.literal('kms-activity-head-1').meta({ description: 'what this is', examples: ['kms-activity-head-1'] }),
+    tenant: id.meta({ description: 'id of the tenant', examples: [sample.tenantId] }),
+    seq: z.int().meta({ description: 'number of the last record; 0 where there is none', examples: [1] }),
+    hash: z.string().meta({ description: "the chain's hash at that record, base64url", examples: [sample.chainHash] }),
+    signedAt: timestamp,
+    publicKey: z.string().meta({
+      description: 'the Ed25519 key that signed, base64 SPKI DER',
+      examples: [sample.headKey],
+    }),
+    signature: z.string().meta({ description: 'base64', examples: [sample.headSignature] }),
+  })
+  .meta({ id: 'ActivityHead', description: 'the last record of the activity log with its hash, signed by the tenant' });
+
 const tag = 'Activity';
 
 export const activityEndpoints = [
@@ -116,6 +131,27 @@ export const activityEndpoints = [
     body: searchActivityBody,
     answer: pageOf(activity),
     paginated: true,
+  }),
+  endpoint('getActivityHead', {
+    tag,
+    summary: 'Read the signed head of the activity log',
+    access: { kind: 'flag', action: 'activity.read' },
+    answer: activityHead,
+  }),
+  endpoint('exportActivity', {
+    changes: false,
+    tag,
+    summary: 'Read all activity with its hash chain, oldest first',
+    access: { kind: 'flag', action: 'activity.read' },
+    body: z.object({
+      since: freeForm.exactOptional().meta({
+        description: 'a head that was kept: only the records after it, of which the first continues its hash',
+        examples: [{}],
+      }),
+    }),
+    answer: z.unknown(),
+    lines: 'application/jsonl',
+    errors: { 429: { description: 'several exports are under way already', schema: errorBody } },
   }),
   endpoint('getActivity', {
     tag,

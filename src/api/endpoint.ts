@@ -77,6 +77,8 @@ interface Declaration<A> {
   readonly paginated?: true;
   /** Answers bytes, `application/octet-stream`, in place of JSON; `answer` says nothing then. */
   readonly binary?: true;
+  /** Answers lines of text of this media type, made while they are sent, in place of JSON; `answer` says nothing then. */
+  readonly lines?: string;
   /** Answers text of this media type in place of JSON; `answer` is a string then. */
   readonly text?: string;
   /** Every 400 is `{}`, as the interface wants it here. */

@@ -44,5 +44,9 @@ export const sample = {
     'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0IiwiY2hhbGxlbmdlIjoiUkxsUFlZTkpxbWplYTgzNUhZVHR6b2tRSnBBM2hDdGNFSmxFZndndlZKYzlBeldadW5ScWlRIiwib3JpZ2luIjoiaHR0cHM6Ly9rbXMuZXhhbXBsZS5vcmciLCJjcm9zc09yaWdpbiI6ZmFsc2V9',
   authenticatorData: 'jIK7_boA8egb9JUM1JRuYO3db4SbwyVr_b7G0mQqmbIFAAAAAQ',
   passkeySignature: 'MEYCIQCPBBOeOgJnmkApxUSMReMOyzfBYNu5GTqiy2cbCzuMsgIhAKR8NQjNwpemu5-gl_B5yzFw1Nq_CUbPIRqNU1BJXr66',
+  tenantId: 'tenant_01kdyak3se5g95x5q7yjatpber',
+  chainHash: 'LBluuPZydXbyk7ub9gXcy032uxQX55VCBycxdZaTRZQ',
+  headKey: 'MCowBQYDK2VwAyEAu2jjGN4Raz5sKXDjtCGxGbrEMIiwc+NWTMjkmASBFHI=',
+  headSignature: '6BZAWf0G2iUrkQw8/I7NgwQdaitW8UF8LCB7UVh4ge0QFEbqfQEXVe+10zXNDTmVG1JL+ZZYjuEN6/dEICplAw==',
   cursor: 'AQABqItE1xOgeWsRybLjIkVKcCqSs97DUS0ZJ8YOuPhFpiXaxGQm5MvApadLYQ34-QA4',
 } as const;

@@ -2,6 +2,7 @@
 // everybody else, and no part of the API description or of the client.
 import { z } from 'zod';
 import { custodianKinds } from '../model/custodian-kinds.ts';
+import { activityHead } from './activity.ts';
 import { fullApiKey } from './apikeys.ts';
 import { endpoint } from './endpoint.ts';
 import type { Sent } from './endpoints.ts';
@@ -179,15 +180,6 @@ export type CustodianAnswer = Sent<z.output<typeof custodian>>;
 const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
 export type MasterAnswer = Sent<z.output<typeof master>>;
 
-const activityHead = z.object({
-  format: z.literal('kms-activity-head-1'),
-  tenant: z.string(),
-  seq: z.int(),
-  hash: z.string(),
-  signedAt: z.string(),
-  publicKey: z.string(),
-  signature: z.string(),
-});
 /** `since` is a head that was kept. */
 const sinceBody = z.object({ since: z.unknown().optional() });
 
@@ -323,12 +315,6 @@ export const localEndpoints = [
     answer: master,
   }),
 
-  endpoint('activityHead', {
-    tag,
-    summary: "Read the signed head of the tenant's activity log",
-    access: ofTenant,
-    answer: activityHead,
-  }),
   endpoint('verifyActivity', {
     changes: false,
     tag,
@@ -344,16 +330,6 @@ export const localEndpoints = [
       since: activityHead.exactOptional(),
     }),
   }),
-  endpoint('exportActivity', {
-    changes: false,
-    tag,
-    summary: "Read all records of the tenant's activity log with their chain",
-    access: ofTenant,
-    body: sinceBody,
-    answer: z.string(),
-    text: 'application/jsonl',
-  }),
-
   endpoint('makeSetUpLink', {
     changes: false,
     tag,

@@ -80,6 +80,7 @@ export const clientPaths = {
   searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],
 
   searchActivity: ['POST', '/auth/search/activity', 'cursor', 'limit'],
+  getActivityHead: ['GET', '/auth/activity/head'],
   getActivity: ['GET', '/auth/activity/{id}'],
 } as const satisfies Readonly<Record<string, Path>>;
 
@@ -94,6 +95,7 @@ const otherPaths = {
   seal: ['POST', '/system/seal'],
   createBackup: ['POST', '/system/backup'],
   getMetrics: ['GET', '/metrics'],
+  exportActivity: ['POST', '/auth/activity/export'],
 } as const satisfies Readonly<Record<string, Path>>;
 
 /** What is for the administrator at the machine alone. */
@@ -119,9 +121,7 @@ export const localPaths = {
   addCustodian: ['POST', '/local/master/custodians'],
   removeCustodian: ['DELETE', '/local/master/custodians/{id}'],
 
-  activityHead: ['GET', '/local/activity/head'],
   verifyActivity: ['POST', '/local/activity/verify'],
-  exportActivity: ['POST', '/local/activity/export'],
 
   makeSetUpLink: ['POST', '/local/set-up-link'],
   makeResetLink: ['POST', '/local/reset-link'],

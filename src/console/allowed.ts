@@ -36,6 +36,7 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   getApiKeyProps: { action: 'apikey.read' },
   searchKeyringApiKeys: { action: 'apikey.read' },
   searchActivity: { action: 'activity.read' },
+  getActivityHead: { action: 'activity.read' },
   getActivity: { action: 'activity.read' },
 };
 

@@ -150,10 +150,10 @@ export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promis
 }
 
 /**
- * The records after the anchor as lines of an export. Throws `conflict` where the chain does not go through the anchor,
- * `corrupt` where a segment that it needs is known to be missing or changed.
+ * The number of the first record after the anchor. Throws `conflict` where the chain does not go through that, `corrupt`
+ * where a segment that is needed from there on is known to be missing or changed.
  */
-export async function exportChain(store: Store, anchor: ChainAnchor = chainStart): Promise<AsyncIterable<string>> {
+export async function exportStart(store: Store, anchor: ChainAnchor = chainStart): Promise<number> {
   if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
     throw new KmsError('conflict', `record ${anchor.seq}, which was anchored, is another one now or was dropped`, {
       hint: 'see what `kms activity verify` says',
@@ -161,7 +161,7 @@ export async function exportChain(store: Store, anchor: ChainAnchor = chainStart
   }
   // Once lines are on their way, what is wrong can only break them off.
   await store.segments?.need(anchor.seq + 1);
-  return linesAfter(store, anchor.seq);
+  return anchor.seq + 1;
 }
 
 async function hashAt(store: Store, seq: number): Promise<string | undefined> {
@@ -170,8 +170,37 @@ async function hashAt(store: Store, seq: number): Promise<string | undefined> {
   return undefined;
 }
 
-async function* linesAfter(store: Store, seq: number): AsyncGenerator<string> {
-  for await (const { line, hash } of store.readActivity(seq + 1)) yield exportLine(line, hash);
+/** Exports that may be under way at once, of one caller and of all: each holds a segment and reads the disk. */
+const mostExports = { ofOne: 2, ofAll: 8 };
+/** Whose exports of a store are under way. */
+const exporting = new WeakMap<Store, string[]>();
+
+/**
+ * The records from `start` to the end of the log as lines of an export, read as they are asked for: nothing before what
+ * was done so far is durable. To be called in the request's transaction. Throws `rate-limited` where as many exports as
+ * may be are under way.
+ */
+export function exportChain(store: Store, start: number, caller: string): AsyncIterable<string> {
+  const callers = exporting.get(store) ?? [];
+  const own = callers.filter((each) => each === caller).length;
+  if (own >= mostExports.ofOne || callers.length >= mostExports.ofAll) {
+    throw new KmsError('rate-limited', 'as many exports as may be are under way; try again when one has ended', {
+      retryAfter: 30,
+    });
+  }
+  exporting.set(store, callers);
+  return linesFrom(store, start, caller, callers);
+}
+
+async function* linesFrom(store: Store, start: number, caller: string, callers: string[]): AsyncGenerator<string> {
+  callers.push(caller);
+  try {
+    // It begins after the request's own, and with what that did on the disk.
+    await store.transaction(async () => undefined);
+    for await (const { line, hash } of store.readActivity(start)) yield exportLine(line, hash);
+  } finally {
+    callers.splice(callers.indexOf(caller), 1);
+  }
 }
 
 /** The record with its hash before its other fields; what follows the hash is byte for byte what the chain hashes. */

@@ -139,6 +139,14 @@ function success(described: DescribedEndpoint, schemas: Schemas): OpenApiRespons
     const schema: JsonSchema = { type: 'string', format: 'binary' };
     return { description: 'a file', ...headers, content: { 'application/octet-stream': { schema } } };
   }
+  if (endpoint.lines) {
+    const schema: JsonSchema = { type: 'string' };
+    return {
+      description: 'lines of text',
+      ...headers,
+      content: { [endpoint.lines]: { schema, example: note.answer } },
+    };
+  }
   if (endpoint.text) {
     const [type = ''] = endpoint.text.split(';');
     return {

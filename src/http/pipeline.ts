@@ -329,8 +329,9 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     const holder = { tenant: handle.tenant.id, caller: admitted?.caller.id };
     // The types of the routes see to it that lists answer pages and all others objects.
     if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
-    if (endpoint.binary) {
-      return streamed('application/octet-stream', reported(logger, path, answer as AsyncIterable<Uint8Array>));
+    if (endpoint.binary || endpoint.lines) {
+      const pieces = answer as AsyncIterable<string | Uint8Array>;
+      return streamed(endpoint.lines ?? 'application/octet-stream', reported(logger, path, pieces));
     }
     if (!endpoint.text) return answeredText(JSON.stringify(answer), room, holder);
     const made = answeredText(answer as string, room, holder);

@@ -75,7 +75,25 @@ async function gone(a: Appliance): Promise<{ hash: string; header: string }> {
   return body;
 }
 
+/** Exports that nobody reads, of a log that is more than goes out before anybody does. */
+async function unreadExports(a: Appliance, count: number): Promise<void> {
+  const props = { text: 'x'.repeat(2000) };
+  for (let i = 0; i < 100; i++) await a.call('POST', '/auth/validate', { key: a.root.key, activity: { props } });
+  const headers = { authorization: `Bearer ${a.root.key}`, 'content-type': 'application/json' };
+  const request = new Request('http://kms.test/auth/activity/export', { method: 'POST', headers, body: '{}' });
+  for (let i = 0; i < count; i++) await a.app.fetch(request.clone(), {});
+}
+
 export const special: readonly Special[] = [
+  {
+    name: 'as many exports as may be',
+    id: 'exportActivity',
+    status: 429,
+    make: async (a) => {
+      await unreadExports(a, 2);
+      return { url: '/auth/activity/export', body: {} };
+    },
+  },
   {
     name: 'an Asset that does not verify',
     id: 'decrypt',

@@ -102,11 +102,16 @@ test('a head that was kept shows that an end was cut off, in an export and in th
   await using d = await withExport();
   await writeFile(d.path('head.txt'), (await d.kms('activity head')).stdout);
   await writeFile(d.path('head.json'), (await d.kms('activity head --json')).stdout);
-  for (const head of ['head.txt', 'head.json']) {
-    for (const file of ['', '--file log.jsonl']) {
+  await d.kms('activity export -o later.jsonl');
+  // To read a head is recorded, too.
+  for (const [head, seq] of [
+    ['head.txt', 5],
+    ['head.json', 6],
+  ] as const) {
+    for (const file of ['', '--file later.jsonl']) {
       const { code, stdout } = await d.kms(`activity verify --since ${head} ${file}`.trim());
       assert.equal(code, 0, `${head} ${file}`);
-      assert.match(stdout, /\nrecord 5, anchored at \S+Z, is still there; key: \S+\n$/);
+      assert.match(stdout, new RegExp(`\\nrecord ${seq}, anchored at \\S+Z, is still there; key: \\S+\\n$`));
     }
   }
   const lines = (await readFile(d.path('log.jsonl'), 'utf8')).trim().split('\n');
@@ -114,7 +119,7 @@ test('a head that was kept shows that an end was cut off, in an export and in th
   assert.equal((await d.kms('activity verify --file cut.jsonl')).code, 0, 'nothing in it shows it');
   const cut = await d.kms('activity verify --file cut.jsonl --since head.json');
   assert.equal(cut.code, 1);
-  assert.match(cut.stderr, /the chain ends at record 4: records up to 5, which were anchored, were dropped/);
+  assert.match(cut.stderr, /the chain ends at record 4: records up to 6, which were anchored, were dropped/);
 
   await using other = await withExport();
   const foreign = await other.kms(['activity', 'verify', '--since', d.path('head.json')]);
@@ -132,14 +137,14 @@ test('an export of what came since begins after the head, and verifies with it',
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line).seq),
-    [6, 7],
+    [6, 7, 8],
   );
   assert.equal((await d.kms('activity verify --file - --since head.json', { stdin: newer })).code, 0);
   const alone = await d.kms('activity verify --file -', { stdin: newer });
   assert.match(alone.stderr, /record 1 was dropped .*; an export that begins later needs --since/);
   const changed = newer.replace('"keyring.create"', '"keyring.delete"');
   const verdict = await d.kms('activity verify --file - --since head.json', { stdin: changed });
-  assert.match(verdict.stderr, /record 6 was changed: its hash does not fit/);
+  assert.match(verdict.stderr, /record 7 was changed: its hash does not fit/);
 });
 
 test('a head that was changed, or signed by another key, counts for nothing', async () => {
@@ -194,22 +199,42 @@ test('a head that was changed, or signed by another key, counts for nothing', as
   }
 });
 
-test('over the socket the answers are the same; over the network there are none', async () => {
+test('over the socket the answers are the same, and over the network with the flag activity.read', async () => {
   await using d = await withExport();
+  await d.kms('apikey create --account admin --flag activity.read --secret-out auditor.key');
+  await d.kms('apikey create --account admin --flag keyring.list --secret-out other.key');
   const server = await serving(d);
-  const head = await d.json('activity head --json');
-  assert.equal(head.seq, 5);
-  assert.match((await d.kms('activity verify')).stdout, verified);
-  const { stdout } = await d.kms('activity export');
-  assert.ok(stdout.startsWith(await readFile(d.path('log.jsonl'), 'utf8')));
-  const { stdout: json } = await d.kms('activity verify --file - --json', { stdin: stdout });
-  assert.equal(JSON.parse(json).count, 6);
-  for (const command of ['head', 'verify', 'export']) {
-    const { code, stderr } = await d.kms(`activity ${command} --server ${server.url}`);
-    assert.equal(code, 2);
-    assert.match(stderr, /^kms: this works on the machine of the appliance only/);
+  try {
+    const head = await d.json('activity head --json');
+    assert.equal(head.seq, 7);
+    assert.match((await d.kms('activity verify')).stdout, verified);
+    const { stdout } = await d.kms('activity export');
+    assert.ok(stdout.startsWith(await readFile(d.path('log.jsonl'), 'utf8')));
+    const { stdout: json } = await d.kms('activity verify --file - --json', { stdin: stdout });
+    assert.equal(JSON.parse(json).count, 9);
+
+    const auditor = `--server ${server.url} --api-key-file auditor.key`;
+    const theirs = await d.json(`activity head --json ${auditor}`);
+    assert.deepEqual([theirs.seq, theirs.publicKey], [9, head.publicKey]);
+    await writeFile(d.path('head.json'), JSON.stringify(theirs));
+    assert.equal((await d.kms(`activity export -o theirs.jsonl ${auditor}`)).code, 0);
+    const lines = (await readFile(d.path('theirs.jsonl'), 'utf8')).trim().split('\n');
+    assert.deepEqual([lines.length, JSON.parse(lines.at(-1) ?? '').action], [11, 'activity.read']);
+    const whole = await d.kms(`activity verify --since head.json --public-key ${head.publicKey} ${auditor}`);
+    assert.match(whole.stdout, /^verified: 12 records, up to record 12 with the hash \S+\nrecord 9, anchored at /);
+    const newer = (await d.kms(`activity export --since head.json ${auditor}`)).stdout;
+    assert.equal(JSON.parse(newer.split('\n')[0] ?? '').seq, 10);
+
+    for (const command of ['head', 'verify', 'export']) {
+      const { code, stdout, stderr } = await d.kms(
+        `activity ${command} --server ${server.url} --api-key-file other.key`,
+      );
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.match(stderr, /^kms: the permission flag activity\.read is missing/);
+    }
+  } finally {
+    await server.stop();
   }
-  await server.stop();
 });
 
 test('each tenant has a chain and a key of its own', async () => {
@@ -220,5 +245,5 @@ test('each tenant has a chain and a key of its own', async () => {
   const theirs = await d.json('activity head --tenant blue --json');
   assert.deepEqual([mine.seq, theirs.seq], [5, 1]);
   assert.notEqual(mine.publicKey, theirs.publicKey);
-  assert.match((await d.kms('activity verify --tenant blue')).stdout, /^verified: 1 records of the tenant blue/);
+  assert.match((await d.kms('activity verify --tenant blue')).stdout, /^verified: 2 records of the tenant blue/);
 });

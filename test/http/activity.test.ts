@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { actionOf } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
+import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { isOwnAction, ownActions } from '../../src/model/actions.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { startTime } from '../support/context.ts';
@@ -141,6 +142,72 @@ test('some records can be left out, such as those of one’s own reading', async
   assert.deepEqual(await lines({ exclude }), all);
   assert.equal((await lines({ exclude: { keyid: a.root.keyid } })).length, 0);
   assert.ok((await lines({ exclude: { keyid: 'local', action: 'activity.read' } })).length > all.length);
+});
+
+async function exportOf(a: Appliance, key: string, body: object = {}): Promise<Response> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(body) };
+  return a.app.fetch(new Request('http://kms.test/auth/activity/export', init), {});
+}
+
+const seqsOf = (text: string): number[] =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).seq);
+
+test('whoever may read activity takes heads and exports, each recorded once, the export with its own record', async () => {
+  const a = await testAppliance();
+  const { key, keyid } = await a.keyWith('activity.read');
+  const head = (await a.call('GET', '/auth/activity/head', undefined, { key })).body;
+  assert.deepEqual([head.format, head.seq], ['kms-activity-head-1', 1]);
+  await a.call('GET', '/ks/keyrings');
+  const response = await exportOf(a, key);
+  assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/jsonl']);
+  const text = await response.text();
+  assert.deepEqual(seqsOf(text), [1, 2, 3, 4]);
+  const verdict = await verifyExport([Buffer.from(text)] as unknown as AsyncIterable<Uint8Array>, { since: head });
+  assert.deepEqual([verdict.broken, verdict.count], [undefined, 4]);
+  assert.deepEqual(seqsOf(await (await exportOf(a, key, { since: head })).text()), [2, 3, 4, 5]);
+  const own = (await a.activity()).filter((record) => record.keyid === keyid);
+  assert.deepEqual(
+    own.map(({ action, status }) => [action, status]),
+    Array(3).fill(['activity.read', 200]),
+  );
+
+  const none = await a.keyWith('keyring.list');
+  assert.equal((await exportOf(a, none.key)).status, 403);
+  assert.equal((await a.call('GET', '/auth/activity/head', undefined, { key: none.key })).status, 403);
+  const other = { ...head, tenant: 'tenant_other' };
+  for (const since of [other, {}, { ...head, seq: 4 }, { ...head, hash: 'A'.repeat(43) }, 'head']) {
+    assert.equal((await exportOf(a, key, { since })).status, 400, JSON.stringify(since));
+  }
+});
+
+test('as many exports at once as may be, and one more when one has ended or was given up', async () => {
+  const a = await testAppliance();
+  const keys = await Promise.all(Array.from({ length: 5 }, async () => (await a.keyWith('activity.read')).key));
+  const [first = '', ...others] = keys;
+  // More than goes out before anybody reads.
+  const props = { text: 'x'.repeat(60_000) };
+  for (let i = 0; i < 8; i++) await a.call('POST', '/auth/validate', { key: first, activity: { props } });
+  const open: Response[] = [];
+  const start = async (key: string): Promise<number> => {
+    const response = await exportOf(a, key);
+    if (response.status === 200) open.push(response);
+    return response.status;
+  };
+  assert.deepEqual([await start(first), await start(first), await start(first)], [200, 200, 429]);
+  const [given] = open.splice(0, 1);
+  await given?.body?.cancel();
+  assert.equal(await start(first), 200);
+  for (const key of others.slice(0, 3)) assert.deepEqual([await start(key), await start(key)], [200, 200]);
+  const [, , , last = ''] = others;
+  const refused = await exportOf(a, last);
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '30']);
+  for (const each of open) await each.text();
+  assert.equal(await start(last), 200);
+  for (const each of open) if (!each.bodyUsed) await each.text();
 });
 
 test('filters that make no sense are refused, each at its field', async () => {

@@ -236,6 +236,8 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
       props: {},
     },
   }),
+  getActivityHead: async () => ({}),
+  exportActivity: async (a) => ({ body: { since: await ok(a.call('GET', '/auth/activity/head')) } }),
   getActivity: async (a) => {
     await a.call('GET', '/auth/apikey');
     return { params: { id: (await a.activity())[0]?.id ?? '' } };

@@ -2,11 +2,12 @@
 // record up to one can be taken back unseen.
 
 import type { Activity } from '../../api/activity.ts';
+import { paths } from '../../api/paths.ts';
 import { KmsError } from '../../errors.ts';
 import { deedOf, type Thing } from '../../model/deed.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { withClient, withLocal } from '../connect.ts';
+import { type Connection, localHeaders, localOf, send, withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { write } from '../io.ts';
@@ -126,8 +127,8 @@ function verdict({ validAction }: Activity): string {
 }
 
 export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
-  await withLocal(cli, async ({ ask }) => {
-    const head = await ask('activityHead');
+  await withClient(cli, async (client) => {
+    const head = await client.getActivityHead();
     const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
     await printThing(cli, head, pairs);
   });
@@ -141,19 +142,22 @@ interface Verdict {
   readonly since?: { readonly seq: number; readonly signedAt: string; readonly publicKey: string };
 }
 
-/** A tenant's whole chain from disk, or with --file an export and no appliance. */
+/**
+ * With --file an export, and no appliance. Else a tenant's whole chain: on the machine by the appliance, from its disk;
+ * over the network here, from an export of it, so that nobody's word is taken for it.
+ */
 export async function verify(cli: CliOf<typeof activity.verify>): Promise<void> {
   const since = await readHead(cli.get('--since'));
   const file = cli.get('--file');
-  if (file === undefined && cli.isTyped('--public-key')) {
-    throw cli.wrong('--public-key goes with --file');
-  }
   const body = since === undefined ? {} : { since };
-  const verdict =
-    file === undefined
-      ? await withLocal(cli, ({ ask }) => ask('verifyActivity', { body }))
-      : await verifyFile(cli, file, body);
-  await showVerdict(cli, verdict);
+  if (file !== undefined) return showVerdict(cli, await verifyFile(cli, file, body));
+  await withClient(cli, async (_client, connection) => {
+    if (connection.way === 'network') {
+      return showVerdict(cli, await verifyLines(cli, await exportOf(cli, connection, {}), body));
+    }
+    if (cli.isTyped('--public-key')) throw cli.wrong('--public-key goes with --file or --server');
+    await showVerdict(cli, await localOf(cli, connection).ask('verifyActivity', { body }));
+  });
 }
 
 async function verifyFile(
@@ -161,14 +165,22 @@ async function verifyFile(
   file: string,
   body: { readonly since?: object },
 ): Promise<Verdict> {
-  const publicKey = cli.get('--public-key');
-  const { verifyExport } = await import('../../appliance/verify-export.ts');
   const input = await openInput(cli, file);
   try {
-    return await verifyExport(input.source, publicKey === undefined ? body : { ...body, publicKey });
+    return await verifyLines(cli, input.source, body);
   } finally {
     await input.close();
   }
+}
+
+async function verifyLines(
+  cli: CliOf<typeof activity.verify>,
+  lines: AsyncIterable<Uint8Array>,
+  body: { readonly since?: object },
+): Promise<Verdict> {
+  const publicKey = cli.get('--public-key');
+  const { verifyExport } = await import('../../appliance/verify-export.ts');
+  return verifyExport(lines, publicKey === undefined ? body : { ...body, publicKey });
 }
 
 async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict): Promise<void> {
@@ -198,10 +210,10 @@ function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: s
 /** All records as JSON Lines with the chain. */
 export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
   const since = await readHead(cli.get('--since'));
-  await withLocal(cli, async ({ stream }) => {
+  await withClient(cli, async (_client, connection) => {
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {
-      const lines = whole(cli, await stream('exportActivity', { body: since === undefined ? {} : { since } }));
+      const lines = await exportOf(cli, connection, since === undefined ? {} : { since });
       if (output) await transfer(cli, lines, output);
       else for await (const chunk of lines) await write(cli.io.stdout, chunk);
     } catch (error) {
@@ -209,6 +221,13 @@ export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): 
       throw error;
     }
   });
+}
+
+async function exportOf(cli: Cli, connection: Connection, body: object): Promise<AsyncIterable<Uint8Array>> {
+  const headers = connection.way === 'network' ? connection.headers : localHeaders(cli);
+  const [method, path] = paths.exportActivity;
+  const { body: lines } = await send(cli, connection, { method, path, body, headers });
+  return whole(cli, lines ?? new ReadableStream());
 }
 
 /** The stream, and a clear word where it ends too early. */

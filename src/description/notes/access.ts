@@ -137,6 +137,31 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
       ],
     },
   },
+  getActivityHead: {
+    description: [
+      'Answers the number and the hash of the last record, signed by the tenant. Whoever keeps one where the operators of the appliance cannot change it notices later if anything up to there was changed, left out or put in. `docs/activity-export.md` of the source says how it is signed.',
+      segmentNote,
+    ],
+  },
+  exportActivity: {
+    description: [
+      'Answers every record, the oldest first, one a line, each with its hash: `kms activity verify --file` and the programs in `docs/verify-activity` of the source verify them without this service. The last record is that of the export itself. With `since`, only those after that head; one that is none of this tenant is refused.',
+      'The lines are made while they are read. An answer that breaks off is not whole.',
+      segmentNote,
+    ],
+    body: {},
+    answer: `{"hash":"${sample.chainHash}","action":"keyring.decrypt","createdAt":1700000000001,"id":"act_00000000010000000000000000","keyid":"apik_1","ringname":"ring-1","seq":1,"status":200,"validAction":true}`,
+    problems: {
+      400: [
+        {
+          field: 'since',
+          message: 'expected a head of the format kms-activity-head-1, as `kms activity head --json` prints it',
+        },
+        { message: 'record 17, which was anchored, is another one now or was dropped' },
+      ],
+      429: [{ message: 'as many exports as may be are under way; try again when one has ended' }],
+    },
+  },
   getActivity: {
     description: ['Answers one record.', segmentNote],
     params: { id: { description: 'id of the record', example: sample.activityId } },

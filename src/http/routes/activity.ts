@@ -1,11 +1,11 @@
-// Routes of the activity log, and the local endpoints of its auditor: the log's head, its whole chain verified, its
-// records as an export. Records may lie in closed segments on disk, so they are read before the transaction.
+// Routes of the activity log, and of its auditor: the log's head, its records as an export, and for the administrator
+// its whole chain verified on the disk. Records may lie in closed segments, so they are read beside the transaction.
 import type { activityEndpoints } from '../../api/activity.ts';
 import {
   type ActivityHead,
-  activityRecord,
   chainEnd,
   exportChain,
+  exportStart,
   getActivity,
   needOwnHead,
   parseHead,
@@ -13,19 +13,27 @@ import {
   signHead,
   verifyActivity,
 } from '../../core/activity.ts';
-import { localCaller } from '../../core/credential.ts';
 import { beside, type RoutesOf, type TenantRoutes } from '../route.ts';
 import type { TenantHandle } from '../tenants.ts';
 
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
   searchActivity: beside(({ handle, body, page }) => searchActivity(handle.store, body, page)),
   getActivity: beside(({ handle, params }) => getActivity(handle.store, params.id)),
+  getActivityHead: beside(async ({ appliance, handle: { tenant, store } }) =>
+    signHead(tenant, await chainEnd(store), appliance.world.now()),
+  ),
+  exportActivity: {
+    async prepare({ handle, body }) {
+      const { store } = handle;
+      const start = await exportStart(store, sinceOf(handle, body));
+      // Nothing is read before the record of it is durable: it is the last one.
+      return async ({ caller }) => exportChain(store, start, caller.id);
+    },
+  },
 };
 
-/** What the auditor asks of the chain, from a head that was kept on where there is one. */
-export const chainRoutes: Pick<TenantRoutes, 'activityHead' | 'verifyActivity' | 'exportActivity'> = {
-  activityHead: async ({ appliance, handle: { tenant, store } }) =>
-    signHead(tenant, await chainEnd(store), appliance.world.now()),
+/** What the administrator asks of the chain on the disk, from a head that was kept on where there is one. */
+export const chainRoutes: Pick<TenantRoutes, 'verifyActivity'> = {
   async verifyActivity({ handle, body }) {
     const since = sinceOf(handle, body);
     const { count, head, broken } = await verifyActivity(handle.store, since);
@@ -37,15 +45,6 @@ export const chainRoutes: Pick<TenantRoutes, 'activityHead' | 'verifyActivity' |
       ...(broken && { broken }),
       ...(since && { since }),
     };
-  },
-  async exportActivity({ appliance, handle, body }) {
-    const { store } = handle;
-    const since = sinceOf(handle, body);
-    await exportChain(store, since);
-    // Who takes the whole log away is in it, as its last record.
-    const record = activityRecord(appliance.world, { keyid: localCaller.id, action: 'activity.read' });
-    await store.transaction(async (tx) => tx.record(record));
-    return exportChain(store, since);
   },
 };
 

@@ -44,6 +44,8 @@ interface ChainedRecord {
   readonly hash: string;
 }
 
+/** So many records of the tail are read, of some microseconds each, before others may have their turn. */
+const recordsInOneGo = 128;
 /** Records are hashed in steps of so many, so that nothing waits long for it. */
 const indexStep = 256;
 
@@ -175,6 +177,7 @@ export class ActivityLog {
         }
         next = segment.lastSeq + 1;
       } else {
+        if (next % recordsInOneGo === 0) await othersTurn();
         yield this.#inTail(next);
         next++;
       }

@@ -5,6 +5,7 @@ import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
+import { othersTurn } from '../turns.ts';
 import { chainHash, hashLength } from './chain.ts';
 import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
 import { parseActivityLine } from './record.ts';
@@ -349,7 +350,7 @@ export async function* readSegmentChain(
       yield { record, line, hash: toBase64Url(hash) };
       seq++;
     }
-    await setImmediate();
+    await othersTurn();
   }
   if (seq !== summary.lastSeq + 1 || !equalBytes(hash, decodeHash(summary.hash))) {
     throw new SegmentFault(path, `breaks the hash chain at record ${seq - 1}`);
