@@ -58,7 +58,7 @@ export const activity = {
     {
       '--file': text('FILE', 'verify this export; needs no appliance', 'file'),
       '--since': path('HEAD-FILE', 'verify too that what `kms activity head` printed into this file is still there'),
-      '--public-key': text('KEY', 'with --file: the key that must have signed the head'),
+      '--public-key': text('KEY', 'with --file or --server: the key that must have signed the head'),
     },
   ),
   exportRecords: command(
