@@ -10,6 +10,7 @@ export const consolePages = {
   invite: { path: '/console/invite', title: 'Your invitation' },
   reset: { path: '/console/reset', title: 'Choose a new password' },
   forgot: { path: '/console/forgot', title: 'Forgot your password?' },
+  oidc: { path: '/console/oidc', title: 'Logging in' },
   setUp: { path: '/console/set-up', title: 'Set up this service' },
 
   // Rooms: for those who are logged in.

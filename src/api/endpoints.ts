@@ -9,6 +9,7 @@ import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
+import { oidcEndpoints } from './oidc.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
 import { systemEndpoints } from './system.ts';
 import { userEndpoints } from './users.ts';
@@ -24,6 +25,7 @@ export const endpoints = [
   ...userEndpoints,
   ...loginEndpoints,
   ...secondFactorEndpoints,
+  ...oidcEndpoints,
   ...systemEndpoints,
 ] as const;
 

@@ -28,6 +28,8 @@ export const sample = {
   accessToken: 'kmsat_TXr9WLlooOUgM2drHR5SXHGsDRt2rYpqTPBQslTOqhF',
   inviteToken: 'kmsin_6HQx4CPUoEN4C0gslk1uD7TKDVvhSZIsagpTQreCUFQ',
   resetToken: 'kmsrs_tEJcSlUML7wSB6NuFk3dGXs7ahpDTijkOWQDwXW9QKf',
+  oidcState: 'q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg',
+  oidcBinding: 'Zr1LsDfGhJcQpEaUiOvNkMxTbYgq0K2yV7n3mB8tXw5',
   password: 'Correct-horse-7',
   totpSecret: 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
   totpUri: 'otpauth://totp/kms.example.org:ada?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=kms.example.org',

@@ -2,13 +2,14 @@
 // everybody else, and no part of the API description or of the client.
 import { z } from 'zod';
 import { custodianKinds } from '../model/custodian-kinds.ts';
+import { isJsonObject } from '../model/json.ts';
 import { activityHead } from './activity.ts';
 import { fullApiKey } from './apikeys.ts';
 import { endpoint } from './endpoint.ts';
 import type { Sent } from './endpoints.ts';
 import { pageOf } from './page.ts';
 import { sealStatus } from './system.ts';
-import { pathText, requiredText, trueParam } from './values.ts';
+import { pathText, requiredText, secretText, trueParam } from './values.ts';
 
 const tag = 'Local';
 const ofAppliance = { kind: 'local', of: 'appliance' } as const;
@@ -180,6 +181,22 @@ export type CustodianAnswer = Sent<z.output<typeof custodian>>;
 const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
 export type MasterAnswer = Sent<z.output<typeof master>>;
 
+/** The flags that each value of a claim gives; looked at by whoever stores them. */
+const claimFlags = z.custom<Readonly<Record<string, readonly string[]>>>(isJsonObject, 'expected an object');
+const oidcProvider = z.object({
+  issuer: z.string(),
+  clientId: z.string(),
+  name: z.string(),
+  scope: z.string(),
+  userClaim: z.string(),
+  createUsers: z.boolean(),
+  flagsClaim: z.string().exactOptional(),
+  claimFlags,
+  hasCa: z.boolean().meta({ description: 'authorities of its own vouch for it' }),
+  changedAt: z.string(),
+});
+export type OidcProviderAnswer = Sent<z.output<typeof oidcProvider>>;
+
 /** `since` is a head that was kept. */
 const sinceBody = z.object({ since: z.unknown().optional() });
 
@@ -330,6 +347,46 @@ export const localEndpoints = [
       since: activityHead.exactOptional(),
     }),
   }),
+
+  endpoint('getOidc', {
+    tag,
+    summary: "Read the settings of the tenant's identity provider, but for the secret",
+    access: ofTenant,
+    answer: oidcProvider,
+  }),
+  endpoint('setOidc', {
+    tag,
+    summary: 'Let people log in with an identity provider',
+    access: ofTenant,
+    body: only({
+      issuer: requiredText,
+      clientId: requiredText,
+      clientSecret: secretText,
+      name: requiredText.exactOptional(),
+      scope: requiredText.exactOptional(),
+      userClaim: requiredText.exactOptional(),
+      createUsers: z.boolean().exactOptional(),
+      flagsClaim: requiredText.exactOptional(),
+      claimFlags: claimFlags.exactOptional(),
+      allowRoot: z.boolean().exactOptional(),
+      ca: requiredText.exactOptional(),
+    }),
+    answer: oidcProvider,
+  }),
+  endpoint('removeOidc', {
+    tag,
+    summary: 'Let nobody log in with the identity provider any more',
+    access: ofTenant,
+    answer: oidcProvider,
+  }),
+  endpoint('unlinkOidc', {
+    tag,
+    summary: 'Forget who a user is at the identity provider',
+    access: ofTenant,
+    body: z.object({ username: requiredText }),
+    answer: z.object({ username: z.string() }),
+  }),
+
   endpoint('makeSetUpLink', {
     changes: false,
     tag,

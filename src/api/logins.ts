@@ -65,7 +65,7 @@ const secondFactorNeeded = z
     passkeyOptions: requestOptions.exactOptional().meta({ description: 'for the browser, where it can be a passkey' }),
   })
   .meta({ id: 'SecondFactorNeeded', description: 'the password is right; more is needed' });
-const loginAnswer = z.object({ user, accessToken }).meta({ id: 'Session', description: 'a session of a User' });
+export const loginAnswer = z.object({ user, accessToken }).meta({ id: 'Session', description: 'a session of a User' });
 
 const inviteValid = z.object({
   state: z.enum(['success']).meta({ description: 'the invite can be completed' }),

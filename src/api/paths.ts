@@ -52,6 +52,9 @@ export const clientPaths = {
   finishPasskey: ['POST', '/auth/user/second-factors/passkey/finish'],
   removeSecondFactor: ['POST', '/auth/user/second-factors/remove'],
   renewRecoveryCodes: ['POST', '/auth/user/recovery-codes'],
+  describeOidc: ['GET', '/auth/oidc'],
+  startOidc: ['POST', '/auth/oidc/start'],
+  finishOidc: ['POST', '/auth/oidc/finish'],
   startPasswordReset: ['POST', '/auth/basic/reset-password-start'],
   completePasswordReset: ['POST', '/auth/basic/reset-password-complete'],
 
@@ -122,6 +125,11 @@ export const localPaths = {
   removeCustodian: ['DELETE', '/local/master/custodians/{id}'],
 
   verifyActivity: ['POST', '/local/activity/verify'],
+
+  getOidc: ['GET', '/local/oidc'],
+  setOidc: ['PUT', '/local/oidc'],
+  removeOidc: ['DELETE', '/local/oidc'],
+  unlinkOidc: ['POST', '/local/oidc/unlink'],
 
   makeSetUpLink: ['POST', '/local/set-up-link'],
   makeResetLink: ['POST', '/local/reset-link'],

@@ -6,6 +6,7 @@ import type { World } from '../core/context.ts';
 import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance.ts';
+import { oidcClient } from './oidc-client.ts';
 import { startWorker } from './program-files.ts';
 import type { Work } from './threads/jobs.ts';
 import { passwordWorker } from './threads/passwords.ts';
@@ -22,7 +23,12 @@ export function servedPeople(
 ): { readonly people: People; close(): Promise<void> } {
   const start = () => startWorker({ kind: 'passwords' } satisfies Work);
   const hasher = passwordWorker({ start, random: world.random });
-  const people = peopleOf(world, { hasher, lifetimes, ...(mail && { mailer: smtpMailer(mail) }) });
+  const people = peopleOf(world, {
+    hasher,
+    oidc: oidcClient(world),
+    lifetimes,
+    ...(mail && { mailer: smtpMailer(mail) }),
+  });
   return { people, close: () => hasher.close() };
 }
 

@@ -225,7 +225,7 @@ function json(response: Response): Promise<unknown> {
 }
 
 /** The operator's requests, on the machine of the appliance. */
-interface Local {
+export interface Local {
   ask<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<AnswerOf<LocalOf<Id>>>;
   /** For an answer that is no JSON. */
   stream<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<ReadableStream<Uint8Array>>;

@@ -14,6 +14,7 @@ import { health } from './grammar/health.ts';
 import { helping } from './grammar/help.ts';
 import { keyring } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
+import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
 import { profile } from './grammar/profile.ts';
 import { sealing } from './grammar/seal.ts';
@@ -61,9 +62,11 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('account', 'accounts: what API keys belong to').add(account, () => import('./commands/account.ts'));
   kms.group('apikey', 'API keys: what programs authenticate with').add(apikey, () => import('./commands/apikey.ts'));
   kms.group('user', 'users: people who log in').add(user, () => import('./commands/user.ts'));
-  kms
-    .group('tenant', 'tenants: each has its own address, data and keys')
-    .add(tenant, () => import('./commands/tenant.ts'));
+  const tenants = kms.group('tenant', 'tenants: each has its own address, data and keys');
+  tenants.add(tenant, () => import('./commands/tenant.ts'));
+  tenants
+    .group('oidc', 'logins with an identity provider (OpenID Connect)')
+    .add(oidc, () => import('./commands/oidc.ts'));
   kms
     .group('activity', 'activity: who did what, granted or denied')
     .add(activity, () => import('./commands/activity.ts'));

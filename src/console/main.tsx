@@ -5,13 +5,14 @@ import type { ConsolePageName } from '../api/console-pages.ts';
 import { Console } from './console.tsx';
 import { placeAt } from './navigation.ts';
 import { InvitePage } from './public/invite-page.tsx';
+import { OidcPage, type OidcReturn } from './public/oidc-page.tsx';
 import { ForgotPage, ResetPage } from './public/reset-pages.tsx';
 import { SetUpPage } from './public/set-up-page.tsx';
 
 // Its address is relative to where the page was loaded; the browser looks again at each page that follows.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
 icon?.setAttribute('href', icon.href);
-const token = takeToken();
+const [token] = taken('token');
 
 const pages: Partial<Record<ConsolePageName, () => Child>> = {
   invite: () => <InvitePage token={token} />,
@@ -28,19 +29,30 @@ if (!page) {
   frame.id = 'console';
   document.querySelector('header')?.remove();
   main?.replaceWith(frame);
-  render(name === 'setUp' ? <SetUpPage token={token} /> : <Console />, frame);
+  render(
+    name === 'oidc' ? <OidcPage {...oidcReturn()} /> : name === 'setUp' ? <SetUpPage token={token} /> : <Console />,
+    frame,
+  );
+}
+
+/** What the identity provider led back with; what else it said of itself goes out of the address too. */
+function oidcReturn(): OidcReturn {
+  const [code, state, iss] = taken('code', 'state', 'iss', 'error', 'error_description', 'session_state');
+  return { code, state, iss };
 }
 
 /**
- * The one-time token of the link by which somebody came. It is taken out of the address at once, so that it stays in no
- * history, bookmark or screenshot, and is kept nowhere but in memory: loading the page again needs the link again.
+ * What a link brought along by these names, such as its one-time token. It is taken out of the address at once, so that
+ * it stays in no history, bookmark or screenshot, and is kept nowhere but in memory: loading the page again needs the
+ * link again.
  */
-function takeToken(): string | undefined {
+function taken(...names: readonly string[]): readonly (string | undefined)[] {
   const { search, pathname, hash } = window.location;
   const query = new URLSearchParams(search);
-  const token = query.get('token') ?? undefined;
-  query.delete('token');
+  const values = names.map((each) => query.get(each) ?? undefined);
+  if (values.every((value) => value === undefined)) return values;
+  for (const each of names) query.delete(each);
   const rest = query.size > 0 ? `?${query}` : '';
-  if (token !== undefined) window.history.replaceState(null, '', pathname + rest + hash);
-  return token;
+  window.history.replaceState(null, '', pathname + rest + hash);
+  return values;
 }

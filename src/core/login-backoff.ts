@@ -14,7 +14,8 @@ interface LoginOrigin {
 }
 
 interface LoginAttempt extends LoginOrigin {
-  readonly name: string;
+  /** Absent where a try is under no name. */
+  readonly name?: string;
 }
 
 export interface LoginBackoff {
@@ -44,6 +45,7 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
     refusal: (origin) => backoff.refusal(originKeys(origin)),
     begin(attempt) {
       const { tenant, name, address } = attempt;
+      if (name === undefined) return backoff.begin(originKeys(attempt));
       // Hashed, so that what is remembered of a name doesn't grow with it.
       const nameKey = `${tenant} ${hashSecret(withoutCase(name))}`;
       const pairKey = `${nameKey} ${networksOf(address).host}`;

@@ -171,7 +171,8 @@ export function userAnswer(row: UserRow): User {
     email: row.email,
     flags: JSON.parse(row.flagsText),
     props: row.props,
-    state: row.hasPassword ? 'active' : 'invited',
+    // Who logs in with an identity provider may have no password.
+    state: row.hasPassword || row.lastLoginAt !== undefined ? 'active' : 'invited',
     lastLoginAt: row.lastLoginAt ?? null,
   };
 }

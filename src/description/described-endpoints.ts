@@ -6,7 +6,7 @@ import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
 import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
-import { loginNotes, secondFactorNotes, userNotes } from './notes/people.ts';
+import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
 import { systemNotes } from './notes/system.ts';
 import type { Note } from './prose.ts';
 
@@ -28,6 +28,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...userNotes,
   ...loginNotes,
   ...secondFactorNotes,
+  ...oidcNotes,
   ...systemNotes,
 };
 

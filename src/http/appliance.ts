@@ -7,6 +7,7 @@ import type { World } from '../core/context.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
+import { type OidcClient, OidcLogins } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
 import type { Turn } from './answer-text.ts';
@@ -161,24 +162,27 @@ export interface People {
   readonly backoff: LoginBackoff;
   readonly resetMails: MailLimit;
   readonly lifetimes: Lifetimes;
+  readonly oidc: OidcLogins;
   /** Absent where no mail is set up. */
   readonly mailer?: Mailer;
 }
 
 export interface PeopleOptions {
   readonly hasher: PasswordHasher;
+  readonly oidc: OidcClient;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mailer?: Mailer;
 }
 
 export function peopleOf(
   { now, random }: Pick<World, 'now' | 'random'>,
-  { hasher, lifetimes, mailer }: PeopleOptions,
+  { hasher, oidc, lifetimes, mailer }: PeopleOptions,
 ): People {
   return {
     hasher,
     backoff: loginBackoff({ now, random }),
     resetMails: mailLimit({ now }),
+    oidc: new OidcLogins({ now, random }, oidc),
     lifetimes: { ...defaultLifetimes, ...lifetimes },
     ...(mailer && { mailer }),
   };

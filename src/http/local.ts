@@ -14,10 +14,11 @@ import { reported } from './request-log.ts';
 import { answered, refused, type Served, streamed, unknownPath } from './respond.ts';
 import type { Around, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
+import { oidcAdminRoutes } from './routes/oidc.ts';
 import { linkRoutes } from './routes/people.ts';
 import { localTenant } from './tenants.ts';
 
-const ofTenant: TenantRoutes = { ...chainRoutes, ...linkRoutes };
+const ofTenant: TenantRoutes = { ...chainRoutes, ...linkRoutes, ...oidcAdminRoutes };
 
 /** What answers, once it is known of whom; its types are forgotten: ids have bound them to their endpoints. */
 type Handler = (input: object) => Promise<object>;

@@ -40,6 +40,7 @@ import {
 import type { RingRef } from '../core/rings.ts';
 import { beside, type RoutesOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
+import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
 import { secondFactorRoutes } from './routes/second-factors.ts';
 import { systemRoutes } from './routes/system.ts';
@@ -120,6 +121,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...userRoutes,
   ...loginRoutes,
   ...secondFactorRoutes,
+  ...oidcRoutes,
   ...systemRoutes,
 };
 

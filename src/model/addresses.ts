@@ -144,3 +144,8 @@ function partBytes(text: string, isLast: boolean): readonly number[] | undefined
   }
   return bytes;
 }
+
+/** Whether a URL's host name stands for this very machine. */
+export function isLoopbackHost(hostname: string): boolean {
+  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}

@@ -7,6 +7,7 @@ import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
+import type { OidcTable } from './tables/oidc.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
 import type { SecondFactorTable } from './tables/second-factors.ts';
@@ -89,6 +90,7 @@ export interface Tables {
   readonly sessions: SessionTable;
   readonly userTokens: UserTokenTable;
   readonly secondFactors: SecondFactorTable;
+  readonly oidc: OidcTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

@@ -7,7 +7,16 @@ import { describedEndpoints } from '../../src/description/described-endpoints.ts
 import { openApiDocument } from '../../src/description/openapi-document.ts';
 import { curlOf } from '../../src/description/page.ts';
 import { version } from '../../src/version.ts';
-import { addPasskey, addTotp, inviteToken, type Person, pageOrigin, resetToken, setUpToken } from '../http/samples.ts';
+import {
+  addPasskey,
+  addTotp,
+  inviteToken,
+  type Person,
+  pageOrigin,
+  resetToken,
+  setUpToken,
+  startOidc,
+} from '../http/samples.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { Authenticator, appCode } from '../support/authenticator.ts';
 import { operationsOf } from '../support/description.ts';
@@ -65,6 +74,10 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   const self = { user: session.user, password: sample.password, key: session.accessToken };
   Object.assign(values, await secondFactorValues(a, id, self));
   values[sample.activityId] = (await a.activity())[0]?.id ?? '';
+  if (id.endsWith('Oidc')) {
+    const { state, binding } = await startOidc(a);
+    Object.assign(values, { [sample.oidcState]: state, [sample.oidcBinding]: binding });
+  }
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
   return values;
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { serve } from '../../src/server/serve.ts';
-import { addPasskey, addTotp, goodPassword, inviteToken, logIn, makeRing, person } from '../http/samples.ts';
+import { addPasskey, addTotp, goodPassword, inviteToken, logIn, makeRing, person, startOidc } from '../http/samples.ts';
 import type { Appliance } from '../support/appliance.ts';
 import { Authenticator } from '../support/authenticator.ts';
 import type { Given } from '../support/description.ts';
@@ -55,6 +55,8 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'getConfig') return [{ url: `${url}?ringname=x` }];
   // What they are asked for is refused as malformed, unless it once was there.
   if (endpoint.id === 'resolveHash' || endpoint.id === 'decrypt') return [];
+  // It takes an appliance without a provider, which is tried below.
+  if (endpoint.id === 'startOidc' || endpoint.id === 'finishOidc') return [];
   // It takes a session to be told so.
   if (['endSession', 'finishTotp', 'removeSecondFactor'].includes(endpoint.id)) return [];
   return [{ url, body: bodies[endpoint.id] }];
@@ -84,6 +86,14 @@ async function unreadExports(a: Appliance, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await a.app.fetch(request.clone(), {});
 }
 
+const noLogin = { code: 'x', state: 'x', binding: 'x' };
+
+/** The address has to wait afterwards. */
+async function failedLogins(a: Appliance): Promise<void> {
+  await startOidc(a);
+  for (let n = 0; n < 50; n++) await a.call('POST', '/auth/oidc/finish', noLogin, { key: null });
+}
+
 export const special: readonly Special[] = [
   {
     name: 'as many exports as may be',
@@ -92,6 +102,42 @@ export const special: readonly Special[] = [
     make: async (a) => {
       await unreadExports(a, 2);
       return { url: '/auth/activity/export', body: {} };
+    },
+  },
+  {
+    name: 'no provider',
+    id: 'startOidc',
+    status: 404,
+    make: async () => ({ url: '/auth/oidc/start', key: null }),
+  },
+  {
+    name: 'no provider',
+    id: 'finishOidc',
+    status: 404,
+    make: async () => ({ url: '/auth/oidc/finish', key: null, body: noLogin }),
+  },
+  {
+    name: 'somebody who has no user',
+    id: 'finishOidc',
+    status: 403,
+    make: async (a) => ({ url: '/auth/oidc/finish', key: null, body: await startOidc(a, {}) }),
+  },
+  {
+    name: 'too many failures',
+    id: 'startOidc',
+    status: 429,
+    async make(a) {
+      await failedLogins(a);
+      return { url: '/auth/oidc/start', key: null };
+    },
+  },
+  {
+    name: 'too many failures',
+    id: 'finishOidc',
+    status: 429,
+    async make(a) {
+      await failedLogins(a);
+      return { url: '/auth/oidc/finish', key: null, body: noLogin };
     },
   },
   {

@@ -41,6 +41,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   zod: ['api', 'description', 'http'],
   pino: ['server'],
   nodemailer: ['appliance'],
+  oauth4webapi: ['appliance'],
   '@peculiar/x509': ['appliance'],
   '@simplewebauthn/server': ['crypto'],
   '@simplewebauthn/browser': ['console'],

@@ -15,13 +15,13 @@ type AnyJson = any;
 export interface ServedAppliance {
   readonly url: string;
   call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: AnyJson }>;
+  /** What the administrator at the machine asks; expects 200. */
+  local(method: string, path: string, body: object): Promise<AnyJson>;
   /** The link of the invite. */
   invite(username: string, more?: object): Promise<string>;
   /** The status that a login answers. */
   login(username: string, password: string): Promise<number>;
   resetLink(username: string): Promise<string>;
-  /** Of the administrator at the machine. */
-  local(method: string, path: string, body: object): Promise<AnyJson>;
   /** The link for the first administrator. */
   readonly setUpUrl: string;
   /** The root API key. */
@@ -61,7 +61,9 @@ export async function servedAppliance(
   const local: ServedAppliance['local'] = async (method, path, body) => {
     const headers = { 'content-type': 'application/json' };
     const request = new Request(`http://kms.local${path}`, { method, headers, body: JSON.stringify(body) });
-    return (await appliance.fetchLocal(request)).json();
+    const answer = await appliance.fetchLocal(request);
+    assert.equal(answer.status, 200);
+    return answer.json();
   };
   const invite: ServedAppliance['invite'] = async (username, more) => {
     const person = { username, email: `${username}@example.org`, firstName: 'Ada', lastName: 'Lovelace', ...more };

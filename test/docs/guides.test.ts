@@ -18,6 +18,7 @@ const pages = [
   'docs/custody.md',
   'docs/backup.md',
   'docs/tenants.md',
+  'docs/oidc.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',
 ];

@@ -5,6 +5,7 @@ import type { Access, Endpoint } from '../../src/api/endpoint.ts';
 import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
 import type { AnyJson, Appliance } from '../support/appliance.ts';
 import { Authenticator, appCode } from '../support/authenticator.ts';
+import { pretendProvider } from '../support/pretend-oidc.ts';
 
 export interface Sample {
   /** Path parameters by name; they are percent-encoded on the way. */
@@ -107,6 +108,14 @@ export async function addPasskey(
   const options = await ok(a.call('POST', `${factorPath}/passkey`, { currentPassword: password }, { key }));
   const credential = authenticator.create(options, { origin: pageOrigin });
   return ok(a.call('POST', `${factorPath}/passkey/finish`, { credential, name: 'laptop' }, { key }));
+}
+
+/** Sets a provider up, which makes users unless `more` says otherwise, and begins a login. */
+export async function startOidc(a: Appliance, more: object = { createUsers: true }) {
+  const local = { key: null, env: { local: true } };
+  await ok(a.call('PUT', '/local/oidc', { ...pretendProvider, ...more }, local));
+  const { url, binding } = await ok(a.call('POST', '/auth/oidc/start', undefined, { key: null }));
+  return { state: new URL(url).searchParams.get('state') ?? '', binding, code: freshName() };
 }
 
 export const samples: Readonly<Record<EndpointId, MakeSample>> = {
@@ -312,6 +321,12 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     await addTotp(a, ada);
     return { body: { currentPassword: ada.password }, key: ada.key };
   },
+  describeOidc: async () => ({}),
+  startOidc: async (a) => {
+    await startOidc(a);
+    return {};
+  },
+  finishOidc: async (a) => ({ body: await startOidc(a) }),
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),

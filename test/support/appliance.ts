@@ -28,6 +28,7 @@ import { othersTurn } from '../../src/store/turns.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { pretendHasher } from './pretend-hasher.ts';
+import { pretendOidcClient } from './pretend-oidc.ts';
 
 export interface ApplianceOptions {
   /** One tenant `default` that answers every host, when absent. */
@@ -140,7 +141,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     sealed: false,
     tenants: tenantDirectory(tenants),
     baseUrl: 'http://kms.test',
-    people: peopleOf(world, { hasher: pretendHasher, ...options.people }),
+    people: peopleOf(world, { hasher: pretendHasher, oidc: pretendOidcClient, ...options.people }),
     meter: { route: () => () => {} },
     local,
     readiness: options.ready ?? (() => ({ ok: true })),

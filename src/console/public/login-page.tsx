@@ -12,6 +12,7 @@ import { MessagePage } from '../parts/page.tsx';
 import { useAction, useState } from '../parts/state.ts';
 import { canUsePasskeys, usePasskey } from '../passkeys.ts';
 import { appliance, type Credential, withTimeout } from '../session.ts';
+import { OidcButton } from './oidc-button.tsx';
 
 interface LoginProps {
   /** Why somebody is here who was logged in. */
@@ -75,6 +76,7 @@ export function LoginPage({ why, onLogin }: LoginProps) {
         </Form>
       )}
       <ActionError error={alone.error} />
+      <OidcButton />
       <p data-links>
         {!withKey && canUsePasskeys && (
           <button type="button" data-kind="link" onClick={() => void alone.start()}>

@@ -2,6 +2,7 @@
 
 import { sample } from '../../api/example-values.ts';
 import type { loginEndpoints } from '../../api/logins.ts';
+import type { oidcEndpoints } from '../../api/oidc.ts';
 import type { secondFactorEndpoints } from '../../api/second-factors.ts';
 import type { userEndpoints } from '../../api/users.ts';
 import type { Note } from '../prose.ts';
@@ -233,5 +234,40 @@ export const secondFactorNotes: Readonly<Record<(typeof secondFactorEndpoints)[n
       400: [unsaid, unproven, { message: 'there is no second factor for which they would stand in' }, notASession],
       429: failures,
     },
+  },
+};
+
+const noProvider = [{ message: 'no identity provider is set up here' }];
+
+export const oidcNotes: Readonly<Record<(typeof oidcEndpoints)[number]['id'], Note>> = {
+  describeOidc: {
+    description: [
+      'Says whether the administrator of the machine has set up an identity provider (OpenID Connect) for this tenant, and what it is called.',
+    ],
+  },
+  startOidc: {
+    description: [
+      "Answers the address of the provider's page. The person goes there, and the provider leads them back to `/console/oidc` of this service, with `code` and `state` in the query. The login can be finished once, within 10 minutes, with the `binding` that this answers. No body is needed.",
+    ],
+    problems: { 404: noProvider, 429: [{ message: 'too many failed logins; try again in 4 s' }] },
+  },
+  finishOidc: {
+    description: [
+      'Exchanges the code with the provider, checks the ID token and answers an access token, as a login with a password does. Which User it is says the claim that was set up, at the first login; from then on the subject (`sub`) of the ID token does. An e-mail address counts only if the provider has verified it.',
+      'While the provider cannot be reached the answer is 503, and nothing is stored; whoever has a password can log in with it.',
+    ],
+    problems: {
+      400: [
+        { message: 'this login was not begun here, or is over: begin it again' },
+        { message: 'what came back from the identity provider does not hold: begin the login again' },
+      ],
+      403: [
+        { message: 'no user here belongs to this login: ask an administrator' },
+        { message: 'the identity provider gives no verified e-mail address' },
+      ],
+      404: noProvider,
+      429: [{ message: 'too many failed logins; try again in 4 s' }],
+    },
+    limits: [userLimit],
   },
 };

@@ -7,6 +7,7 @@ import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
 import { keyUseTable } from './key-uses.ts';
 import { type MarkTable, markTable } from './marks.ts';
+import { oidcTable } from './oidc.ts';
 import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
 import { secondFactorTable } from './second-factors.ts';
@@ -27,6 +28,7 @@ export function tenantTables(sql: Sql): Tables {
     sessions: sessionTable(sql),
     userTokens: userTokenTable(sql),
     secondFactors: secondFactorTable(sql),
+    oidc: oidcTable(sql),
   };
 }
 

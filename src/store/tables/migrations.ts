@@ -289,6 +289,26 @@ export const tenantMigrations: readonly Migration[] = [
       `CREATE INDEX passkey_challenges_by_expiry ON passkey_challenges (expires_at)`,
     ],
   },
+  {
+    name: 'logins by OpenID Connect',
+    statements: [
+      // One row at most.
+      `CREATE TABLE oidc_providers (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        settings TEXT NOT NULL,
+        changed_at INTEGER NOT NULL
+      )`,
+      // Who a user is at the provider, and the flags that its claims gave at the last login.
+      `CREATE TABLE oidc_users (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        user_id TEXT NOT NULL UNIQUE REFERENCES users (id) ON DELETE CASCADE,
+        issuer TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        granted TEXT NOT NULL,
+        UNIQUE (issuer, subject)
+      )`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

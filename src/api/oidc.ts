@@ -1,0 +1,73 @@
+// Logins by OpenID Connect on the wire. The person goes to the identity provider in between: start says where, finish
+// takes what they come back with.
+import { z } from 'zod';
+import { endpoint, errorBody } from './endpoint.ts';
+import { sample } from './example-values.ts';
+import { loginAnswer } from './logins.ts';
+import { secretText, text } from './values.ts';
+
+const binding = secretText.meta({
+  description: 'ties the login to the program that began it: to be kept by that, and sent when it finishes',
+  examples: [sample.oidcBinding],
+});
+
+const finishBody = z.object({
+  code: secretText.meta({
+    description: '`code` of the address to which the provider led back',
+    examples: ['SplxlOBeZQQYbYS6WxSbIA'],
+  }),
+  state: secretText.meta({ description: '`state` of that address', examples: [sample.oidcState] }),
+  binding,
+  iss: text.exactOptional().meta({
+    description: '`iss` of that address, where it has one (RFC 9207)',
+    examples: ['https://login.example.org'],
+  }),
+});
+
+const tag = 'Login';
+const none = { 404: { description: 'no identity provider is set up', schema: errorBody } };
+const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
+
+export const oidcEndpoints = [
+  endpoint('describeOidc', {
+    tag,
+    summary: 'Tell whether people can log in with an identity provider',
+    access: { kind: 'public' },
+    answer: z.object({
+      enabled: z.boolean().meta({ description: 'they can', examples: [true] }),
+      name: z
+        .string()
+        .nullable()
+        .meta({
+          description: 'what the provider is called; null where there is none',
+          examples: ['login.example.org'],
+        }),
+    }),
+  }),
+  endpoint('startOidc', {
+    changes: false,
+    tag,
+    summary: 'Begin a login with the identity provider',
+    access: { kind: 'public', backoff: true },
+    answer: z.object({
+      url: z.string().meta({
+        description: "the provider's page, for the person's browser",
+        examples: [`https://login.example.org/authorize?client_id=kms&state=${sample.oidcState}`],
+      }),
+      binding,
+    }),
+    errors: { ...none, ...wait },
+  }),
+  endpoint('finishOidc', {
+    tag,
+    summary: 'Log in with what the identity provider led back with',
+    access: { kind: 'public', backoff: true, recorded: 'session.create' },
+    body: finishBody,
+    answer: loginAnswer,
+    errors: {
+      403: { description: 'the provider knows the person, and no User may log in so', schema: errorBody },
+      ...none,
+      ...wait,
+    },
+  }),
+] as const;

@@ -1,0 +1,227 @@
+// The client of OpenID Connect providers: it reads their metadata and keys, and exchanges codes for ID tokens. It talks
+// to the issuer that was set and to what that one's metadata names, over TLS but on this very machine, for ten seconds
+// at most, and reads answers of a bounded size; redirects are not followed.
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type * as Oauth from 'oauth4webapi';
+import type { World } from '../core/context.ts';
+import type { Provider } from '../core/identity-provider.ts';
+import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
+import { concatBytes } from '../crypto/bytes.ts';
+import { KmsError, systemCode } from '../errors.ts';
+import { isLoopbackHost } from '../model/addresses.ts';
+import { version } from '../version.ts';
+
+/** Milliseconds for which metadata is good, and for which a failure to read it is. */
+const metadataFor = 3_600_000;
+const failureFor = 3_000;
+/** Milliseconds for one answer. */
+const answerTimeout = 10_000;
+/** Bytes of an answer. */
+const mostAnswer = 262_144;
+/** Requests to providers at once, and providers that are remembered. */
+const mostUnderWay = 64;
+const mostRemembered = 256;
+/** Seconds by which clocks may differ. */
+const clockTolerance = 60;
+
+interface Metadata {
+  readonly found: Promise<Oauth.AuthorizationServer>;
+  until: number;
+}
+
+export function oidcClient(world: Pick<World, 'now'>): OidcClient {
+  const remembered = new Map<string, Metadata>();
+  let underWay = 0;
+
+  /** What the library calls for every request. */
+  const fetchFor =
+    ({ ca }: Provider) =>
+    async (address: string, options: RequestOptions): Promise<Response> => {
+      if (underWay >= mostUnderWay) throw new KmsError('unavailable', 'too many logins are under way: try again');
+      underWay++;
+      try {
+        return await send(new URL(address), options, ca);
+      } finally {
+        underWay--;
+      }
+    };
+
+  /** Those who ask meanwhile wait for the same answer. */
+  function metadataOf(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
+    const key = `${provider.issuer} ${provider.changedAt} ${provider.ca ?? ''}`;
+    const known = remembered.get(key);
+    const now = world.now();
+    if (known && known.until > now) return known.found;
+    const [oldest] = remembered.size >= mostRemembered ? remembered.keys() : [];
+    if (oldest !== undefined) remembered.delete(oldest);
+    const metadata: Metadata = { found: discover(oauth, provider), until: now + metadataFor };
+    metadata.found.catch(() => {
+      metadata.until = world.now() + failureFor;
+    });
+    remembered.delete(key);
+    remembered.set(key, metadata);
+    return metadata.found;
+  }
+
+  async function discover(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
+    const issuer = new URL(provider.issuer);
+    const options = { algorithm: 'oidc' as const, ...transport(oauth, provider) };
+    try {
+      const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options));
+      checkAddress(new URL(server.authorization_endpoint ?? ''));
+      return server;
+    } catch (cause) {
+      throw unavailable(cause);
+    }
+  }
+
+  function transport(oauth: typeof Oauth, provider: Provider) {
+    // Every address is looked at before it is asked.
+    return { [oauth.customFetch]: fetchFor(provider), [oauth.allowInsecureRequests]: true };
+  }
+
+  return {
+    async authorizationUrl(provider, { redirectUri, state, nonce, challenge }) {
+      const { authorization_endpoint: endpoint = '' } = await metadataOf(await library(), provider);
+      const url = new URL(endpoint);
+      const query = {
+        client_id: provider.clientId,
+        response_type: 'code',
+        redirect_uri: redirectUri,
+        scope: provider.scope,
+        state,
+        nonce,
+        code_challenge: challenge,
+        code_challenge_method: 'S256',
+      };
+      for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+      return url.href;
+    },
+
+    async redeem(provider, exchange) {
+      const oauth = await library();
+      const server = await metadataOf(oauth, provider);
+      try {
+        return await claimsOf(oauth, server, provider, exchange);
+      } catch (error) {
+        throw isRefusal(oauth, error) ? doesNotHold(error) : unavailable(error);
+      }
+    },
+  };
+
+  async function claimsOf(
+    oauth: typeof Oauth,
+    server: Oauth.AuthorizationServer,
+    provider: Provider,
+    { code, state, iss, redirectUri, nonce, verifier }: CodeExchange,
+  ): Promise<Claims> {
+    const client: Oauth.Client = {
+      client_id: provider.clientId,
+      [oauth.clockTolerance]: clockTolerance,
+      [oauth.clockSkew]: Math.round((world.now() - Date.now()) / 1000),
+    };
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const secret = provider.clientSecret;
+    const proof = methods.includes('client_secret_basic')
+      ? oauth.ClientSecretBasic(secret)
+      : oauth.ClientSecretPost(secret);
+    const returned = new URLSearchParams({ code, state, ...(iss !== undefined && { iss }) });
+    const checked = oauth.validateAuthResponse(server, client, returned, state);
+    const options = transport(oauth, provider);
+    const request = oauth.authorizationCodeGrantRequest;
+    const response = await request(server, client, proof, checked, redirectUri, verifier, options);
+    const token = await oauth.processAuthorizationCodeResponse(server, client, response, {
+      expectedNonce: nonce,
+      requireIdToken: true,
+    });
+    await oauth.validateApplicationLevelSignature(server, response, options);
+    const claims = oauth.getValidatedIdTokenClaims(token);
+    if (!claims) throw new KmsError('invalid', 'expected an ID token');
+    return claims;
+  }
+}
+
+/** The library is loaded with the first login. */
+function library(): Promise<typeof Oauth> {
+  return import('oauth4webapi');
+}
+
+/** Whether it is the login that does not hold, and not the provider. */
+function isRefusal(oauth: typeof Oauth, error: unknown): boolean {
+  if (error instanceof KmsError) return error.code === 'invalid';
+  if (error instanceof oauth.ResponseBodyError) return error.error === 'invalid_grant';
+  if (!(error instanceof oauth.OperationProcessingError)) return false;
+  return [
+    oauth.INVALID_RESPONSE,
+    oauth.JWT_TIMESTAMP_CHECK,
+    oauth.JWT_CLAIM_COMPARISON,
+    oauth.KEY_SELECTION,
+    oauth.AUTHORIZATION_RESPONSE_ERROR,
+  ].includes(error.code ?? '');
+}
+
+function doesNotHold(error: unknown): KmsError {
+  const message = 'what came back from the identity provider does not hold: begin the login again';
+  return new KmsError('invalid', message, { cause: inWords(error) });
+}
+
+function unavailable(error: unknown): KmsError {
+  if (error instanceof KmsError) return error;
+  const message = 'the identity provider cannot be used now: try again later, or log in with a password';
+  return new KmsError('unavailable', message, { cause: inWords(error) });
+}
+
+/** For the log. The library's errors hold whole answers, and these may hold tokens. */
+function inWords(error: unknown): Error {
+  const code = systemCode(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return new Error(code === undefined ? message : `${code}: ${message}`);
+}
+
+interface RequestOptions {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** Throws `unavailable` unless what is sent there can be read by nobody else. */
+function checkAddress({ protocol, hostname }: URL): void {
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))) return;
+  throw unavailable(new Error(`the metadata names an address that is not https: ${protocol}//${hostname}`));
+}
+
+function send(url: URL, { method, headers, body }: RequestOptions, ca: string | undefined): Promise<Response> {
+  checkAddress(url);
+  const text = body instanceof URLSearchParams ? body.toString() : undefined;
+  const signal = AbortSignal.timeout(answerTimeout);
+  const trust = ca === undefined ? {} : { ca };
+  const options = { method, headers: { ...headers, 'user-agent': `kms/${version}` }, signal, agent: false as const };
+  return new Promise((resolve, reject) => {
+    const take = (answer: IncomingMessage): void => void responseOf(answer).then(resolve, reject);
+    const request =
+      url.protocol === 'https:'
+        ? httpsRequest(url, { ...options, ...trust, minVersion: 'TLSv1.2', rejectUnauthorized: true }, take)
+        : httpRequest(url, options, take);
+    request.on('error', reject);
+    request.end(text);
+  });
+}
+
+async function responseOf(answer: IncomingMessage): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of answer) {
+    pieces.push(piece);
+    length += piece.length;
+    // Leaving the loop closes the connection.
+    if (length > mostAnswer) throw new Error(`the identity provider answered more than ${mostAnswer} bytes`);
+  }
+  const { statusCode: status = 0, headers } = answer;
+  const type = headers['content-type'] ?? '';
+  // A redirect leads nowhere: it is no answer.
+  if (status < 200 || status > 499 || (status >= 300 && status < 400)) {
+    throw new Error(`the identity provider answered ${status}`);
+  }
+  return new Response(concatBytes(...pieces), { status, headers: { 'content-type': type } });
+}

@@ -1,0 +1,86 @@
+// Logins with an identity provider, set up on the machine of the appliance.
+import type { OidcProviderAnswer } from '../../api/local.ts';
+import { isKnownFlag } from '../../model/flags.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { type Local, withLocal } from '../connect.ts';
+import { readSmallText } from '../files.ts';
+import type { oidc } from '../grammar/oidc.ts';
+import { say } from '../io.ts';
+import { type Pair, printLine, printThing } from '../output.ts';
+
+export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
+  const ca = cli.get('--provider-ca');
+  const body = given({
+    issuer: cli.get('--issuer'),
+    clientId: cli.get('--client-id'),
+    clientSecret: (await readSmallText(cli.get('--client-secret-file'), "the client's secret")).trim(),
+    name: cli.get('--name'),
+    scope: cli.get('--scope'),
+    userClaim: cli.get('--user-claim'),
+    createUsers: cli.get('--create-users'),
+    flagsClaim: cli.get('--flags-claim'),
+    claimFlags: await claimFlags(cli),
+    allowRoot: cli.get('--allow-root'),
+    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
+  });
+  await ofTenant(cli, async ({ ask }) => printProvider(cli, await ask('setOidc', { body })));
+}
+
+export async function show(cli: CliOf<typeof oidc.show>): Promise<void> {
+  await ofTenant(cli, async ({ ask }) => printProvider(cli, await ask('getOidc')));
+}
+
+export async function remove(cli: CliOf<typeof oidc.remove>): Promise<void> {
+  await ofTenant(cli, async ({ ask }) => {
+    const removed = await ask('removeOidc');
+    if (cli.json) await printProvider(cli, removed);
+    else await printLine(cli, `nobody can log in with ${removed.name} any more`);
+  });
+}
+
+export async function unlink(cli: CliOf<typeof oidc.unlink>): Promise<void> {
+  await withLocal(cli, async ({ ask }) => {
+    const user = await ask('unlinkOidc', { body: { username: cli.get('<USERNAME>') } });
+    await printThing(cli, user, [['username', user.username]]);
+  });
+}
+
+/** The tenant may be named as for the other commands about tenants. */
+function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local) => Promise<void>): Promise<void> {
+  const name = cli.get('[NAME]');
+  return withLocal(name === undefined ? cli : cli.posing(cli.io, new Map([['--tenant', name]])), use);
+}
+
+async function claimFlags(
+  cli: CliOf<typeof oidc.set>,
+): Promise<Readonly<Record<string, readonly string[]>> | undefined> {
+  const table = new Map<string, readonly string[]>();
+  for (const typed of cli.get('--claim-flags')) {
+    // A value may hold the sign itself; a flag does not.
+    const at = typed.lastIndexOf('=');
+    const [value, flags] = [typed.slice(0, at), typed.slice(at + 1).split(',')];
+    if (at < 1 || flags.includes('')) throw cli.wrong(`--claim-flags: expected VALUE=FLAG,FLAG, got "${typed}"`);
+    for (const flag of flags) {
+      if (!isKnownFlag(flag))
+        await say(cli.io, `warning: the flag "${flag}" grants nothing in this appliance; is it a mistake?`);
+    }
+    table.set(value, [...(table.get(value) ?? []), ...flags]);
+  }
+  return table.size > 0 ? Object.fromEntries(table) : undefined;
+}
+
+async function printProvider(cli: Cli, provider: OidcProviderAnswer): Promise<void> {
+  const flags = Object.entries(provider.claimFlags).map(([value, names]): Pair => [`  ${value}`, names.join(' ')]);
+  await printThing(cli, provider, [
+    ['issuer', provider.issuer],
+    ['name', provider.name],
+    ['client id', provider.clientId],
+    ['scope', provider.scope],
+    ['user claim', provider.userClaim],
+    ['makes users', provider.createUsers ? 'yes' : 'no'],
+    ['own authorities', provider.hasCa ? 'yes' : 'no'],
+    ['flags claim', provider.flagsClaim],
+    ...flags,
+    ['changed', provider.changedAt],
+  ]);
+}

@@ -1,0 +1,211 @@
+// The identity provider of a tenant: where its users can log in by OpenID Connect, how they are found by the claims
+// that come from there, and which flags these give. What is set here is the machine's administrator's alone.
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
+import { isLoopbackHost } from '../model/addresses.ts';
+import type { Deed, Thing } from '../model/deed.ts';
+import { isLongFlag, maxFlagLength } from '../model/flags.ts';
+import { isJsonObject } from '../model/json.ts';
+import type { Tables, Transaction } from '../store/port.ts';
+import { activityRecord } from './activity.ts';
+import { timestamp, type World } from './context.ts';
+import { localCaller } from './credential.ts';
+import { findUser, userThing } from './users.ts';
+
+/** As it is set. */
+interface ProviderSettings {
+  /** https, or http on this machine; exactly as the provider calls itself. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** What people read on the button. */
+  readonly name?: string;
+  /** Apart by spaces; `openid` among them. */
+  readonly scope: string;
+  /** The claim by which a user is found at the first login: `email` by the address, any other by the user name. */
+  readonly userClaim: string;
+  /** Whether who has no user gets one. */
+  readonly createUsers: boolean;
+  /** The claim of which the values give flags; a dot leads into an object. */
+  readonly flagsClaim?: string;
+  /** The flags that each value gives. */
+  readonly claimFlags: Readonly<Record<string, readonly string[]>>;
+  /** PEM of the authorities to trust instead of the well-known ones. */
+  readonly ca?: string;
+}
+
+export interface Provider extends ProviderSettings {
+  /** Epoch milliseconds. */
+  readonly changedAt: number;
+}
+
+/** Undefined where none is set. */
+export async function providerOf({ oidc }: Pick<Tables, 'oidc'>): Promise<Provider | undefined> {
+  const stored = await oidc.provider();
+  // Cast: the column holds what `setProvider` wrote into it.
+  return stored && { ...(stored.settings as unknown as ProviderSettings), changedAt: stored.changedAt };
+}
+
+export function noProvider(): KmsError {
+  return new KmsError('not-found', 'no identity provider is set up here', {
+    hint: 'set one up with `kms tenant oidc set`',
+  });
+}
+
+/** What the login page calls it: its name, or its host. */
+export function shownName({ name, issuer }: Pick<ProviderSettings, 'name' | 'issuer'>): string {
+  return name ?? new URL(issuer).host;
+}
+
+/** Everything but the secret. */
+type ShownProvider = Omit<ProviderSettings, 'clientSecret' | 'name' | 'ca'> & {
+  readonly name: string;
+  readonly hasCa: boolean;
+  readonly changedAt: string;
+};
+
+interface AdminContext {
+  readonly tx: Transaction;
+  readonly tenant: Thing;
+  readonly world: World;
+}
+
+const action = 'system.tenant';
+
+interface SetProvider extends Partial<ProviderSettings> {
+  /** Says that `*` and `system.*` are meant. */
+  readonly allowRoot?: boolean | undefined;
+}
+
+/** Takes the place of the one before. */
+export async function setProvider(ctx: AdminContext, given: SetProvider): Promise<ShownProvider> {
+  const settings = checkedSettings(given);
+  const before = await providerOf(ctx.tx);
+  const after = { ...settings };
+  const changed = Object.keys({ ...before, ...after }).filter(
+    (name) =>
+      name !== 'changedAt' &&
+      JSON.stringify(before?.[name as keyof Provider]) !== JSON.stringify(after[name as keyof ProviderSettings]),
+  );
+  await ctx.tx.oidc.setProvider({ settings: after, changedAt: ctx.world.now() });
+  note(ctx, 'oidc-set', { issuer: settings.issuer }, { object: ctx.tenant, changed });
+  return getProvider(ctx);
+}
+
+/** Throws `not-found` where none is set. */
+export async function getProvider({ tx }: Pick<AdminContext, 'tx'>): Promise<ShownProvider> {
+  const provider = await providerOf(tx);
+  if (!provider) throw noProvider();
+  const { clientSecret: _, ca, changedAt, ...rest } = provider;
+  return { ...rest, name: shownName(provider), hasCa: ca !== undefined, changedAt: timestamp(changedAt) };
+}
+
+/** Users keep their flags, and what is known of them at the provider, should it be set again. */
+export async function removeProvider(ctx: AdminContext): Promise<ShownProvider> {
+  const removed = await getProvider(ctx);
+  await ctx.tx.oidc.setProvider(undefined);
+  note(ctx, 'oidc-remove', { issuer: removed.issuer }, { object: ctx.tenant });
+  return removed;
+}
+
+/** Forgets who a user is at the provider, so that the next login finds it by the claim again. */
+export async function unlinkUser(ctx: AdminContext, username: string): Promise<{ readonly username: string }> {
+  const user = await findUser(ctx.tx, { text: username, is: 'username' });
+  if (!(await ctx.tx.oidc.unlink(user.id))) {
+    throw new KmsError('not-found', 'this user has not logged in with an identity provider');
+  }
+  note(ctx, 'oidc-unlink', {}, { object: userThing(user) });
+  return { username: user.username };
+}
+
+function note({ tx, world }: AdminContext, operation: string, props: object, deed: Deed): void {
+  tx.record(activityRecord(world, { keyid: localCaller.id, action, props: { operation, ...props }, deed }));
+}
+
+const defaultScope = 'openid email profile';
+const defaultClaim = 'email';
+/** Characters of what is set. */
+const longestText = 1024;
+const longestCa = 65_536;
+/** Values in the table of claims, and flags in it altogether. */
+const mostValues = 200;
+const mostFlags = 1000;
+
+/** Throws `invalid` for what is no way to log in, and for flags that have to be meant expressly. */
+function checkedSettings(given: SetProvider): ProviderSettings {
+  const {
+    issuer,
+    clientId,
+    clientSecret,
+    name,
+    scope = defaultScope,
+    userClaim = defaultClaim,
+    flagsClaim,
+    ca,
+  } = given;
+  const claimFlags = checkedFlags(given.claimFlags ?? {}, given.allowRoot === true);
+  if ((flagsClaim === undefined) !== (Object.keys(claimFlags).length === 0)) {
+    throw fieldsError('invalid', [
+      { field: 'flagsClaim', message: 'goes with claimFlags: the claim, and which of its values give which flags' },
+    ]);
+  }
+  if (!scope.split(' ').includes('openid')) throw invalidField('scope', 'must have openid among its words');
+  if (ca !== undefined && ca.length > longestCa) throw invalidField('ca', `expected at most ${longestCa} characters`);
+  return {
+    issuer: checkedIssuer(shortText('issuer', issuer)),
+    clientId: shortText('clientId', clientId),
+    clientSecret: shortText('clientSecret', clientSecret),
+    scope: shortText('scope', scope),
+    userClaim: shortText('userClaim', userClaim),
+    createUsers: given.createUsers ?? false,
+    claimFlags,
+    ...(name !== undefined && { name: shortText('name', name) }),
+    ...(flagsClaim !== undefined && { flagsClaim: shortText('flagsClaim', flagsClaim) }),
+    ...(ca !== undefined && { ca }),
+  };
+}
+
+function shortText(field: string, value: string | undefined): string {
+  if (value === undefined || value.trim() === '') throw invalidField(field, 'is required');
+  if (value.length > longestText) throw invalidField(field, `expected at most ${longestText} characters`);
+  if (/\p{Cc}/u.test(value)) throw invalidField(field, 'expected no control characters');
+  return value;
+}
+
+function checkedIssuer(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url?.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+  if (isPlain && isSafe) return text;
+  throw invalidField('issuer', 'expected https://host[/path] (http on this machine alone), without user, query and #');
+}
+
+function checkedFlags(value: unknown, allowRoot: boolean): Readonly<Record<string, readonly string[]>> {
+  const field = 'claimFlags';
+  if (!isJsonObject(value)) throw invalidField(field, 'expected an object of claim values to lists of flags');
+  const entries = Object.entries(value);
+  if (entries.length > mostValues) throw invalidField(field, `expected at most ${mostValues} values`);
+  let count = 0;
+  const checked = entries.map(([claim, flags]) => {
+    if (claim === '' || claim.length > longestText) {
+      throw invalidField(field, `a value has 1 to ${longestText} characters`);
+    }
+    if (!Array.isArray(flags) || flags.length === 0)
+      throw invalidField(field, 'expected a list of flags for each value');
+    count += flags.length;
+    if (count > mostFlags) throw invalidField(field, `expected at most ${mostFlags} flags`);
+    return [claim, flags.map((flag) => checkedFlag(flag, allowRoot))] as const;
+  });
+  return Object.fromEntries(checked);
+}
+
+function checkedFlag(flag: unknown, allowRoot: boolean): string {
+  if (typeof flag !== 'string' || flag === '' || isLongFlag(flag)) {
+    throw invalidField('claimFlags', `a flag name has 1 to ${maxFlagLength} characters`);
+  }
+  const lower = flag.toLowerCase();
+  if (allowRoot || (lower !== '*' && !lower.startsWith('system.'))) return lower;
+  throw invalidField(
+    'claimFlags',
+    `${lower} lets whoever rules the provider do everything here: say with --allow-root that it is meant`,
+  );
+}

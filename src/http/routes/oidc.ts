@@ -1,0 +1,78 @@
+// Routes of OpenID Connect: logins, of which the talk with the provider comes before the transaction, and the settings
+// that the administrator at the machine makes.
+import type { oidcEndpoints } from '../../api/oidc.ts';
+import {
+  getProvider,
+  noProvider,
+  type Provider,
+  providerOf,
+  removeProvider,
+  setProvider,
+  shownName,
+  unlinkUser,
+} from '../../core/identity-provider.ts';
+import { loginByClaims } from '../../core/oidc.ts';
+import { KmsError } from '../../errors.ts';
+import type { Transaction } from '../../store/port.ts';
+import type { Around, RoutesOf, TenantRoutes } from '../route.ts';
+
+export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
+  async describeOidc({ tx }) {
+    const provider = await providerOf(tx);
+    return { enabled: provider !== undefined, name: provider ? shownName(provider) : null };
+  },
+  startOidc: {
+    async prepare(input) {
+      const { open, handle, address } = input;
+      const provider = await neededProvider(input);
+      const redirectUri = `${handle.baseUrl ?? open.baseUrl}/console/oidc`;
+      const { tenant } = handle;
+      const started = await open.people.oidc.start({ tenant, provider }, { address, redirectUri });
+      return async () => started;
+    },
+  },
+  finishOidc: {
+    async prepare(input) {
+      const { body, open, handle, address } = input;
+      const { oidc, backoff, lifetimes } = open.people;
+      const { tenant } = handle;
+      const provider = await neededProvider(input);
+      const attempt = await backoff.begin({ tenant: tenant.id, address });
+      try {
+        const claims = await oidc.finish({ tenant, provider }, body);
+        attempt.succeeded();
+        return (ctx) => loginByClaims(ctx, { provider, claims, lifetimes });
+      } catch (error) {
+        if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+        attempt.failed();
+        return (ctx) => {
+          ctx.identify?.(undefined);
+          return Promise.reject(error);
+        };
+      } finally {
+        attempt.abandoned();
+      }
+    },
+  },
+};
+
+async function neededProvider({ handle }: Around): Promise<Provider> {
+  const provider = await handle.store.peek(providerOf);
+  if (!provider) throw noProvider();
+  return provider;
+}
+
+export const oidcAdminRoutes: Pick<TenantRoutes, 'getOidc' | 'setOidc' | 'removeOidc' | 'unlinkOidc'> = {
+  getOidc: ({ handle }) => handle.store.transaction((tx) => getProvider({ tx })),
+  setOidc: (input) => asAdmin(input, (ctx) => setProvider(ctx, input.body)),
+  removeOidc: (input) => asAdmin(input, removeProvider),
+  unlinkOidc: (input) => asAdmin(input, (ctx) => unlinkUser(ctx, input.body.username)),
+};
+
+function asAdmin<R>(
+  { handle, appliance: { world } }: Around,
+  run: (ctx: Parameters<typeof removeProvider>[0] & { readonly tx: Transaction }) => Promise<R>,
+): Promise<R> {
+  const { id, name } = handle.tenant;
+  return handle.store.transaction((tx) => run({ tx, world, tenant: { type: 'tenant', id, name } }));
+}

@@ -1,0 +1,85 @@
+// What OpenID Connect leaves in a tenant's database: the settings of its identity provider, and who a user is there.
+import type { Row, Sql } from '../sql.ts';
+import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+
+interface StoredProvider {
+  readonly settings: JsonObject;
+  /** Epoch milliseconds. */
+  readonly changedAt: number;
+}
+
+/** A user as the provider knows it. */
+interface OidcUser {
+  readonly userId: string;
+  readonly issuer: string;
+  readonly subject: string;
+  /** Flags that the claims gave at the last login, in lower case. */
+  readonly granted: readonly string[];
+}
+
+interface ProviderRow extends Row {
+  settings: string;
+  changed_at: number;
+}
+
+interface OidcUserRow extends Row {
+  user_id: string;
+  issuer: string;
+  subject: string;
+  granted: string;
+}
+
+const select = 'SELECT user_id, issuer, subject, granted FROM oidc_users';
+
+export type OidcTable = ReturnType<typeof oidcTable>;
+
+export function oidcTable(sql: Sql) {
+  async function unlink(userId: string): Promise<boolean> {
+    return (await sql.run('DELETE FROM oidc_users WHERE user_id = ?', userId)) > 0;
+  }
+
+  return {
+    /** Undefined where none is set. */
+    async provider(): Promise<StoredProvider | undefined> {
+      const row = await sql.get<ProviderRow>('SELECT settings, changed_at FROM oidc_providers');
+      return row && { settings: objectOf(row.settings), changedAt: row.changed_at };
+    },
+
+    /** Takes the place of the one before; undefined leaves none. */
+    async setProvider(provider: StoredProvider | undefined): Promise<void> {
+      await sql.run('DELETE FROM oidc_providers');
+      if (!provider) return;
+      const { settings, changedAt } = provider;
+      await sql.run('INSERT INTO oidc_providers (settings, changed_at) VALUES (?, ?)', toJson(settings), changedAt);
+    },
+
+    async bySubject(issuer: string, subject: string): Promise<OidcUser | undefined> {
+      const row = await sql.get<OidcUserRow>(`${select} WHERE issuer = ? AND subject = ?`, issuer, subject);
+      return row && fromRow(row);
+    },
+
+    async byUser(userId: string): Promise<OidcUser | undefined> {
+      const row = await sql.get<OidcUserRow>(`${select} WHERE user_id = ?`, userId);
+      return row && fromRow(row);
+    },
+
+    /** In place of what is known of that user. */
+    async link({ userId, issuer, subject, granted }: OidcUser): Promise<void> {
+      await unlink(userId);
+      await sql.run(
+        'INSERT INTO oidc_users (user_id, issuer, subject, granted) VALUES (?, ?, ?, ?)',
+        userId,
+        issuer,
+        subject,
+        toJson(granted),
+      );
+    },
+
+    /** False where nothing is known of that user. */
+    unlink,
+  };
+}
+
+function fromRow({ user_id, issuer, subject, granted }: OidcUserRow): OidcUser {
+  return { userId: user_id, issuer, subject, granted: textsOf(granted) };
+}
