@@ -60,7 +60,7 @@ test('rekey under load: what clients hold stays good, and no file is under the o
   for (const name of ['r', 's']) await ok(p.local('POST', '/ks/keyrings', { name }));
   const before = await ok(p.local('POST', '/ks/encrypt', { ringname: 'r', asset: { data: { a: 1 } } }));
   const { body: page } = await p.local('GET', '/ks/keyrings?limit=1');
-  const { body: head } = await p.local('GET', '/local/activity/head');
+  const { body: head } = await p.local('GET', '/auth/activity/head');
   const traffic = load(p, key);
   for (let n = 0; n < 3; n++) {
     const result = await ok(p.local('POST', '/local/tenants/default/rekey', {}));

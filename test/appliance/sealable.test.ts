@@ -92,7 +92,7 @@ test('one app serves an appliance open, sealed and open again, also in process',
   assert.equal((await ask('POST', '/ks/keyrings', { name: 'r' })).status, 200);
   assert.equal((await ask('GET', '/local/copies')).status, 200);
   assert.deepEqual(await ask('POST', '/local/seal'), { status: 200, body: { sealed: true, kinds: ['keyfile'] } });
-  for (const path of ['/ks/keyrings', '/metrics', '/docs', '/local/copies', '/local/activity/head', '/readyz']) {
+  for (const path of ['/ks/keyrings', '/metrics', '/docs', '/local/copies', '/auth/activity/head', '/readyz']) {
     const { status, body } = await ask('GET', path);
     assert.equal(status, 503, path);
     assert.match(body.message, /sealed/);

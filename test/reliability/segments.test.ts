@@ -231,7 +231,7 @@ describe('a segment of the activity log', () => {
         assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'ring' })).status, 200);
         assert.equal((await a.ask('POST', '/auth/search/activity', { start: 1004 })).status, 200);
         assert.equal((await a.ask('GET', '/auth/activity/act_9')).status, 200);
-        assert.equal((await a.local('GET', '/local/activity/head')).status, 200);
+        assert.equal((await a.local('GET', '/auth/activity/head')).status, 200);
 
         // What needs it.
         const byTime = await a.ask('POST', '/auth/search/activity', { start: 1000, end: 1003 });
@@ -248,7 +248,7 @@ describe('a segment of the activity log', () => {
         assert.deepEqual([verdict.status, verdict.body.valid], [200, false]);
         assert.ok(verdict.body.broken.problem.includes(at));
         // By now it is known, whatever it is.
-        names(await a.local('POST', '/local/activity/export', {}), 'export');
+        names(await a.local('POST', '/auth/activity/export', {}), 'export');
         names(await a.local('POST', '/local/drill', {}), 'drill');
         names(await a.local('POST', '/local/tenants/default/rekey', {}), 'rekey');
 

@@ -88,7 +88,7 @@ export async function streamedAppliance(): Promise<StreamedAppliance> {
       for (let n = 0; n < count; n++) assert.equal((await local('GET', '/ks/keyrings', undefined, tenant)).status, 200);
     },
     async log(tenant) {
-      const text = await (await local('POST', '/local/activity/export', {}, tenant)).text();
+      const text = await (await local('POST', '/auth/activity/export', {}, tenant)).text();
       return text
         .trimEnd()
         .split('\n')
