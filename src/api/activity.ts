@@ -52,7 +52,11 @@ const searchActivityBody = z.object({
     description: "by the Account's API keys",
     examples: [sample.accountId],
   }),
-  action: requiredText.exactOptional().meta({ description: 'this action', examples: ['keyring.encrypt'] }),
+  action: requiredText.exactOptional().meta({
+    description:
+      "this action; of the service's own, `*` may stand before or behind the dot: `*.delete` for whatever deletes, `user.*` for all of users",
+    examples: ['keyring.encrypt'],
+  }),
   ring: requiredText.exactOptional().meta({ description: 'about the KeyRing of this name', examples: ['payroll'] }),
   start: epochTime.exactOptional().meta({
     description: 'not before this time, in milliseconds since 1970-01-01T00:00:00Z',

@@ -8,6 +8,7 @@ import type { Body } from '../api/endpoints.ts';
 import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import { ownActions } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
 import { type Deed, deedProps } from '../model/deed.ts';
 import { flagsCovering } from '../model/flags.ts';
@@ -52,7 +53,7 @@ export async function searchActivity(
   if (keyids?.length === 0) return { items: [] };
   const filter: ActivityFilter = {
     ...(keyids && { keyids }),
-    ...(search.action !== undefined && { action: search.action }),
+    ...(search.action !== undefined && { actions: actionsMeant(search.action) }),
     ...(search.ring !== undefined && { ringname: search.ring.toLowerCase() }),
     ...(search.valid !== undefined && { valid: search.valid }),
     ...(search.start !== undefined && { start: search.start }),
@@ -74,6 +75,15 @@ export async function getActivity(store: Store, id: string): Promise<Activity> {
   const record = await store.findActivity(id);
   if (!record) throw new KmsError('not-found', 'no such activity');
   return toActivity(record);
+}
+
+/** A `*` in place of the part before the dot, or behind it, stands for each that the service has there. */
+function actionsMeant(action: string): string[] {
+  const [, resource, operation] = /^(?:(\*)\.[\w-]+|[\w-]+\.(\*))$/.exec(action) ?? [];
+  if (resource === undefined && operation === undefined) return [action];
+  const fits = (own: string): boolean =>
+    resource === undefined ? own.startsWith(action.slice(0, -1)) : own.endsWith(action.slice(1));
+  return [action, ...[...ownActions].filter(fits)];
 }
 
 function blockOf(text: string): string {

@@ -60,6 +60,8 @@ export interface ActivityFilter {
   /** Any of these; absent = any key. */
   readonly keyids?: readonly string[];
   readonly action?: string;
+  /** Any of these. */
+  readonly actions?: readonly string[];
   readonly ringname?: string;
   readonly valid?: boolean;
   /** Epoch milliseconds, both inclusive. */

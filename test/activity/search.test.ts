@@ -60,6 +60,7 @@ const filters: fc.Arbitrary<ActivityFilter> = fc.record(
   {
     keyids: fc.array(fc.oneof(keyids, fc.constant('apik_none')), { maxLength: 3 }),
     action: fc.oneof(actions, fc.constant('none')),
+    actions: fc.array(fc.oneof(actions, fc.constant('none')), { maxLength: 3 }),
     ringname: fc.oneof(rings, fc.constant('none')),
     valid: fc.boolean(),
     start: times,

@@ -134,6 +134,22 @@ test('what was done to something is found by its id and its name', async () => {
   assert.deepEqual(await lines({ action: 'door.open', props }), ['door.open undefined']);
 });
 
+test('what was deleted, and what was done to users, is one search', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+  await a.call('DELETE', '/ks/keyrings/payroll');
+  const { id } = (await a.call('POST', '/auth/accounts', { uid: 'billing' })).body;
+  await a.call('DELETE', `/auth/accounts/${id}`);
+  await a.call('GET', '/auth/users');
+  await a.call('POST', '/auth/validate', { key: a.root.key, activity: { action: 'invoice.delete' } });
+  const actions = async (action: string) => (await search(a, { action })).map((record) => record.action);
+  assert.deepEqual(await actions('*.delete'), ['account.delete', 'keyring.delete']);
+  assert.deepEqual(await actions('account.*'), ['account.delete', 'account.create']);
+  assert.deepEqual(await actions('user.*'), ['user.read']);
+  for (const none of ['*', '*.*', 'key*', '*.del', '*.delete.x']) assert.deepEqual(await actions(none), [], none);
+  assert.deepEqual(await actions('invoice.delete'), ['invoice.delete']);
+});
+
 test('some records can be left out, such as those of one’s own reading', async () => {
   const { a, lines } = await audited();
   const all = await lines({});

@@ -8,6 +8,7 @@ export function isAudited(record: Omit<ActivityRecord, 'seq' | 'id'>, filter: Ac
   const { address, exclude } = filter;
   const { keyid = record.keyid, action = record.action } = exclude ?? {};
   return (
+    (!filter.actions || filter.actions.includes(record.action)) &&
     (!address || (record.address !== undefined && addressSet([address]).has(record.address))) &&
     says(record.reporter === undefined ? record.props : {}, filter) &&
     !(exclude && keyid === record.keyid && action === record.action)

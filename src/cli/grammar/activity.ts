@@ -17,7 +17,7 @@ export const activity = {
       ...searched,
       '--keyid': text('ID', 'by this API key or user', 'api-key'),
       '--account': text('UID', 'by an API key of this account', 'account'),
-      '--action': text('ACTION', 'of this kind, such as keyring.encrypt', 'action'),
+      '--action': text('ACTION', 'of this kind, such as keyring.encrypt; also *.delete or user.*', 'action'),
       '--ring': text('NAME', 'about this keyring', 'ring'),
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
       '--object': text('ID', 'about the user, key, account, keyring or the like of this id or name'),

@@ -68,13 +68,14 @@ const propsUsed = 16;
 /** Throws `invalid` for props that JSON cannot say. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
-  const { action, ringname, valid, props, address, exclude } = filter;
+  const { action, actions, ringname, valid, props, address, exclude } = filter;
   const addresses = address === undefined ? undefined : addressSet([address]);
   const start = filter.start ?? Number.NEGATIVE_INFINITY;
   const end = filter.end ?? Number.POSITIVE_INFINITY;
   const groups: TermGroup[] = [];
   if (keyids && keyids.size <= keysUsed) groups.push({ kind: 'keys', anyOf: Array.from(keyids, keyTerm) });
   if (action !== undefined) groups.push({ kind: 'actions', anyOf: [actionTerm(action)] });
+  if (actions) groups.push({ kind: 'actions', anyOf: actions.map(actionTerm) });
   if (ringname !== undefined) groups.push({ kind: 'rings', anyOf: [ringTerm(ringname)] });
   if (valid !== undefined) groups.push({ kind: 'valid', anyOf: [validTerm(valid)] });
   for (const term of props ? propsTerms(props, propsUsed) : []) groups.push({ kind: 'props', anyOf: [term, wideTerm] });
@@ -92,6 +93,7 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
     matches: (record) =>
       (keyids === undefined || keyids.has(record.keyid)) &&
       (action === undefined || action === record.action) &&
+      (actions === undefined || actions.includes(record.action)) &&
       (ringname === undefined || ringname === record.ringname) &&
       (valid === undefined || valid === record.validAction) &&
       start <= record.createdAt &&

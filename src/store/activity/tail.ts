@@ -386,6 +386,7 @@ export class ActivityTail {
     const lines = this.#lines;
     const { createdAt, key, action, ring, address, valid, keys, actions, rings } = this.#columns;
     const wantedKeys = keyids && numbersOf(keyids, (text) => keys.find(text));
+    const wantedActions = filter.actions && numbersOf(filter.actions, (text) => actions.find(text));
     const wantedAction = filter.action === undefined ? undefined : (actions.find(filter.action) ?? -1);
     const wantedRing = filter.ringname === undefined ? undefined : (rings.find(filter.ringname) ?? -1);
     const wantedAddresses = addresses && this.#columns.addresses.where(addresses.has);
@@ -393,6 +394,7 @@ export class ActivityTail {
     let passed = 0;
     for (let at = Math.min(this.#committed, beforeSeq - this.firstSeq) - 1; at >= 0; at--) {
       if (wantedAction !== undefined && action[at] !== wantedAction) continue;
+      if (wantedActions && !wantedActions.has(action[at] ?? 0)) continue;
       if (wantedRing !== undefined && ring[at] !== wantedRing) continue;
       if (wantedValid !== undefined && valid[at] !== wantedValid) continue;
       if (wantedKeys && !wantedKeys.has(key[at] ?? 0)) continue;
