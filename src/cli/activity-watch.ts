@@ -6,7 +6,6 @@ import type { InputOf } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { Cli, CliOf } from './command.ts';
-import { accountIdOf } from './commands/account.ts';
 import { withServer } from './connect.ts';
 import type { activity } from './grammar/activity.ts';
 import { say, write } from './io.ts';
@@ -22,7 +21,6 @@ const longestPause = 3_600_000;
 export async function watchActivity(
   cli: CliOf<typeof activity.search>,
   filters: Filters,
-  account: string | undefined,
   columns: readonly Column<Activity>[],
 ): Promise<void> {
   for (const option of ['--all', '--cursor'] as const) {
@@ -38,9 +36,8 @@ export async function watchActivity(
         own.push(headers.get(ownRecordHeader) ?? '');
         if (own.length > ownRemembered) own.shift();
       });
-      const accountId = account === undefined ? {} : { accountId: await accountIdOf(client, account) };
       const print = printer(cli, columns, own);
-      const news = await newcomers((page) => client.searchActivity({ ...filters, ...accountId, ...page }), count);
+      const news = await newcomers((page) => client.searchActivity({ ...filters, ...page }), count);
       await print(news.before);
       for (;;) {
         await setTimeout(pause, undefined, { signal: cli.io.signal });

@@ -14,11 +14,11 @@ import { write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { openInput, openOutput, transfer, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
-import { accountIdOf } from './account.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
-  const account = cli.get('--account');
   const filters = given({
+    // By its UID, so that it takes no flag but that of the search.
+    accountUid: cli.get('--account'),
     keyid: cli.get('--keyid'),
     action: cli.get('--action'),
     ring: cli.get('--ring'),
@@ -32,11 +32,10 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
     revoked: cli.get('--revoked'),
     exclude: excluded(cli),
   });
-  if (cli.get('--watch')) return watchActivity(cli, filters, account, activityColumns);
+  if (cli.get('--watch')) return watchActivity(cli, filters, activityColumns);
   if (cli.isTyped('--every')) throw cli.wrong('--every goes with --watch');
   await withClient(cli, async (client) => {
-    const accountId = account === undefined ? undefined : await accountIdOf(client, account);
-    await printList(cli, client.searchActivity, given({ ...filters, accountId }), {
+    await printList(cli, client.searchActivity, filters, {
       columns: activityColumns,
       empty: 'no activity fits',
       usual: cli.get('--all') ? undefined : 100,
