@@ -6,6 +6,7 @@ import { toBase64Url } from '../src/crypto/bytes.ts';
 import { tenantKeys } from '../src/seal/tenant-keys.ts';
 import { chainHash, genesisHash } from '../src/store/activity/chain.ts';
 import { activityLine } from '../src/store/activity/record.ts';
+import type { ActivityInput } from '../src/store/port.ts';
 
 const dir = new URL('../test/vectors/activity/', import.meta.url);
 const start = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
@@ -22,29 +23,59 @@ const entries = [
   { action: 'activity.read', keyid: 'local' },
 ];
 
-const hashes: Uint8Array[] = [genesisHash()];
-const lines = entries.map((entry, index) => {
-  const seq = index + 1;
-  const input = {
-    id: id(seq),
-    createdAt: start + index * 1000,
-    keyid: 'apik_01kdyjk84e0000000000000000',
-    ringname: '',
-    validAction: true,
-    status: 200,
-    props: {},
-    ...entry,
-  };
-  const line = activityLine(input, seq);
-  const hash = chainHash(hashes[index] ?? genesisHash(), line);
-  hashes.push(hash);
-  return exportLine(line, toBase64Url(hash));
-});
+/** What later programs write: from where, and what was done. */
+const audited = [
+  { action: 'session.create', keyid: 'user_01kdyjk84e0000000000000000', address: '203.0.113.7' },
+  {
+    action: 'user.update',
+    address: '2001:db8::7',
+    props: {
+      object: { type: 'user', id: 'user_01kdyjk84e0000000000000000', name: 'Ada "Λ"' },
+      changed: ['flags'],
+      granted: ['keyring.payroll.decrypt'],
+      revoked: ['*'],
+    },
+  },
+  { action: 'keyring.encrypt', ringname: 'payroll', address: '203.0.113.7' },
+  { action: 'activity.read', address: '203.0.113.7' },
+];
+
+interface Chain {
+  readonly lines: readonly string[];
+  /** From the one before the first record on. */
+  readonly hashes: readonly Uint8Array[];
+}
+
+function chainOf(records: readonly Partial<ActivityInput>[]): Chain {
+  const hashes: Uint8Array[] = [genesisHash()];
+  const lines = records.map((record, index) => {
+    const seq = index + 1;
+    const input = {
+      id: id(seq),
+      createdAt: start + index * 1000,
+      keyid: 'apik_01kdyjk84e0000000000000000',
+      action: '',
+      ringname: '',
+      validAction: true,
+      status: 200,
+      props: {},
+      ...record,
+    };
+    const line = activityLine(input, seq);
+    const hash = chainHash(hashes[index] ?? genesisHash(), line);
+    hashes.push(hash);
+    return exportLine(line, toBase64Url(hash));
+  });
+  return { lines, hashes };
+}
+
+const { lines, hashes } = chainOf(entries);
+const later = chainOf(audited);
 
 const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(7)]]));
 const tenant = { id: 'tenant_01kdyjk84e0000000000000000', name: 'blue', limits: {}, keys };
-const headAt = (seq: number) =>
-  signHead(tenant, { seq, hash: toBase64Url(hashes[seq] ?? genesisHash()) }, start + 60_000);
+const headAt = (seq: number, of = hashes) =>
+  signHead(tenant, { seq, hash: toBase64Url(of[seq] ?? genesisHash()) }, start + 60_000);
 
 const [, , third = ''] = lines;
 const changed = third.replace('"status":200', '"status":201');
@@ -71,12 +102,28 @@ const cases = [
   { file: 'rewritten.jsonl', lines: forged, valid: true, upTo: 8 },
   { file: 'rewritten.jsonl', since: 'head-5.json', valid: false, record: 5 },
   { file: 'valid.jsonl', since: 'head-forged.json', valid: false, record: 5 },
+  { file: 'audited.jsonl', lines: later.lines, valid: true, upTo: 4 },
+  { file: 'audited.jsonl', since: 'head-audited.json', valid: true, upTo: 4 },
+  {
+    file: 'elsewhere.jsonl',
+    lines: later.lines.map((line) => line.replace('"address":"2001:db8::7"', '"address":"2001:db8::8"')),
+    valid: false,
+    record: 2,
+  },
+  {
+    file: 'ungranted.jsonl',
+    lines: later.lines.map((line) => line.replace('keyring.payroll.decrypt', 'keyring.payroll.encrypt')),
+    since: 'head-audited.json',
+    valid: false,
+    record: 2,
+  },
 ];
 
 mkdirSync(dir, { recursive: true });
 const write = (name: string, text: string): void => writeFileSync(new URL(name, dir), text);
 for (const { file, lines: content } of cases) if (content) write(file, content.join(''));
 for (const seq of [5, 8]) write(`head-${seq}.json`, `${JSON.stringify(headAt(seq), null, 2)}\n`);
+write('head-audited.json', `${JSON.stringify(headAt(4, later.hashes), null, 2)}\n`);
 write('head-forged.json', `${JSON.stringify({ ...headAt(5), signedAt: '2027-01-01T00:00:00.000Z' }, null, 2)}\n`);
 const manifest = cases.map(({ lines: _, ...rest }) => rest);
 write('cases.json', `${JSON.stringify(manifest, null, 2)}\n`);

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { toBase64Url } from '../../src/crypto/bytes.ts';
 import { canonicalJson } from '../../src/crypto/canonical-json.ts';
 import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
@@ -104,5 +106,20 @@ describe('the hash chain', () => {
     const line = 'é€😀'.repeat(5000);
     const expected = createHash('sha256').update(genesisHash()).update(line, 'utf8').digest();
     assert.deepEqual(Buffer.from(chainHash(genesisHash(), line)), expected);
+  });
+});
+
+describe('the example of docs/activity-log.md', () => {
+  it('has the lines and hashes of a chain', () => {
+    const page = readFileSync(new URL('../../docs/activity-log.md', import.meta.url), 'utf8');
+    const shown = [...page.matchAll(/^ {4}(\{"action".*\})\n {4}(\S{43})$/gm)];
+    assert.equal(shown.length, 3);
+    let hash = genesisHash();
+    for (const [, line = '', expected] of shown) {
+      const record = parseActivityLine(line) ?? assert.fail(line);
+      assert.equal(activityLine(record, record.seq), line);
+      hash = chainHash(hash, line);
+      assert.equal(toBase64Url(hash), expected);
+    }
   });
 });
