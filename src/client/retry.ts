@@ -23,7 +23,14 @@ const longestPause = 8000;
 /** Seconds. Who is asked to wait longer is told so instead. */
 const longestRetryAfter = 30;
 
-const reading: ReadonlySet<ClientEndpointId> = new Set(['decrypt', 'searchActivity', 'searchAssets', 'validateApiKey']);
+const reading: ReadonlySet<ClientEndpointId> = new Set([
+  'decrypt',
+  'searchActivity',
+  'searchAssets',
+  'validateApiKey',
+  'passkeyLoginOptions',
+  'startOidc',
+]);
 
 /**
  * Whether sending it twice does no more than sending it once. An encrypt without an asset stores nothing; each try

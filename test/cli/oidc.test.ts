@@ -49,7 +49,7 @@ test('a provider is set, shown, replaced and removed; its secret is never shown'
   for (const wrong of ['a', '=user.read', 'a=', 'a=user.read,']) {
     assert.equal((await d.kms(`tenant oidc set ${common} --flags-claim groups --claim-flags ${wrong} blue`)).code, 2);
   }
-  const removed = await d.kms('tenant oidc remove blue');
+  const removed = await d.kms('tenant oidc remove blue --yes');
   assert.deepEqual([removed.code, removed.stdout], [0, 'nobody can log in with login.example.org any more\n']);
   const gone = await d.kms('tenant oidc show blue');
   assert.deepEqual([gone.code, gone.stdout], [1, '']);

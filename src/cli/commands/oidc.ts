@@ -2,6 +2,7 @@
 import type { OidcProviderAnswer } from '../../api/local.ts';
 import { isKnownFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { oidc } from '../grammar/oidc.ts';
@@ -31,6 +32,9 @@ export async function show(cli: CliOf<typeof oidc.show>): Promise<void> {
 }
 
 export async function remove(cli: CliOf<typeof oidc.remove>): Promise<void> {
+  const name = cli.get('[NAME]');
+  const whose = name === undefined ? '' : ` of the tenant ${name}`;
+  await confirm(cli, `removes the login with an identity provider${whose}`, { here: true });
   await ofTenant(cli, async ({ ask }) => {
     const removed = await ask('removeOidc');
     if (cli.json) await printProvider(cli, removed);

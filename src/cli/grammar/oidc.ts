@@ -1,5 +1,6 @@
 // The commands about logins with an identity provider, `kms tenant oidc …`.
 import { argument, command, list, optionalArgument, path, required, text, toggle } from './declaration.ts';
+import { destroying } from './option-sets.ts';
 
 const ofTenant = { '[NAME]': optionalArgument('tenant') };
 
@@ -34,7 +35,10 @@ export const oidc = {
     },
   ),
   show: command('show', 'show how people log in with an identity provider', ['kms tenant oidc show'], ofTenant),
-  remove: command('remove', 'let nobody log in with it any more; users stay', ['kms tenant oidc remove'], ofTenant),
+  remove: command('remove', 'let nobody log in with it any more; users stay', ['kms tenant oidc remove'], {
+    ...ofTenant,
+    ...destroying,
+  }),
   unlink: command(
     'unlink',
     'forget who a user is at the provider, so that the next login finds it by the claim again',
