@@ -15,6 +15,7 @@ import { sealEndpoints, unsealBody } from '../../src/api/system.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { newApiKeySecret } from '../../src/crypto/secrets.ts';
 import type { Answer, Appliance, CallOptions } from '../support/appliance.ts';
+import { testProvider } from '../support/oidc-provider.ts';
 import { bodyWith, hostileAnything, hostileObjects, placesOf } from './hostile.ts';
 import { pageOrigin, type Sample, sampled, urlOf } from './samples.ts';
 
@@ -92,9 +93,14 @@ function call(method: string, path: string, body?: unknown, options: CallOptions
 }
 
 const account = (await call('GET', '/auth/accounts')).body.data[0];
-/** As much of an appliance as samples are made with. */
+const provider = await testProvider({ redirectUris: [`${pageOrigin}/console/oidc`], people: {} });
+after(() => provider[Symbol.asyncDispose]());
+/** As much of an appliance as samples are made with. Its identity provider is one that can be reached. */
 const appliance = {
-  call,
+  call(method: string, path: string, body?: object, options?: CallOptions) {
+    const { issuer } = provider;
+    return call(method, path, path === '/local/oidc' ? { ...body, issuer } : body, options);
+  },
   root: { key, keyid: (await call('GET', '/auth/apikey')).body.data[0].keyid },
   accountId: account.id,
   world: { now: Date.now },

@@ -35,6 +35,7 @@ test('another method on a known path is 405, says which it takes and is recorded
   // `/assets/search` and the like are ids of `/assets/{id}` too.
   paths.get('/assets/search')?.add('GET').add('DELETE');
   paths.get('/assets/signing-keys')?.add('DELETE');
+  paths.get('/auth/activity/export')?.add('GET');
   for (const [path, allowed] of paths) {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {
       if (allowed.has(method)) continue;
