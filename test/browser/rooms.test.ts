@@ -116,7 +116,7 @@ test('the console asks for nothing that the flags of its user forbid', async () 
   for (const path of [...places.map(({ path }) => path), ...own]) {
     await goTo(page, path);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('Loading').waitFor({ state: 'hidden' });
+    for (const each of await page.getByText('Loading').all()) await each.waitFor({ state: 'hidden' });
   }
   const { id } = (await call('GET', '/auth/users/eve')).body;
   const { data } = (await call('POST', '/auth/search/activity', { keyid: id })).body;
