@@ -1,7 +1,8 @@
 // A hostile hour: strangers and a neighbour's key do, one after the other and again and again, what once stopped
 // everybody, while honest clients encrypt beside them. Their latency beside the attacks is compared with what it is
-// alone, in alternation. Run by hand: `node scripts/bench/hostile.ts [minutes]`; needs `dist/kms`. With JSON of
-// `Target` as its argument it is the attacker's process.
+// alone, in alternation. Run by hand: `node scripts/bench/hostile.ts [minutes] [one-core]`; needs `dist/kms`. The server
+// has one core, clients and attackers share another; with `one-core` all of them share the first. With JSON of `Target`
+// as its argument it is the attacker's process.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -22,7 +23,8 @@ interface Target {
 const clients = 64;
 const secondsOfEach = 20;
 
-async function measureHostile(minutes: number): Promise<void> {
+/** @param others the core of clients and attackers; the server has core 0. */
+async function measureHostile(minutes: number, others: number): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
   const appliance = makeAppliance(join(home, 'data'));
   const server = await serve(0, appliance);
@@ -38,7 +40,7 @@ async function measureHostile(minutes: number): Promise<void> {
     reader: await keyWith('asset.search', 'activity.read'),
   };
   const encrypts = (): Promise<Latencies> =>
-    latencies(1, {
+    latencies(others, {
       url: `${server.url}/ks/encrypt`,
       headers: appliance.headers,
       body: JSON.stringify({ ringname: 'bench' }),
@@ -57,7 +59,12 @@ async function measureHostile(minutes: number): Promise<void> {
   let attacks = 0;
   for (let round = 0; round < rounds; round++) {
     alone.push(await encrypts());
-    const attacker = await start(1, process.execPath, [import.meta.filename, JSON.stringify(target)], /^(ready)$/m);
+    const attacker = await start(
+      others,
+      process.execPath,
+      [import.meta.filename, JSON.stringify(target)],
+      /^(ready)$/m,
+    );
     let said = '';
     attacker.child.stdout?.on('data', (chunk: Buffer) => {
       said = (said + chunk).slice(-100);
@@ -86,12 +93,17 @@ async function attackForEver(target: Target): Promise<void> {
     for (const socket of held) socket.destroy();
     process.exit(0);
   });
-  for (;;) {
-    for (const attack of attacks(target)) {
-      await send(target.port, attack);
-      done++;
-    }
-  }
+  // Side by side, since whoever has to wait at one door would keep the others from being tried.
+  await Promise.all(
+    [guesses, attacks].map(async (lane) => {
+      for (;;) {
+        for (const attack of lane(target)) {
+          await send(target.port, attack);
+          done++;
+        }
+      }
+    }),
+  );
 }
 
 /** Sockets of strangers that promise a body and send a part of it. */
@@ -116,15 +128,22 @@ interface Attack {
   readonly body: string;
 }
 
+function post(path: string, body: string, key?: string): Attack {
+  return { method: 'POST', path, body, ...(key === undefined ? {} : { key }) };
+}
+
 let names = 0;
 
+/** Names made up, to push out of the back-offs who waits; a known one; links and shares. */
+function* guesses(): Generator<Attack> {
+  for (let n = 0; n < 100; n++) yield post('/auth/basic/login', `{"username":"made up ${names++}","password":"b"}`);
+  yield post('/auth/basic/login', '{"username":"admin","password":"b"}');
+  yield post('/auth/user/invite-complete', '{"token":"x","password":"y"}');
+  yield post('/auth/basic/reset-password-start', '{"username":"admin"}');
+  yield post('/system/unseal', '{"retry":true}');
+}
+
 function* attacks({ weak, reader }: Target): Generator<Attack> {
-  const post = (path: string, body: string, key?: string): Attack => ({
-    method: 'POST',
-    path,
-    body,
-    ...(key === undefined ? {} : { key }),
-  });
   const parents = `{"parents":[${'1,'.repeat(520_000)}1]}`;
   const deep = `{"amount":9007199254740993,"ignored":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   const digits = `{"username":"a","password":"b","ignored":[${'9007199254740993,'.repeat(60_000)}1]}`;
@@ -135,13 +154,12 @@ function* attacks({ weak, reader }: Target): Generator<Attack> {
   yield post('/auth/search/activity', `{"props":${deep}}`, reader);
   yield post('/auth/basic/login', digits);
   yield post('/auth/basic/reset-password-complete', parents);
-  yield post('/system/unseal', '{"retry":true}');
-  for (let n = 0; n < 20; n++) yield post('/auth/basic/login', `{"username":"made up ${names++}","password":"b"}`);
-  yield post('/auth/user/invite-complete', '{"token":"x","password":"y"}');
   yield { method: 'DELETE', path: '/auth/users/admin', key: weak, body: '' };
   yield post('/system/seal', '{}', weak);
   yield { method: 'GET', path: `/ks/hash/${'A'.repeat(15_000)}`, key: weak, body: '' };
   yield { method: 'GET', path: '/metrics', key: reader, body: '' };
+  yield { method: 'GET', path: '/auth/activity?limit=10000', key: reader, body: '' };
+  yield post('/auth/validate', '{"apikey":"x","activity":{"action":"keyring.encrypt"}}', reader);
 }
 
 /** Resolves when it was answered, or the connection ended. */
@@ -163,5 +181,5 @@ function send(port: number, { method, path, key, body }: Attack): Promise<void> 
 if (import.meta.main) {
   const argument = process.argv[2] ?? '60';
   if (argument.startsWith('{')) await attackForEver(JSON.parse(argument));
-  else await measureHostile(Number(argument));
+  else await measureHostile(Number(argument), process.argv[3] === 'one-core' ? 0 : 1);
 }
