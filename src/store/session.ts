@@ -9,7 +9,7 @@ import { othersTurn } from './turns.ts';
 /** The part of the activity log that a transaction needs. */
 export interface Staging {
   /** Gives the record its place and answers its canonical line. */
-  stage(input: ActivityInput): string;
+  stage(record: ActivityInput): void;
   readonly stagedCount: number;
   /** Takes back what was staged after the first `toCount` (default: all). */
   discardStaged(toCount?: number): void;

@@ -8,7 +8,7 @@ import type { Files } from '../files.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainHead, SegmentSummary } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { othersTurn } from '../turns.ts';
-import { activityLine, parseActivityLine } from './record.ts';
+import { parseActivityLine } from './record.ts';
 import { Found, findInSegment, prepareFilter, searchSegments } from './search.ts';
 import { type ActivityKeys, bytesOfSegments, decodeHash, endOfSegments, segmentOf, segmentPath } from './segment.ts';
 import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
@@ -103,12 +103,9 @@ export class ActivityLog {
     return this.#tail.stagedCount;
   }
 
-  /**
-   * Gives a record its place in the chain and answers its canonical line. Throws `invalid` for props that JSON cannot
-   * say.
-   */
-  stage(input: ActivityInput): string {
-    return this.#tail.stage(input);
+  /** Gives a record its place in the chain. Throws `invalid` for props that JSON cannot say. */
+  stage(record: ActivityInput): void {
+    this.#tail.stage(record);
   }
 
   /** Makes the oldest `count` staged records (default: all) part of the log. */
@@ -127,8 +124,7 @@ export class ActivityLog {
    */
   replay(record: ActivityInput | string): void {
     if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
-    const line = typeof record === 'string' ? record : activityLine(record, this.#tail.headSeq + 1);
-    if (this.#tail.replay(line)) return;
+    if (this.#tail.replay(record)) return;
     throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.headSeq}`, {
       hint: 'restore the data directory from a backup',
     });

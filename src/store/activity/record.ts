@@ -11,7 +11,7 @@ function quoted(text: string): string {
 /** What ids and names are made of, and JSON shows as it is. */
 const plain = /^[\w.*:-]*$/;
 
-function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
+export function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   for (const key in props) if (Object.hasOwn(props, key)) return true;
   return false;
 }

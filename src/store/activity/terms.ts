@@ -11,7 +11,7 @@ import { isJsonObject } from '../../model/json.ts';
 type Props = Readonly<Record<string, unknown>>;
 
 /** A 32-bit hash of a text: FNV-1a over code units with the final mix of MurmurHash3. */
-export function hashTerm(text: string): number {
+function hashTerm(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -1,0 +1,229 @@
+// A block of the newest records, in memory: what most records share stands once, under a number, and what each has of
+// its own, time and id, in arrays of a fixed size. So a record costs 40 bytes where its line has 200, and the garbage
+// collector nothing; the line is written when somebody wants it. A record that this cannot say has its line here.
+import type { ActivityInput, ActivityRecord } from '../port.ts';
+import { hashLength } from './chain.ts';
+import { activityLine, hasEntries, parseActivityLine } from './record.ts';
+
+/** Records in a block, a power of two. */
+export const blockRecords = 2048;
+
+/** An id of the appliance's own: prefix and ULID. */
+const idLength = 30;
+const ownId = /^\w{30}$/;
+
+type Shared = Pick<ActivityInput, 'action' | 'keyid' | 'ringname' | 'status' | 'validAction' | 'address'>;
+
+interface Kind extends Shared {
+  /** Bytes of a line but for time, id and number; -1 where a line says a text otherwise than it was given. */
+  readonly lineBytes: number;
+}
+
+/** More are not looked through: a kind may be there twice. */
+const mostCompared = 16;
+/** In place of a kind: the record is known by its line alone, as it came from the disk. */
+const unread = 0xffff;
+
+export class TailBlock {
+  #count = 0;
+  readonly #kinds: Kind[] = [];
+  readonly #createdAt: Float64Array;
+  readonly #kindOf: Uint16Array;
+  /** Zeros for an id of another form. */
+  readonly #ids: Buffer;
+  /** The lines that stand here, one behind the other, and where each record's ends; made with the first. */
+  #text: Buffer | undefined;
+  #textEnds: Uint32Array | undefined;
+  #hashes: Uint8Array | undefined;
+
+  constructor() {
+    const times = blockRecords * 8;
+    const kinds = blockRecords * 2;
+    const bytes = new ArrayBuffer(times + kinds + blockRecords * idLength);
+    this.#createdAt = new Float64Array(bytes, 0, blockRecords);
+    this.#kindOf = new Uint16Array(bytes, times, blockRecords);
+    this.#ids = Buffer.from(bytes, times + kinds);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Throws `invalid` for props that JSON cannot say, and has changed nothing then. */
+  push(record: ActivityInput, seq: number): void {
+    const kind = this.#kindFor(record);
+    const isShort =
+      record.reporter === undefined &&
+      !hasEntries(record.props) &&
+      ownId.test(record.id) &&
+      (this.#kinds[kind]?.lineBytes ?? -1) >= 0;
+    this.#append(isShort ? '' : activityLine(record, seq));
+    this.#read(this.#count - 1, record, kind);
+  }
+
+  /** A record by its line, to be read later. */
+  pushLine(line: string): void {
+    this.#append(line);
+    this.#kindOf[this.#count - 1] = unread;
+  }
+
+  isRead(at: number): boolean {
+    return this.#kindOf[at] !== unread;
+  }
+
+  /** Reads the line that a record came with; answers whether it is that of the record `seq`. */
+  read(at: number, seq: number): boolean {
+    const record = parseActivityLine(this.#textOf(at));
+    if (record?.seq !== seq) return false;
+    this.#read(at, record, this.#kindFor(record));
+    return true;
+  }
+
+  /** The canonical line. */
+  line(at: number, seq: number): string {
+    return this.#textOf(at) || activityLine(this.#record(at, seq), seq);
+  }
+
+  /** Bytes of the canonical line. */
+  lineBytes(at: number, seq: number): number {
+    const text = this.#textLength(at);
+    if (text > 0) return text;
+    return this.#kind(at).lineBytes + idLength + String(this.createdAt(at)).length + String(seq).length;
+  }
+
+  /** Undefined for a line that is no record. */
+  record(at: number, seq: number): ActivityRecord | undefined {
+    const text = this.#textOf(at);
+    return text === '' ? this.#record(at, seq) : parseActivityLine(text);
+  }
+
+  /** Whether the record has more than its kind, its time and its id. */
+  hasMore(at: number): boolean {
+    return this.#textLength(at) > 0;
+  }
+
+  createdAt(at: number): number {
+    return this.#createdAt[at] ?? Number.NaN;
+  }
+
+  /** Says of a record whether its kind is among those that fit. */
+  thatFit(fits: (kind: Shared) => boolean): (at: number) => boolean {
+    const fitting = this.#kinds.map(fits);
+    return (at) => fitting[this.#kindOf[at] ?? unread] === true;
+  }
+
+  /** The last record with this id, of those before `end`. */
+  find(id: string, end: number): number | undefined {
+    if (!ownId.test(id)) {
+      for (let at = Math.min(end, this.#count) - 1; at >= 0; at--) {
+        if (this.hasMore(at) && parseActivityLine(this.#textOf(at))?.id === id) return at;
+      }
+      return undefined;
+    }
+    const ids = this.#ids.subarray(0, Math.min(end, this.#count) * idLength);
+    const wanted = Buffer.from(id, 'latin1');
+    let found = ids.lastIndexOf(wanted);
+    while (found > 0 && found % idLength !== 0) found = ids.lastIndexOf(wanted, found - 1);
+    return found < 0 ? undefined : found / idLength;
+  }
+
+  /** Keeps the first `count` records. */
+  cut(count: number): void {
+    if (count >= this.#count) return;
+    this.#count = count;
+    let kinds = 0;
+    for (const kind of this.#kindOf.subarray(0, count)) if (kind !== unread && kind >= kinds) kinds = kind + 1;
+    this.#kinds.length = kinds;
+  }
+
+  /** The 32-byte hash, valid while the block is. */
+  hashAt(at: number): Uint8Array {
+    return this.#allHashes().subarray(at * hashLength, (at + 1) * hashLength);
+  }
+
+  setHash(at: number, hash: Uint8Array): void {
+    this.#allHashes().set(hash, at * hashLength);
+  }
+
+  #allHashes(): Uint8Array {
+    this.#hashes ??= new Uint8Array(blockRecords * hashLength);
+    return this.#hashes;
+  }
+
+  #kind(at: number): Kind {
+    return this.#kinds[this.#kindOf[at] ?? unread] ?? noKind;
+  }
+
+  #kindFor({ action, keyid, ringname, status, validAction, address }: Shared): number {
+    const kinds = this.#kinds;
+    for (let i = kinds.length - 1; i >= Math.max(0, kinds.length - mostCompared); i--) {
+      const known = kinds[i];
+      if (
+        known?.keyid === keyid &&
+        known.action === action &&
+        known.ringname === ringname &&
+        known.status === status &&
+        known.validAction === validAction &&
+        known.address === address
+      ) {
+        return i;
+      }
+    }
+    const shared = { action, keyid, ringname, status, validAction, address };
+    return kinds.push({ ...shared, lineBytes: lineBytes(shared) }) - 1;
+  }
+
+  #read(at: number, { id, createdAt }: ActivityInput, kind: number): void {
+    this.#kindOf[at] = kind;
+    this.#createdAt[at] = createdAt;
+    if (ownId.test(id)) this.#ids.write(id, at * idLength, 'latin1');
+    else this.#ids.fill(0, at * idLength, (at + 1) * idLength);
+  }
+
+  #append(line: string): void {
+    const at = this.#count++;
+    if (line === '' && !this.#textEnds) return;
+    this.#textEnds ??= new Uint32Array(blockRecords);
+    const start = this.#textStart(at);
+    this.#textEnds[at] = line === '' ? start : start + this.#room(start, line).write(line, start);
+  }
+
+  /** With room for a line: UTF-8 takes at most 3 bytes for a UTF-16 code unit. */
+  #room(start: number, line: string): Buffer {
+    const wanted = start + line.length * 3;
+    if (this.#text && this.#text.length >= wanted) return this.#text;
+    const text = Buffer.allocUnsafeSlow(Math.max(wanted, start * 2));
+    if (this.#text) text.set(this.#text.subarray(0, start));
+    this.#text = text;
+    return text;
+  }
+
+  #textStart(at: number): number {
+    return at === 0 ? 0 : (this.#textEnds?.[at - 1] ?? 0);
+  }
+
+  #textLength(at: number): number {
+    return this.#textEnds === undefined ? 0 : (this.#textEnds[at] ?? 0) - this.#textStart(at);
+  }
+
+  #textOf(at: number): string {
+    if (this.#textLength(at) === 0) return '';
+    return this.#text?.toString('utf8', this.#textStart(at), this.#textEnds?.[at]) ?? '';
+  }
+
+  #record(at: number, seq: number): ActivityRecord {
+    const { action, keyid, ringname, status, validAction, address } = this.#kind(at);
+    const id = this.#ids.toString('latin1', at * idLength, (at + 1) * idLength);
+    const record = { seq, id, createdAt: this.createdAt(at), keyid, action, ringname, validAction, status, props: {} };
+    return address === undefined ? record : { ...record, address };
+  }
+}
+
+const noKind: Kind = { action: '', keyid: '', ringname: '', status: 0, validAction: false, address: '', lineBytes: -1 };
+
+function lineBytes(shared: Shared): number {
+  const { action, keyid, ringname, address = '' } = shared;
+  for (const text of [action, keyid, ringname, address]) if (!text.isWellFormed()) return -1;
+  // Time and number are a digit each.
+  return Buffer.byteLength(activityLine({ ...shared, id: '', createdAt: 0, props: {} }, 0)) - 2;
+}
