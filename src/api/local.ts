@@ -69,6 +69,17 @@ const storeStatus = z.object({
   activityVerifiedAt: epochMilliseconds.optional(),
 });
 
+const cryptoInUse = z
+  .union([
+    z.object({ by: z.literal('node'), openssl: z.string() }),
+    z.object({
+      by: z.literal('noble'),
+      problem: z.string().exactOptional().meta({ description: 'why it is not node, where it was to be' }),
+    }),
+  ])
+  .meta({ description: 'what does the primitives: node:crypto, which is OpenSSL, or noble' });
+export type CryptoInUse = z.output<typeof cryptoInUse>;
+
 const openStatus = z.object({
   version: z.string(),
   sealed: z.literal(false),
@@ -77,6 +88,7 @@ const openStatus = z.object({
     fingerprint: z.string(),
     custodians: z.array(z.object({ kind: z.string(), fingerprint: z.string() })),
   }),
+  crypto: cryptoInUse,
   copies: copiesStatus,
   activityTo: z
     .array(
@@ -134,7 +146,12 @@ const finding = z.object({
   advice: z.string(),
 });
 
-const examination = z.object({ stores: z.int(), activities: z.int(), findings: z.array(finding) });
+const examination = z.object({
+  stores: z.int(),
+  activities: z.int(),
+  crypto: cryptoInUse.exactOptional().meta({ description: 'of the server that was examined' }),
+  findings: z.array(finding),
+});
 
 const limitNames = ['keyrings', 'keysPerRing', 'users', 'accounts', 'apikeys', 'assets', 'assetVersions'] as const;
 

@@ -8,6 +8,8 @@ import { Worker } from 'node:worker_threads';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../http/appliance.ts';
+import { cryptoInUse } from './native-crypto.ts';
+import type { Work, WorkerData } from './threads/jobs.ts';
 
 /** The content of sql.js's sql-wasm.wasm. */
 export async function sqlWasm(): Promise<Uint8Array> {
@@ -15,9 +17,9 @@ export async function sqlWasm(): Promise<Uint8Array> {
   return readFile(createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm'));
 }
 
-/** Starts a thread with the code of worker.ts, which reads `data`. */
-export function startWorker(data: unknown, transfer: readonly ArrayBuffer[] = []): Worker {
-  const options = { workerData: data, transferList: [...transfer] };
+/** Starts a thread with the code of worker.ts, which reads `work` and does its primitives as this process does. */
+export function startWorker(work: Work): Worker {
+  const options = { workerData: { work, crypto: cryptoInUse().by } satisfies WorkerData };
   if (sea.isSea()) return new Worker(sea.getAsset('worker.js', 'utf8'), { ...options, eval: true });
   return new Worker(new URL('./threads/worker.ts', import.meta.url), options);
 }

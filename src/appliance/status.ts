@@ -7,6 +7,7 @@ import type { Seal } from '../seal/seal.ts';
 import type { DirectoryLock } from '../store/lock.ts';
 import { version } from '../version.ts';
 import type { CopiesStatus } from './backup/service.ts';
+import { cryptoInUse } from './native-crypto.ts';
 import type { SpaceGuard, SpaceStatus } from './space/space-guard.ts';
 import type { SystemStore } from './stores.ts';
 import type { StreamStatus } from './streaming/stream.ts';
@@ -28,6 +29,7 @@ export async function applianceStatus(
       fingerprint: seal.fingerprint,
       custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
     },
+    crypto: cryptoInUse(),
     copies,
     activityTo,
     disk,

@@ -4,7 +4,7 @@
 import type { SigningKey } from '../api/assets.ts';
 import { toBase64, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
-import { ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
+import { ed25519PublicKey, ed25519Sign, ed25519ToSpki, isEd25519Signature } from '../crypto/ed25519.ts';
 import { epochOfHash, keyHashBytes } from '../crypto/key-hash.ts';
 import { timeOfId } from '../crypto/ulid.ts';
 import { KmsError } from '../errors.ts';
@@ -25,8 +25,9 @@ export function signAsset(keys: TenantKeys, signed: SignedVersion): Uint8Array {
   return ed25519Sign(seedOf(keys, signed.hash), message(signed));
 }
 
-export function verifyAsset(keys: TenantKeys, signed: SignedVersion, signature: Uint8Array): boolean {
-  return ed25519Verify(publicKeyOf(seedOf(keys, signed.hash)), message(signed), signature);
+/** Whether it is the signature that was made; the seed is at hand, so nothing has to be verified by the public key. */
+export function isSignatureOf(keys: TenantKeys, signed: SignedVersion, signature: Uint8Array): boolean {
+  return isEd25519Signature(seedOf(keys, signed.hash), message(signed), signature);
 }
 
 /** Those of all epochs that headers may name, the oldest first: also of retired ones, whose headers verify for ever. */
@@ -40,7 +41,7 @@ export async function signingKeys(
   const first = timeOfId('tenant', id);
   if (first !== undefined) times.set(1, first);
   return epochs.map((epoch) => {
-    const publicKey = toBase64(ed25519ToSpki(publicKeyOf(keys.key('asset-signing', epoch))));
+    const publicKey = toBase64(ed25519ToSpki(ed25519PublicKey(keys.key('asset-signing', epoch))));
     const time = times.get(epoch);
     return { epoch, publicKey, createdAt: time === undefined ? null : timestamp(time) };
   });
@@ -71,16 +72,4 @@ function seedOf(keys: TenantKeys, hash: string): Uint8Array {
   const bytes = keyHashBytes(hash);
   if (!bytes) throw new KmsError('internal', 'expected a hash of this version');
   return keys.key('asset-signing', epochOfHash(bytes));
-}
-
-/** A public key costs as much as a signature, so each is derived once for as long as its seed is held. */
-const publicKeys = new WeakMap<Uint8Array, Uint8Array>();
-
-function publicKeyOf(seed: Uint8Array): Uint8Array {
-  let key = publicKeys.get(seed);
-  if (!key) {
-    key = ed25519PublicKey(seed);
-    publicKeys.set(seed, key);
-  }
-  return key;
 }

@@ -8,7 +8,7 @@ import { KmsError } from '../errors.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
-import { signAsset, verifyAsset } from './asset-signing.ts';
+import { isSignatureOf, signAsset } from './asset-signing.ts';
 import { assetAnswer, writeAsset } from './assets.ts';
 import type { Context, SealedInput } from './context.ts';
 import { ksKey } from './keyrings.ts';
@@ -87,7 +87,7 @@ async function verdict(
   const content = await versionOf(ctx, id, version);
   if (!content) return invalid('the asset was deleted');
   const { data, parents } = content;
-  if (!verifyAsset(ctx.tenant.keys, { id, version, parents, data, hash }, signature)) {
+  if (!isSignatureOf(ctx.tenant.keys, { id, version, parents, data, hash }, signature)) {
     return invalid('the signature does not fit the asset');
   }
   return { valid: true, id, message: `the signature of version ${version} verifies`, data };

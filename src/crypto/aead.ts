@@ -1,7 +1,9 @@
 // AEADs: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), which the appliance seals its own bytes with under random
 // 24-byte nonces, and AES-256-GCM for the bulk data of clients, by the platform's Web Crypto.
-import { xchacha20poly1305 } from '@noble/ciphers/chacha.js';
+import { hchacha, xchacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { KmsError } from '../errors.ts';
+import { utf8 } from './bytes.ts';
+import { native } from './primitives.ts';
 
 /** Ciphertext and 16-byte tag. The caller sees to it that no nonce is used twice under a key. */
 export function sealXChaCha(
@@ -10,7 +12,15 @@ export function sealXChaCha(
   plaintext: Uint8Array,
   associated: Uint8Array,
 ): Uint8Array {
-  return xchacha20poly1305(key, nonce24, associated).encrypt(plaintext);
+  needLengths(key, nonce24);
+  const { sealChaCha } = native();
+  if (!sealChaCha) return xchacha20poly1305(key, nonce24, associated).encrypt(plaintext);
+  const { subkey, nonce } = shortNonce(key, nonce24);
+  try {
+    return sealChaCha(subkey, nonce, plaintext, associated);
+  } finally {
+    subkey.fill(0);
+  }
 }
 
 /** The plaintext, or undefined when key, nonce, associated data or any sealed byte is another. */
@@ -21,12 +31,50 @@ export function openXChaCha(
   associated: Uint8Array,
 ): Uint8Array | undefined {
   if (sealed.length < 16) return undefined;
+  needLengths(key, nonce24);
+  const { openChaCha } = native();
+  if (openChaCha) {
+    const { subkey, nonce } = shortNonce(key, nonce24);
+    try {
+      return openChaCha(subkey, nonce, sealed, associated);
+    } finally {
+      subkey.fill(0);
+    }
+  }
   const cipher = xchacha20poly1305(key, nonce24, associated);
   try {
     return cipher.decrypt(sealed);
   } catch {
     return undefined;
   }
+}
+
+function needLengths(key: Uint8Array, nonce24: Uint8Array): void {
+  if (key.length !== 32 || nonce24.length !== 24) {
+    throw new KmsError(
+      'internal',
+      `expected a key of 32 bytes and a nonce of 24, got ${key.length} and ${nonce24.length}`,
+    );
+  }
+}
+
+/** "expand 32-byte k", as words. */
+const sigma = /* @__PURE__ */ wordsOf(utf8('expand 32-byte k'));
+
+/** The key and the 12-byte nonce that ChaCha20-Poly1305 does the rest with (draft-irtf-cfrg-xchacha-03, §2.3). */
+function shortNonce(key: Uint8Array, nonce24: Uint8Array): { subkey: Uint8Array; nonce: Uint8Array } {
+  const subkey = new Uint32Array(8);
+  const ownKey = wordsOf(key);
+  hchacha(sigma, ownKey, wordsOf(nonce24.subarray(0, 16)), subkey);
+  ownKey.fill(0);
+  const nonce = new Uint8Array(12);
+  nonce.set(nonce24.subarray(16), 4);
+  return { subkey: new Uint8Array(subkey.buffer), nonce };
+}
+
+/** A copy, aligned, in the order of the platform, as noble has it. */
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(new Uint8Array(bytes).buffer);
 }
 
 /**

@@ -1,11 +1,20 @@
 // Argon2id (RFC 9106) makes secrets of what people type: password hashes in PHC string form, parameters included, so
 // that stored ones outlive a change of the cost, and 32 bytes from a passphrase, as costly as a start of the appliance
-// can bear. Slow by design (about 150 ms and 19 MiB; a second and 64 MiB): callers run them off the serving thread.
-import { argon2id } from '@noble/hashes/argon2.js';
+// can bear. Slow by design (19 MiB, about 150 ms by noble and 21 by OpenSSL; 64 MiB, 800 and 160): callers run them off
+// the serving thread.
+import { argon2id as nobleArgon2id } from '@noble/hashes/argon2.js';
 import { KmsError } from '../errors.ts';
 import { equalBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
+import { type Argon2Cost, native } from './primitives.ts';
 
-/** The cost of new hashes: `m` in KiB, passes, lanes. */
+/** `length` bytes. */
+export function argon2id(secret: Uint8Array, salt: Uint8Array, { m, t, p }: Argon2Cost, length: number): Uint8Array {
+  return (
+    native().argon2id?.(secret, salt, { m, t, p }, length) ?? nobleArgon2id(secret, salt, { m, t, p, dkLen: length })
+  );
+}
+
+/** The cost of new hashes. */
 const cost = { m: 19_456, t: 2, p: 1 } as const;
 const hashLength = 32;
 export const passwordSaltLength = 16;
@@ -19,7 +28,7 @@ const phc =
 /** `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`; `salt` is 16 random bytes, fresh for each hash. */
 export function hashPassword(password: string, salt: Uint8Array): string {
   if (salt.length !== passwordSaltLength) throw new KmsError('internal', 'a password salt has 16 bytes');
-  const hash = argon2id(utf8(password), salt, { ...cost, dkLen: hashLength });
+  const hash = argon2id(utf8(password), salt, cost, hashLength);
   return format(salt, hash);
 }
 
@@ -29,7 +38,7 @@ export function hashPassword(password: string, salt: Uint8Array): string {
  */
 export function verifyPassword(stored: string, password: string): boolean {
   const { m, t, p, salt, hash } = parse(stored);
-  return equalBytes(argon2id(utf8(password), salt, { m, t, p, dkLen: hash.length }), hash);
+  return equalBytes(argon2id(utf8(password), salt, { m, t, p }, hash.length), hash);
 }
 
 /**
@@ -59,23 +68,16 @@ function padded(text: string | undefined): Uint8Array | undefined {
   return text === undefined ? undefined : fromBase64(text.padEnd(Math.ceil(text.length / 4) * 4, '='));
 }
 
-export interface PassphraseCost {
-  /** Memory in KiB, passes, lanes. */
-  readonly m: number;
-  readonly t: number;
-  readonly p: number;
-}
-
 /** RFC 9106 §4, the second recommended option: 64 MiB, three passes, four lanes. */
-export const passphraseCost: PassphraseCost = { m: 65_536, t: 3, p: 4 };
+export const passphraseCost: Argon2Cost = { m: 65_536, t: 3, p: 4 };
 
 export const passphraseSaltLength = 16;
 
 /** Throws `corrupt` for parameters that nobody here chose. The text counts in Unicode's composed form (NFC). */
-export function passphraseSecret(passphrase: string, salt: Uint8Array, { m, t, p }: PassphraseCost): Uint8Array {
+export function passphraseSecret(passphrase: string, salt: Uint8Array, { m, t, p }: Argon2Cost): Uint8Array {
   const sane = [m, t, p].every((each) => Number.isInteger(each) && each >= 1) && m >= 8 * p;
   if (!sane || m > most.m || t > most.t || p > most.p || salt.length < 8 || salt.length > 64) {
     throw new KmsError('corrupt', 'the cost of the passphrase makes no sense: the seal file was changed');
   }
-  return argon2id(utf8(passphrase.normalize('NFC')), salt, { m, t, p, dkLen: 32 });
+  return argon2id(utf8(passphrase.normalize('NFC')), salt, { m, t, p }, 32);
 }

@@ -5,15 +5,20 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 import { toBase64Url, utf8 } from './bytes.ts';
+import { native } from './primitives.ts';
 import { apiKeyLength, apiKeyPrefix, checksumFits } from './secrets.ts';
 
 const fresh = nobleSha256.create();
 /** The working state; `digest` wipes what it held. */
 const state = nobleSha256.create();
 
+/** Of fewer bytes noble makes the hash sooner than node:crypto is called: 0.4 us for 53, 0.7 by that. */
+const fewBytes = 128;
+
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  return fresh._cloneInto(state).update(bytes).digest();
+  const hash = bytes.length < fewBytes ? undefined : native().sha256?.(bytes);
+  return hash ?? fresh._cloneInto(state).update(bytes).digest();
 }
 
 /**

@@ -4,20 +4,16 @@ import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256, sha512 } from '@noble/hashes/sha2.js';
 import { concatBytes, utf8 } from './bytes.ts';
+import { native, type RunningSha256 } from './primitives.ts';
 
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return nobleSha256(bytes);
 }
 
-/** SHA-256 of bytes that come in pieces. */
-interface RunningSha256 {
-  update(bytes: Uint8Array): void;
-  /** 32 bytes; nothing may be added after it. */
-  digest(): Uint8Array;
-}
-
 export function runningSha256(): RunningSha256 {
+  const running = native().runningSha256?.();
+  if (running) return running;
   const state = nobleSha256.create();
   return {
     update: (bytes) => void state.update(bytes),

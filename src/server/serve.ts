@@ -8,6 +8,7 @@ import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
 import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
+import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import { type KmsError, systemError } from '../errors.ts';
 import type { RequestEnv } from '../http/request.ts';
@@ -32,6 +33,8 @@ export interface ServeOptions
   /** Against slow clients, where the usual ones do not fit. */
   readonly limits?: Partial<HttpLimits> | undefined;
   readonly logLevel?: string | undefined;
+  /** Who does the primitives that cost something; `node` where that is not said. */
+  readonly crypto?: CryptoChoice | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
 }
@@ -75,7 +78,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     limits: { silence: 0 },
   });
   let appliance: HeldAppliance | undefined;
+  let later: NodeJS.Timeout | undefined;
   const close = async (): Promise<void> => {
+    clearTimeout(later);
     // Closing takes the socket's name away, which may be another server's by now.
     if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);
     else await endServer(network).finally(() => socket.unref());
@@ -83,6 +88,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     flush();
   };
   try {
+    const finishCrypto = startCrypto(options.crypto ?? 'node', (event) => logEvent(logger, event));
     if ((await dataDirState(data)) !== 'whole') {
       const made = await initAppliance({
         data,
@@ -105,6 +111,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     const sealed = await started.start();
     await openSocket(socket, data, logger);
     gate.open(started);
+    later = setTimeout(finishCrypto, 1000).unref();
     return {
       address,
       url,

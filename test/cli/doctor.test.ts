@@ -9,6 +9,7 @@ interface Report {
   readonly ok: boolean;
   readonly stores: number;
   readonly activities: number;
+  readonly crypto?: object;
   readonly findings: readonly { readonly severity: string; readonly name: string; readonly advice: string }[];
 }
 
@@ -20,7 +21,7 @@ test('a sound appliance: exit code 0, in words and as JSON', async () => {
   assert.match(stdout, /^advice single-custodian: .*\n {2}add another one/m);
   assert.match(stdout, /^examined: 2 stores, 0 activities; errors: 0, warnings: 0, advice: \d+\n$/m);
   const report = await d.json<Report>('doctor --json');
-  assert.deepEqual([report.ok, report.stores, report.activities], [true, 2, 0]);
+  assert.deepEqual([report.ok, report.stores, report.activities, report.crypto], [true, 2, 0, undefined]);
 });
 
 test('what is wrong is named with what to do: exit code 1', async () => {
@@ -47,6 +48,7 @@ test('a running server examines its own stores while it serves', async () => {
   const sound = await d.json<Report>('doctor --json');
   assert.deepEqual([sound.ok, sound.stores], [true, 2]);
   assert.ok(sound.activities >= 1);
+  assert.deepEqual(sound.crypto, { by: 'node', openssl: process.versions.openssl });
 
   const [tenant = ''] = await readdir(d.path('kms-data', 'tenants'));
   const log = d.path('kms-data', 'tenants', tenant, 'log-0000000001.kms');
@@ -77,4 +79,26 @@ test('the machine of the appliance, and an appliance, are needed', async () => {
   await using d = await desk();
   assert.equal((await d.kms('doctor')).code, 3);
   assert.equal((await d.kms('doctor --server https://kms.example')).code, 2);
+});
+
+test('status and doctor say what does the primitives', async () => {
+  await using d = await desk();
+  for (const [args, line] of [
+    [[], `node:crypto (OpenSSL ${process.versions.openssl})`],
+    [['--crypto', 'noble'], 'noble'],
+  ] as const) {
+    const server = await serving(d, args);
+    const status = (await d.kms('status')).stdout;
+    assert.equal(/^crypto +(.*)$/m.exec(status)?.[1], line);
+    const doctor = (await d.kms('doctor')).stdout;
+    assert.match(doctor, /^examined: 2 stores, \d+ activities; crypto: .*; errors: 0, warnings: 0, advice: \d+\n$/m);
+    assert.equal(/; crypto: (.*); errors/.exec(doctor)?.[1], line);
+    await server.stop();
+  }
+  assert.doesNotMatch((await d.kms('status')).stdout, /^crypto/m, 'nobody serves');
+  const { code, stderr } = await d.kms('serve --crypto openssl');
+  assert.deepEqual(
+    [code, stderr],
+    [2, 'kms: --crypto: expected node or noble, got "openssl"; see `kms serve --help`\n'],
+  );
 });

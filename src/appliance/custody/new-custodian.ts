@@ -1,8 +1,9 @@
 // Makes custodians: a secret each, the slot that it opens, and what people are given to keep, such as the sheet of a
 // recovery kit. The secret never goes to the appliance; the slot's public key is enough to wrap the master key for it.
 import { resolve } from 'node:path';
-import { type PassphraseCost, passphraseCost } from '../../crypto/argon2id.ts';
+import { passphraseCost } from '../../crypto/argon2id.ts';
 import { toHex } from '../../crypto/bytes.ts';
+import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { splitSecret } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
@@ -16,7 +17,7 @@ export type CustodianRequest =
   /** `make` = it is refused where there is one already; else one that is there is used. */
   | { readonly kind: 'keyfile'; readonly file: string; readonly make?: boolean }
   | { readonly kind: 'env' | 'credential'; readonly env?: KeySources['env'] | undefined }
-  | { readonly kind: 'passphrase'; readonly passphrase: string; readonly cost?: PassphraseCost }
+  | { readonly kind: 'passphrase'; readonly passphrase: string; readonly cost?: Argon2Cost }
   | { readonly kind: 'shares'; readonly count: number; readonly threshold: number }
   | { readonly kind: 'exec'; readonly command: SecretCommand }
   | { readonly kind: 'recovery-kit' };

@@ -1,5 +1,7 @@
 // What `kms doctor` finds: a name that scripts go by, how bad it is, where, and what to do.
 
+import type { CryptoInUse } from '../../api/local.ts';
+
 type Severity =
   /** Something is lost, exposed, or about to be. */
   | 'error'
@@ -27,6 +29,8 @@ export interface Examined {
 }
 
 export interface Examination extends Examined {
+  /** Of the server, where it was one. */
+  readonly crypto?: CryptoInUse;
   readonly findings: readonly Finding[];
 }
 

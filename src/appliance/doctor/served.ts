@@ -1,10 +1,12 @@
 // The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
 // serving.
 import { once } from 'node:events';
+import type { CryptoInUse } from '../../api/local.ts';
 import { KmsError } from '../../errors.ts';
 import type { Copies } from '../backup/service.ts';
 import { type Collecting, collect } from '../backup/write.ts';
 import { sealName } from '../data-dir.ts';
+import { cryptoInUse } from '../native-crypto.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import type { Streaming } from '../streaming/streaming.ts';
@@ -27,6 +29,8 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   const { root, seal, copies, streaming, certificates, now } = deps;
   const findings = new Findings();
   await examineCertificates(certificates, now(), findings.add);
+  const crypto = cryptoInUse();
+  examineCrypto(crypto, findings);
   examineShipping(copies, findings);
   examineStreaming(streaming, findings);
   await examineSegments(deps, findings);
@@ -43,7 +47,7 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
     });
     const known = new Set(findings.all.map(({ subject }) => subject));
     findings.take(examined.findings.filter(({ subject }) => !known.has(subject)));
-    return { ...examined, findings: findings.all };
+    return { ...examined, crypto, findings: findings.all };
   } finally {
     release();
   }
@@ -55,6 +59,18 @@ async function examineSegments({ system, tenants }: ServedDeps, { add }: Finding
     await store.segments?.look();
     for (const fault of store.status().activityFaults) findSegment(fault, add);
   }
+}
+
+function examineCrypto(crypto: CryptoInUse, findings: Findings): void {
+  if (crypto.by === 'node' || crypto.problem === undefined) return;
+  const message = `node:crypto failed its self-test, and noble does its work, slower: ${crypto.problem}`;
+  findings.add(
+    'warning',
+    'crypto-fallback',
+    'node:crypto',
+    message,
+    'see whether another build of this program passes',
+  );
 }
 
 function examineShipping(copies: Copies, findings: Findings): void {

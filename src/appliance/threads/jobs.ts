@@ -1,13 +1,14 @@
 // What is sent to a worker thread and what it sends back: plain data that the structured clone takes.
 
 import type { Worker } from 'node:worker_threads';
-import type { PassphraseCost } from '../../crypto/argon2id.ts';
+import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
 import type { HeldFile, SegmentCheck } from '../../store/port.ts';
 import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
 import type { Summary } from '../backup/format.ts';
 import type { Proof } from '../backup/prove.ts';
+import type { CryptoChoice } from '../native-crypto.ts';
 
 /** A store's keys as data: the epoch in force and every key held. */
 interface KeysAsData {
@@ -38,7 +39,7 @@ export interface PassphraseWork {
   readonly kind: 'passphrase';
   readonly passphrase: string;
   readonly salt: Uint8Array;
-  readonly cost: PassphraseCost;
+  readonly cost: Argon2Cost;
 }
 
 /** Proves a backup: see backup/verify.ts. */
@@ -83,6 +84,12 @@ export interface SegmentOrder {
 }
 
 export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
+
+/** What a thread is started with. */
+export interface WorkerData {
+  readonly work: Work;
+  readonly crypto: CryptoChoice;
+}
 
 export type WorkAnswer = WorkAnswerOf<CheckpointResult>;
 

@@ -6,14 +6,9 @@ import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
 import type { PasswordHasher } from '../../core/logins.ts';
-import {
-  hashPassword,
-  type PassphraseCost,
-  passphraseSaltLength,
-  passwordSaltLength,
-  verifyPassword,
-} from '../../crypto/argon2id.ts';
+import { hashPassword, passphraseSaltLength, passwordSaltLength, verifyPassword } from '../../crypto/argon2id.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
+import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { Slot } from '../../seal/slot.ts';
@@ -141,11 +136,11 @@ export function lowerPriority(): void {
 /**
  * What the slot of a passphrase keeps, so that the same secret can be made again when the cost of new ones has changed.
  */
-interface PassphraseParams extends PassphraseCost {
+interface PassphraseParams extends Argon2Cost {
   readonly salt: Uint8Array;
 }
 
-export function newPassphraseParams(cost: PassphraseCost): PassphraseParams {
+export function newPassphraseParams(cost: Argon2Cost): PassphraseParams {
   return { ...cost, salt: systemRandom(passphraseSaltLength) };
 }
 

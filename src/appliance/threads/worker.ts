@@ -10,6 +10,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import { proveBackup } from '../backup/verify.ts';
 import type { Examination } from '../doctor/finding.ts';
 import { examineHeld } from '../doctor/stores.ts';
+import { takeCrypto } from '../native-crypto.ts';
 import {
   type CheckpointOrder,
   type CheckpointWork,
@@ -21,11 +22,14 @@ import {
   type Work,
   type WorkAnswer,
   type WorkAnswerOf,
+  type WorkerData,
 } from './jobs.ts';
 import { lowerPriority, servePasswords } from './passwords.ts';
 
 // Cast: whoever starts this thread sends nothing else.
-run(workerData as Work);
+const { work, crypto } = workerData as WorkerData;
+takeCrypto(crypto);
+run(work);
 
 function run(work: Work): void {
   switch (work.kind) {

@@ -85,6 +85,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     behindProxy: cli.get('--behind-proxy'),
     hosts: hosts.length > 0 ? hosts : undefined,
     bodyLimit: cli.get('--body-limit'),
+    crypto: cli.get('--crypto'),
     logLevel: cli.get('--log-level'),
     people: await peopleSettings(cli),
     copies: await copySettings(cli),

@@ -2,7 +2,7 @@
 // what Prometheus reads.
 
 import { join } from 'node:path';
-import type { OpenStatus, SealedStatus } from '../../api/local.ts';
+import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
@@ -109,6 +109,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
       'master key',
       `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
     ],
+    ['crypto', way === 'socket' ? cryptoLine(status.crypto) : undefined],
     ...copyLines(status.copies),
     ...status.activityTo.map(streamLine),
     ['disk', diskLine(status.disk)],
@@ -133,6 +134,11 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     },
     { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
   ]);
+}
+
+function cryptoLine(crypto: CryptoInUse): string {
+  if (crypto.by === 'node') return `node:crypto (OpenSSL ${crypto.openssl})`;
+  return crypto.problem === undefined ? 'noble' : `noble, since node:crypto failed its self-test: ${crypto.problem}`;
 }
 
 function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: OpenStatus['copies']): Pair[] {
@@ -207,7 +213,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
 
 const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };
 
-async function show(cli: Cli, { findings, stores, activities }: Examination): Promise<void> {
+async function show(cli: Cli, { findings, stores, activities, crypto }: Examination): Promise<void> {
   const colour = hasColour(cli.io, cli.io.stdout);
   for (const { severity, name, subject, message, advice } of findings) {
     const word = colour ? `\u001b[${colours[severity]}m${severity}\u001b[0m` : severity;
@@ -218,7 +224,7 @@ async function show(cli: Cli, { findings, stores, activities }: Examination): Pr
   );
   await printLine(
     cli,
-    `examined: ${stores} stores, ${activities} activities; ` +
+    `examined: ${stores} stores, ${activities} activities; ${crypto ? `crypto: ${cryptoLine(crypto)}; ` : ''}` +
       `errors: ${counts[0]}, warnings: ${counts[1]}, advice: ${counts[2]}`,
   );
 }

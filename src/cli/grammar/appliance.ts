@@ -54,6 +54,12 @@ export const appliance = {
         'go on, this once, with files that are older than they were, of a tenant or of `system`',
         'tenant',
       ),
+      '--crypto': oneOf(
+        'node|noble',
+        'who does signatures, hashes and ciphers: what comes with Node, tested at each start (node, the default), or ' +
+          'noble alone',
+        ['node', 'noble'],
+      ),
       '--log-level': text('LEVEL', 'debug, info (default), warn, error or silent', [
         'debug',
         'info',

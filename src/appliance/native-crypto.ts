@@ -1,0 +1,162 @@
+// The primitives as node:crypto has them (OpenSSL), for the threads of a server: put in once both they and noble have
+// given the known answers. Of what this Node has not, nothing is put in, and noble does it.
+import * as nodeCrypto from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+} from 'node:crypto';
+import type { CryptoInUse } from '../api/local.ts';
+import { ed25519FromSpki } from '../crypto/ed25519.ts';
+import { type Primitives, putIn } from '../crypto/primitives.ts';
+import { selfTest } from '../crypto/self-test.ts';
+import { KmsError } from '../errors.ts';
+import type { ApplianceEvent } from './events.ts';
+
+export type CryptoChoice = 'node' | 'noble';
+
+let inUse: CryptoInUse = { by: 'noble' };
+
+/** What this process does its primitives with. */
+export function cryptoInUse(): CryptoInUse {
+  return inUse;
+}
+
+const tagLength = 16;
+
+/** What stands before the 32 bytes of a seed in its PKCS #8 DER (RFC 8410 §7). */
+const pkcs8Prefix = Uint8Array.of(
+  0x30,
+  0x2e,
+  0x02,
+  0x01,
+  0x00,
+  0x30,
+  0x05,
+  0x06,
+  0x03,
+  0x2b,
+  0x65,
+  0x70,
+  0x04,
+  0x22,
+  0x04,
+  0x20,
+);
+
+/** Making one costs as much as a signature. A seed that is let go takes its key along. */
+const privateKeys = new WeakMap<Uint8Array, KeyObject>();
+
+function privateKeyOf(seed: Uint8Array): KeyObject {
+  const known = privateKeys.get(seed);
+  if (known) return known;
+  if (seed.length !== 32) throw new KmsError('internal', `expected a seed of 32 bytes, got ${seed.length}`);
+  const der = Buffer.alloc(pkcs8Prefix.length + 32);
+  der.set(pkcs8Prefix);
+  der.set(seed, pkcs8Prefix.length);
+  try {
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+    privateKeys.set(seed, key);
+    return key;
+  } finally {
+    der.fill(0);
+  }
+}
+
+/** The same bytes without what a Buffer does otherwise, such as a `slice` that copies nothing. */
+function plain(bytes: Buffer): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** Since Node 20.12 and 24.7. */
+const { hash, argon2Sync } = nodeCrypto as Partial<typeof nodeCrypto>;
+
+const nodePrimitives: Partial<Primitives> = {
+  ...(hash && { sha256: (bytes) => plain(hash('sha256', bytes, 'buffer')) }),
+  runningSha256() {
+    const running = createHash('sha256');
+    return { update: (bytes) => void running.update(bytes), digest: () => plain(running.digest()) };
+  },
+  ed25519Sign: (seed, message) => plain(nodeCrypto.sign(null, message, privateKeyOf(seed))),
+  ed25519PublicKey(seed) {
+    const spki = createPublicKey(privateKeyOf(seed)).export({ format: 'der', type: 'spki' });
+    const key = ed25519FromSpki(plain(spki));
+    if (!key) throw new KmsError('internal', 'expected the SPKI of an Ed25519 key from node:crypto');
+    return key;
+  },
+  sealChaCha(key, nonce, plaintext, associated) {
+    const cipher = createCipheriv('chacha20-poly1305', key, nonce, { authTagLength: tagLength });
+    cipher.setAAD(associated, { plaintextLength: plaintext.length });
+    const sealed = new Uint8Array(plaintext.length + tagLength);
+    sealed.set(cipher.update(plaintext));
+    cipher.final();
+    sealed.set(cipher.getAuthTag(), plaintext.length);
+    return sealed;
+  },
+  openChaCha(key, nonce, sealed, associated) {
+    const length = sealed.length - tagLength;
+    const cipher = createDecipheriv('chacha20-poly1305', key, nonce, { authTagLength: tagLength });
+    cipher.setAAD(associated, { plaintextLength: length });
+    cipher.setAuthTag(sealed.subarray(length));
+    const plaintext = cipher.update(sealed.subarray(0, length));
+    try {
+      cipher.final();
+    } catch {
+      return undefined;
+    }
+    return plain(plaintext);
+  },
+  ...(argon2Sync && {
+    argon2id: (message, nonce, { m: memory, t: passes, p: parallelism }, length) =>
+      plain(argon2Sync('argon2id', { message, nonce, memory, passes, parallelism, tagLength: length })),
+  }),
+};
+
+/** For a thread that does as the process does, which has tested it. */
+export function takeCrypto(choice: CryptoChoice): void {
+  putIn(choice === 'node' ? nodePrimitives : {});
+}
+
+/**
+ * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on; signatures
+ * stay with noble until the function that it answers is called, since their test takes longer than a start should. What
+ * fails is reported, and noble does all. Throws `internal` where noble itself gives a wrong answer.
+ */
+export function startCrypto(
+  choice: CryptoChoice,
+  onEvent: (event: ApplianceEvent) => void,
+  offered: Partial<Primitives> = nodePrimitives,
+): () => void {
+  inUse = { by: 'noble' };
+  putIn({});
+  if (choice === 'noble') return () => {};
+  const wrong = selfTest('quick');
+  if (wrong !== undefined) {
+    throw new KmsError('internal', `noble failed its self-test: ${wrong}`, {
+      hint: 'nothing that this program writes on this machine could be relied on: try another one',
+    });
+  }
+  const take = (primitives: Partial<Primitives>, which: 'quick' | 'signatures'): void => {
+    putIn(primitives);
+    const problem = selfTest(which);
+    if (problem === undefined) return;
+    putIn({});
+    inUse = { by: 'noble', problem };
+    const message = `node:crypto failed its self-test, so noble does what it was to do, slower: ${problem}`;
+    onEvent({ level: 'error', message });
+  };
+  inUse = { by: 'node', openssl: process.versions.openssl };
+  const { ed25519Sign, ed25519PublicKey, ...quick } = offered;
+  take(quick, 'quick');
+  return () => {
+    if (inUse.by === 'noble') return;
+    const wrongByNoble = selfTest('signatures');
+    if (wrongByNoble !== undefined) {
+      onEvent({ level: 'error', message: `noble failed its self-test, and is not used for it: ${wrongByNoble}` });
+    }
+    take(offered, 'signatures');
+  };
+}

@@ -1,0 +1,42 @@
+// Primitives that the platform may do in place of noble: those that cost a server something. noble does each that is
+// not put in, so that everything runs everywhere, and gives the same bytes; nothing here knows of any platform.
+
+/** What Argon2id costs: memory in KiB, passes, lanes. */
+export interface Argon2Cost {
+  readonly m: number;
+  readonly t: number;
+  readonly p: number;
+}
+
+/** SHA-256 of bytes that come in pieces. */
+export interface RunningSha256 {
+  update(bytes: Uint8Array): void;
+  /** 32 bytes; nothing may be added after it. */
+  digest(): Uint8Array;
+}
+
+/** Everything is done at once, before it returns: a transaction waits for nothing. */
+export interface Primitives {
+  sha256(bytes: Uint8Array): Uint8Array;
+  runningSha256(): RunningSha256;
+  /** What is made of a seed may be kept for as long as the array is: its bytes don't change but for the wipe. */
+  ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
+  ed25519PublicKey(seed: Uint8Array): Uint8Array;
+  /** RFC 8439, a nonce of 12 bytes: ciphertext and tag. */
+  sealChaCha(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
+  /** `sealed` has 16 bytes or more. */
+  openChaCha(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, associated: Uint8Array): Uint8Array | undefined;
+  argon2id(secret: Uint8Array, salt: Uint8Array, cost: Argon2Cost, length: number): Uint8Array;
+}
+
+let inPlace: Partial<Primitives> = {};
+
+/** What the platform does here. */
+export function native(): Partial<Primitives> {
+  return inPlace;
+}
+
+/** From here on, in this thread; `{}` leaves all to noble. */
+export function putIn(primitives: Partial<Primitives>): void {
+  inPlace = primitives;
+}

@@ -1,0 +1,85 @@
+// Known answers of the primitives that a platform may do in place of noble: whichever is in use has to give these bytes.
+// A digest stands for many answers, of lengths around the blocks that an implementation works in.
+import { openXChaCha, sealXChaCha } from './aead.ts';
+import { argon2id } from './argon2id.ts';
+import { concatBytes, equalBytes, toHex, utf8 } from './bytes.ts';
+import { ed25519PublicKey, ed25519Sign } from './ed25519.ts';
+import { sha256 } from './fast-hash.ts';
+import { runningSha256 } from './hash.ts';
+
+const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
+const key = counted(32);
+const nonce = counted(24);
+const lengths = [0, 1, 55, 56, 63, 64, 65, 111, 112, 127, 128, 129, 256, 1000];
+
+interface KnownAnswer {
+  readonly of: string;
+  /** Hex. */
+  readonly answer: string;
+  run(): Uint8Array;
+}
+
+/** What takes a few milliseconds when it is run for the first time. */
+const quickAnswers: readonly KnownAnswer[] = [
+  {
+    of: 'SHA-256',
+    answer: '2f65cd4d7b85c529ca05f0068e5eed3f12e5e92c4e0c64c73819eb75ae79cce4',
+    run: () => sha256(concatBytes(...lengths.map((length) => sha256(counted(length))))),
+  },
+  {
+    of: 'SHA-256 in pieces',
+    answer: '1027950ddc23ef4ec408f35d5b5f51bcf908ae41b5981c13369a6dda7f673ff1',
+    run() {
+      const running = runningSha256();
+      for (const length of lengths) running.update(counted(length));
+      return running.digest();
+    },
+  },
+  {
+    of: 'XChaCha20-Poly1305',
+    answer: 'ded033fb81679186774c7204752cc61845641e556c03ebcc439ab7d12698a9ba',
+    run: () => sha256(concatBytes(...lengths.map(sealedAndOpened))),
+  },
+  {
+    of: 'Argon2id',
+    answer: '8ca4e3d3fceded62fac95118efe6d0b86242484b03163e5d8a47d401917a4f4a',
+    run: () => argon2id(utf8('secret'), nonce, { m: 8, t: 1, p: 1 }, 32),
+  },
+];
+
+/** Of the first signature noble makes its tables, some 35 ms. */
+const signatureAnswers: readonly KnownAnswer[] = [
+  {
+    of: 'Ed25519 public keys',
+    answer: '03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8',
+    run: () => ed25519PublicKey(key),
+  },
+  {
+    of: 'Ed25519 signatures',
+    answer:
+      'ca165c79e5c2e1ea87995eb039787c1d38648ac61712a292c2a24184cbdcb1c5' +
+      '3bd6f9bea5657cdaca2fab08d8703a7efd48e743abcbd734fa21693d8996c408',
+    run: () => ed25519Sign(key, counted(254)),
+  },
+];
+
+/** What was sealed, once it opens as that, and does not with another nonce. */
+function sealedAndOpened(length: number): Uint8Array {
+  const plaintext = counted(length);
+  const sealed = sealXChaCha(key, nonce, plaintext, nonce);
+  const opened = openXChaCha(key, nonce, sealed, nonce);
+  const isRefused = openXChaCha(key, nonce.toReversed(), sealed, nonce) === undefined;
+  return opened && equalBytes(opened, plaintext) && isRefused ? sealed : new Uint8Array();
+}
+
+/** Says which primitive, of those in use in this thread, gives another answer or none; undefined where all are right. */
+export function selfTest(which: 'quick' | 'signatures'): string | undefined {
+  for (const { of, answer, run } of which === 'quick' ? quickAnswers : signatureAnswers) {
+    try {
+      if (toHex(run()) !== answer) return `${of}: another answer than the known one`;
+    } catch (error) {
+      return `${of}: ${error instanceof Error ? error.message : String(error)}`;
+    }
+  }
+  return undefined;
+}

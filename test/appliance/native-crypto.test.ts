@@ -1,0 +1,247 @@
+// node:crypto in place of noble: the same bytes over messages of all kinds, the same refusals, and back to noble where
+// the self-test finds anything else.
+import assert from 'node:assert/strict';
+import { afterEach, test } from 'node:test';
+import fc from 'fast-check';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
+import { type CryptoChoice, cryptoInUse, startCrypto, takeCrypto } from '../../src/appliance/native-crypto.ts';
+import { openXChaCha, sealXChaCha } from '../../src/crypto/aead.ts';
+import { argon2id, hashPassword, verifyPassword } from '../../src/crypto/argon2id.ts';
+import { utf8 } from '../../src/crypto/bytes.ts';
+import { ed25519PublicKey, ed25519Sign, ed25519Verify, isEd25519Signature } from '../../src/crypto/ed25519.ts';
+import { sha256 } from '../../src/crypto/fast-hash.ts';
+import * as plain from '../../src/crypto/hash.ts';
+import { native, type Primitives } from '../../src/crypto/primitives.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+
+afterEach(() => takeCrypto('noble'));
+
+const bytes = fc.uint8Array({ maxLength: 700 });
+const bytesOf = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+
+function by<T>(choice: CryptoChoice, run: () => T): T {
+  takeCrypto(choice);
+  return run();
+}
+
+/** Whether both make the same of it; the same bytes of another class would not do. */
+function same<T>(run: () => T): void {
+  assert.deepStrictEqual(by('node', run), by('noble', run));
+}
+
+function flipped(given: Uint8Array, bit: number): Uint8Array {
+  const copy = given.slice();
+  copy[bit >>> 3] = (copy[bit >>> 3] ?? 0) ^ (1 << (bit & 7));
+  return copy;
+}
+
+test('this Node has all of them', () => {
+  const names = ['sha256', 'runningSha256', 'ed25519Sign', 'ed25519PublicKey', 'sealChaCha', 'openChaCha', 'argon2id'];
+  assert.deepEqual(
+    by('node', () => Object.keys(native()).sort()),
+    names.sort(),
+  );
+  assert.deepEqual(
+    by('noble', () => Object.keys(native())),
+    [],
+  );
+});
+
+test('SHA-256, whole and in pieces', () => {
+  fc.assert(
+    fc.property(bytes, (message) => same(() => sha256(message))),
+    { numRuns: 3000 },
+  );
+  const inPieces = (pieces: readonly Uint8Array[]) => () => {
+    const running = plain.runningSha256();
+    for (const piece of pieces) running.update(piece);
+    return running.digest();
+  };
+  fc.assert(fc.property(fc.array(bytes), (pieces) => same(inPieces(pieces))));
+  const hash = by('node', () => sha256(utf8('abc')));
+  const copy = hash.slice();
+  copy.fill(0);
+  assert.deepEqual(hash, plain.sha256(utf8('abc')), 'a slice of it is a copy');
+});
+
+test('Ed25519: keys and signatures, over 10,000 messages', () => {
+  const seeds = Array.from({ length: 10 }, () => systemRandom(32));
+  for (const seed of seeds) same(() => ed25519PublicKey(seed));
+  const message = fc.tuple(fc.constantFrom(...seeds), bytes);
+  fc.assert(
+    fc.property(message, ([seed, text]) => same(() => ed25519Sign(seed, text))),
+    { numRuns: 10_000 },
+  );
+});
+
+for (const choice of ['node', 'noble'] as const) {
+  test(`a signature is known again with the seed, and no other bytes are, by ${choice}`, () => {
+    const [seed, message] = [systemRandom(32), systemRandom(254)];
+    const isIt = (given: Uint8Array, text = message): boolean =>
+      by(choice, () => isEd25519Signature(seed, text, given));
+    const signature = by('noble', () => ed25519Sign(seed, message));
+    assert.ok(isIt(signature));
+    for (let bit = 0; bit < 512; bit++) assert.ok(!isIt(flipped(signature, bit)), `bit ${bit}`);
+    for (let bit = 0; bit < 254 * 8; bit += choice === 'node' ? 1 : 41) {
+      assert.ok(!isIt(signature, flipped(message, bit)), `bit ${bit} of the message`);
+    }
+    for (const wrong of [new Uint8Array(), signature.subarray(1), new Uint8Array(65)]) assert.ok(!isIt(wrong));
+    assert.ok(ed25519Verify(ed25519PublicKey(seed), message, signature));
+  });
+}
+
+test('XChaCha20-Poly1305: the same bytes, and every flipped bit refused', () => {
+  const all = fc.tuple(bytesOf(32), bytesOf(24), bytes, bytes);
+  fc.assert(
+    fc.property(all, ([key, nonce, text, bound]) => {
+      same(() => sealXChaCha(key, nonce, text, bound));
+      const sealed = sealXChaCha(key, nonce, text, bound);
+      same(() => openXChaCha(key, nonce, sealed, bound));
+      assert.deepEqual(openXChaCha(key, nonce, sealed, bound), text);
+    }),
+    { numRuns: 3000 },
+  );
+  const [key, nonce, text, bound] = [systemRandom(32), systemRandom(24), systemRandom(70), systemRandom(9)];
+  const sealed = sealXChaCha(key, nonce, text, bound);
+  takeCrypto('node');
+  for (const [what, open] of Object.entries({
+    sealed: (bit: number) => openXChaCha(key, nonce, flipped(sealed, bit % (sealed.length * 8)), bound),
+    key: (bit: number) => openXChaCha(flipped(key, bit % 256), nonce, sealed, bound),
+    nonce: (bit: number) => openXChaCha(key, flipped(nonce, bit % 192), sealed, bound),
+    bound: (bit: number) => openXChaCha(key, nonce, sealed, flipped(bound, bit % 72)),
+  })) {
+    for (let bit = 0; bit < sealed.length * 8; bit++) assert.equal(open(bit), undefined, `bit ${bit} of ${what}`);
+  }
+  for (let length = 0; length < sealed.length; length++) {
+    assert.equal(openXChaCha(key, nonce, sealed.subarray(0, length), bound), undefined);
+  }
+  // Views into something longer, as parts of a file are.
+  const file = new Uint8Array(200);
+  file.set(sealed, 3);
+  file.set(nonce, 101);
+  const opened = openXChaCha(key, file.subarray(101, 125), file.subarray(3, 3 + sealed.length), bound);
+  assert.deepEqual(opened, text);
+});
+
+for (const choice of ['node', 'noble'] as const) {
+  test(`a key or nonce of another length is no key or nonce, by ${choice}`, () => {
+    takeCrypto(choice);
+    const none = new Uint8Array();
+    for (const [key, nonce] of [
+      [31, 24],
+      [33, 24],
+      [32, 12],
+      [32, 25],
+    ] as const) {
+      assert.throws(() => sealXChaCha(new Uint8Array(key), new Uint8Array(nonce), none, none));
+      assert.throws(() => openXChaCha(new Uint8Array(key), new Uint8Array(nonce), new Uint8Array(40), none));
+    }
+  });
+}
+
+test('Argon2id: the same bytes at every cost, and passwords by either', () => {
+  const cost = fc.record({ m: fc.integer({ min: 32, max: 64 }), t: fc.integer({ min: 1, max: 3 }), p: fc.nat(3) });
+  const salt = fc.uint8Array({ minLength: 8, maxLength: 64 });
+  fc.assert(
+    fc.property(bytes, salt, cost, fc.integer({ min: 16, max: 80 }), (secret, salt_, { m, t, p }, length) =>
+      same(() => argon2id(secret, salt_, { m, t, p: p + 1 }, length)),
+    ),
+  );
+  const stored = by('node', () => hashPassword('Secret-123', systemRandom(16)));
+  assert.ok(by('noble', () => verifyPassword(stored, 'Secret-123')));
+  assert.ok(by('node', () => verifyPassword(stored, 'Secret-123')));
+  for (const wrong of ['Secret-124', '']) assert.ok(!by('node', () => verifyPassword(stored, wrong)));
+});
+
+function started(choice: CryptoChoice, offered?: Partial<Primitives>) {
+  const events: ApplianceEvent[] = [];
+  const finish = startCrypto(choice, (event) => events.push(event), offered);
+  return { events, finish };
+}
+
+function offeredBy(): Partial<Primitives> {
+  return by('node', native);
+}
+
+test('what passes the self-test is put in, signatures a while after the start', () => {
+  const { events, finish } = started('node');
+  assert.deepEqual(cryptoInUse(), { by: 'node', openssl: process.versions.openssl });
+  assert.ok(native().sha256 && native().sealChaCha && native().argon2id);
+  assert.equal(native().ed25519Sign, undefined);
+  finish();
+  assert.ok(native().ed25519Sign && native().ed25519PublicKey && native().sha256);
+  assert.deepEqual([events, cryptoInUse().by], [[], 'node']);
+});
+
+test('with noble asked for, nothing is put in', () => {
+  const { events, finish } = started('noble');
+  finish();
+  assert.deepEqual([native(), events, cryptoInUse()], [{}, [], { by: 'noble' }]);
+});
+
+test('what this Node has not stays with noble', () => {
+  const { argon2id: _, sha256: __, ...older } = offeredBy();
+  const { events, finish } = started('node', older);
+  finish();
+  assert.deepEqual([events, cryptoInUse().by], [[], 'node']);
+  assert.equal(native().argon2id, undefined);
+});
+
+/** Each primitive with a fault that its self-test has to find. */
+const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<Primitives>>> = {
+  'SHA-256:': ({ sha256: sound }) => ({ sha256: (given) => flipped(sound(given), 0) }),
+  'SHA-256: ': () => ({ sha256: () => new Uint8Array() }),
+  'SHA-256 in pieces:': ({ runningSha256: sound }) => ({
+    runningSha256() {
+      const running = sound();
+      return { update: () => {}, digest: () => running.digest() };
+    },
+  }),
+  'XChaCha20-Poly1305:': ({ sealChaCha: sound }) => ({
+    sealChaCha: (key, nonce, text, bound) => flipped(sound(key, nonce, text, bound), 1),
+  }),
+  // It opens what it should not.
+  'XChaCha20-Poly1305: ': () => ({ openChaCha: (_key, _nonce, sealed) => sealed.slice(0, -16) }),
+  'Argon2id:': ({ argon2id: sound }) => ({
+    argon2id: (secret, salt, cost, length) => flipped(sound(secret, salt, cost, length), 9),
+  }),
+  'Ed25519 public keys:': ({ ed25519PublicKey: sound }) => ({ ed25519PublicKey: (seed) => flipped(sound(seed), 255) }),
+  'Ed25519 signatures:': ({ ed25519Sign: sound }) => ({
+    ed25519Sign: (seed, message) => flipped(sound(seed, message), 511),
+  }),
+  'Ed25519 signatures: ': () => ({
+    ed25519Sign() {
+      throw new Error('unsupported');
+    },
+  }),
+};
+
+for (const [what, fault] of Object.entries(faults)) {
+  test(`a failed self-test leaves all to noble and says so: ${what}`, () => {
+    const sound = offeredBy();
+    // Cast: the first test says that all are there.
+    const { events, finish } = started('node', { ...sound, ...fault(sound as Primitives) });
+    finish();
+    assert.deepEqual(native(), {});
+    const inUse = cryptoInUse();
+    assert.ok(inUse.by === 'noble' && inUse.problem?.startsWith(what.trim()), JSON.stringify(inUse));
+    assert.deepEqual(
+      events.map(({ level, message }) => [level, message]),
+      [['error', `node:crypto failed its self-test, so noble does what it was to do, slower: ${inUse.problem}`]],
+    );
+    same(() => sha256(utf8('abc')));
+  });
+}
+
+test('a seed is used as itself, however many there are', () => {
+  const seeds = Array.from({ length: 50 }, () => systemRandom(32));
+  takeCrypto('node');
+  const keys = seeds.map(ed25519PublicKey);
+  for (const [at, seed] of seeds.entries()) {
+    assert.ok(ed25519Verify(keys[at] ?? new Uint8Array(), utf8('m'), ed25519Sign(seed, utf8('m'))));
+  }
+  for (const length of [0, 31, 33]) {
+    assert.throws(() => ed25519Sign(new Uint8Array(length), utf8('m')));
+    assert.throws(() => ed25519PublicKey(new Uint8Array(length)));
+  }
+});
