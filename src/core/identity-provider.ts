@@ -2,8 +2,8 @@
 // that come from there, and which flags these give. What is set here is the machine's administrator's alone.
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/addresses.ts';
-import type { Deed, Thing } from '../model/deed.ts';
-import { isLongFlag, maxFlagLength } from '../model/flags.ts';
+import { changedRights, type Deed, type Thing } from '../model/deed.ts';
+import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { Tables, Transaction } from '../store/port.ts';
 import { activityRecord } from './activity.ts';
@@ -107,13 +107,20 @@ export async function removeProvider(ctx: AdminContext): Promise<ShownProvider> 
   return removed;
 }
 
-/** Forgets who a user is at the provider, so that the next login finds it by the claim again. */
+/**
+ * Forgets who a user is at the provider, so that the next login finds it by the claim again, and takes back what the
+ * claims gave.
+ */
 export async function unlinkUser(ctx: AdminContext, username: string): Promise<{ readonly username: string }> {
-  const user = await findUser(ctx.tx, { text: username, is: 'username' });
-  if (!(await ctx.tx.oidc.unlink(user.id))) {
+  const { tx, world } = ctx;
+  const user = await findUser(tx, { text: username, is: 'username' });
+  const flagsText = (await tx.users.ownFlagsText(user.id)) ?? user.flagsText;
+  if (!(await tx.oidc.unlink(user.id))) {
     throw new KmsError('not-found', 'this user has not logged in with an identity provider');
   }
-  note(ctx, 'oidc-unlink', {}, { object: userThing(user) });
+  if (flagsText !== user.flagsText) await tx.users.update(user.id, { ...user, flagsText, updatedAt: world.now() });
+  const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
+  note(ctx, 'oidc-unlink', {}, { object: userThing(user), ...rights });
   return { username: user.username };
 }
 

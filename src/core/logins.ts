@@ -10,8 +10,8 @@ import type { Caller, Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
 import type { VerifiedUse } from './passkeys.ts';
 import { type SecondStep, takeSecondStep, usePasskey } from './second-factors.ts';
-import { openSession, sessionOf } from './sessions.ts';
-import { findUser, userAnswer, userThing } from './users.ts';
+import { openSession, sessionOf, userIn } from './sessions.ts';
+import { findUser, userThing } from './users.ts';
 
 /** Hashing takes long, and is done elsewhere. */
 export interface PasswordHasher {
@@ -97,15 +97,17 @@ export async function loginWithPasskey(
   return logIn(ctx, use.factor.userId, lifetimes);
 }
 
-/** Opens a session for whoever proved to be that user, and answers the user as of now. */
+/** Opens a session for whoever proved to be that user, here or to an identity provider, and answers the user as of now. */
 export async function logIn(
   ctx: PublicContext,
   userId: string,
   lifetimes: Lifetimes,
+  byProvider = false,
 ): Promise<{ user: User; accessToken: string }> {
-  const accessToken = await openSession(ctx, userId, lifetimes);
+  const opened = { userId, byProvider };
+  const accessToken = await openSession(ctx, opened, lifetimes);
   await ctx.tx.users.noteLogin(userId, ctx.world.now());
-  return { user: userAnswer(await findUser(ctx.tx, { text: userId, is: 'id' })), accessToken };
+  return { user: await userIn(ctx.tx, opened), accessToken };
 }
 
 /** The caller's own password, to be checked before it is changed. */

@@ -181,7 +181,7 @@ export async function loginByClaims(
   }
   const granted = await grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
   await tx.oidc.link({ userId, issuer, subject, granted });
-  return logIn(ctx, userId, lifetimes);
+  return logIn(ctx, userId, lifetimes, true);
 }
 
 /** An address counts once the provider has verified it. */

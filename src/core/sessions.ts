@@ -11,7 +11,7 @@ import type { Tables } from '../store/port.ts';
 import { type Context, type PublicContext, timestamp } from './context.ts';
 import type { Lifetimes } from './links.ts';
 import { networksOf } from './login-backoff.ts';
-import { userAnswer } from './users.ts';
+import { findUser, userAnswer } from './users.ts';
 
 /** How long an expired or ended session is remembered at most, so that the use of its token is known and recorded. */
 const remembered = 7 * 86_400_000;
@@ -39,9 +39,29 @@ export async function authenticateToken(
   const session = await sessions.byTokenHash(hashSecret(token));
   if (!session) return undefined;
   const { tokenHash, userId, endedAt, expiresAt } = session;
-  const flagsText = await users.flagsText(userId);
+  const flagsText = await flagsTextIn({ users }, session);
   if (endedAt !== undefined || now >= expiresAt || flagsText === undefined) return { kind: 'ended', userId };
   return { kind: 'active', session: tokenHash, userId, flagsText };
+}
+
+interface Opened {
+  readonly userId: string;
+  readonly byProvider: boolean;
+}
+
+/**
+ * The flags that count in a session. What the claims of an identity provider gave counts only where the provider said
+ * who it is: whoever has a password of that user, or a link to set one, may be another than the person whom the provider
+ * knows.
+ */
+function flagsTextIn({ users }: Pick<Tables, 'users'>, { userId, byProvider }: Opened): Promise<string | undefined> {
+  return byProvider ? users.flagsText(userId) : users.ownFlagsText(userId);
+}
+
+/** The user as a session shows it. */
+export async function userIn(tables: Pick<Tables, 'users'>, opened: Opened): Promise<User> {
+  const user = await findUser(tables, { text: opened.userId, is: 'id' });
+  return userAnswer({ ...user, flagsText: (await flagsTextIn(tables, opened)) ?? user.flagsText });
 }
 
 /** What a refresh goes on with: the session, and the login that it goes back to. */
@@ -53,7 +73,7 @@ interface Chain {
 /** Opens a session, or goes on with one under a new token, and answers the access token. */
 export async function openSession(
   { tx, world, address }: PublicContext,
-  userId: string,
+  { userId, byProvider }: Opened,
   lifetimes: Lifetimes,
   { id, chainStartedAt }: Chain = { id: world.newId('sess'), chainStartedAt: world.now() },
 ): Promise<string> {
@@ -63,6 +83,7 @@ export async function openSession(
     tokenHash: hashSecret(token),
     id,
     userId,
+    byProvider,
     chainStartedAt,
     expiresAt: Math.min(now + lifetimes.access, chainStartedAt + lifetimes.session),
     usedAt: now,
@@ -105,11 +126,10 @@ export async function refreshSession(
 ): Promise<{ user: User; accessToken: string }> {
   const { tx, world } = ctx;
   const session = await tx.sessions.byTokenHash(sessionOf(ctx.caller));
-  const user = session && (await tx.users.byId(session.userId));
-  if (!session || !user) throw new KmsError('unauthenticated', 'the access token has ended');
+  if (!session) throw new KmsError('unauthenticated', 'the access token has ended');
   await tx.sessions.end(session.tokenHash, world.now());
-  const accessToken = await openSession(ctx, user.id, input.lifetimes, session);
-  return { user: userAnswer(user), accessToken };
+  const accessToken = await openSession(ctx, session, input.lifetimes, session);
+  return { user: await userIn(tx, session), accessToken };
 }
 
 /** Ends the session of the caller's access token. */

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { oidcClient } from '../../src/appliance/oidc-client.ts';
-import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
+import { type Answer, type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { Authenticator } from '../support/authenticator.ts';
 import { startTime } from '../support/context.ts';
 import { clientId, clientSecret, type TestProvider, testProvider, withClaims } from '../support/oidc-provider.ts';
-import { addTotp, goodPassword, logIn, makeUser } from './samples.ts';
+import { addTotp, goodPassword, inviteToken, logIn, makeUser } from './samples.ts';
 
 const local = { key: null, env: { local: true } };
 const address = '192.0.2.1';
@@ -294,6 +295,97 @@ test('flags follow the claims and never take what an administrator gave', async 
   assert.deepEqual(await flagsAfter(), { 'Account.Read': true, mine: true });
   assert.deepEqual(await flagsAfter('bob'), {});
 });
+
+test('what the claims give counts where the provider said who it is, and with no other way in of that user', async (t) => {
+  const all = ['*', 'apikey.create'];
+  const settings = { flagsClaim: 'groups', claimFlags: { payroll: all }, allowRoot: true };
+  /** What a session may do that has nothing, and what its answers say that it has. */
+  const nothingIn = async (a: Appliance, { accessToken: key, user }: { accessToken: string; user: AnyJson }) => {
+    assert.deepEqual(user.flags, {});
+    const refreshed = await a.call('GET', '/auth/basic/refresh', undefined, { key });
+    assert.deepEqual([refreshed.status, refreshed.body.user.flags], [200, {}]);
+    const own = { key: refreshed.body.accessToken };
+    for (const path of ['/auth/apikey', '/auth/users', '/ks/keyrings']) {
+      assert.equal((await a.call('GET', path, undefined, own)).status, 403, path);
+    }
+    const [account] = (await a.call('GET', '/auth/accounts')).body.data;
+    const made = await a.call('POST', '/auth/apikey', { accountId: account.id, flags: { '*': true } }, own);
+    assert.equal(made.status, 403);
+  };
+  const everythingIn = async (a: Appliance, { body }: Answer) => {
+    assert.equal(body.user.flags['*'], true);
+    const { accessToken } = (await a.call('GET', '/auth/basic/refresh', undefined, { key: body.accessToken })).body;
+    assert.equal((await a.call('GET', '/auth/apikey', undefined, { key: accessToken })).status, 200);
+    return { key: accessToken };
+  };
+
+  await t.test('of who took the address of another beforehand', async () => {
+    await using o = await place(settings);
+    const thief = await logInWithPassword(o.a);
+    const taken = { email: people.ada.email };
+    const path = `/auth/users/${thief.user.username}`;
+    assert.equal((await o.a.call('PATCH', path, taken, { key: thief.accessToken })).status, 200);
+    const boss = await o.logIn();
+    assert.equal(boss.body.user.id, thief.user.id);
+    await everythingIn(o.a, boss);
+    await nothingIn(o.a, thief);
+    await nothingIn(o.a, (await o.a.call('POST', '/auth/basic/login', thief.login, nobody)).body);
+  });
+
+  await t.test('of who kept an invite', async () => {
+    await using o = await place(settings);
+    const token = await inviteToken(o.a, ada);
+    await everythingIn(o.a, await o.logIn());
+    const { body } = await o.a.call('POST', '/auth/user/invite-complete', { token, password: goodPassword }, nobody);
+    await nothingIn(o.a, { ...body, accessToken: body.accesstoken });
+  });
+
+  await t.test('of who has a passkey', async () => {
+    await using o = await place(settings);
+    const { user, password } = (await o.a.call('POST', '/auth/users', ada)).body;
+    const name = { username: user.username, password };
+    const { accessToken: key } = (await o.a.call('POST', '/auth/basic/login', name, nobody)).body;
+    const path = '/auth/user/second-factors/passkey';
+    const options = (await o.a.call('POST', path, { currentPassword: password }, { key })).body;
+    const passkey = new Authenticator();
+    const origin = { origin: `http://${options.rp.id}` };
+    const made = { credential: passkey.create(options, origin) };
+    assert.equal((await o.a.call('POST', `${path}/finish`, made, { key })).status, 200);
+    await everythingIn(o.a, await o.logIn());
+    const asked = (await o.a.call('POST', '/auth/passkey/options', {}, nobody)).body;
+    const used = await o.a.call('POST', '/auth/passkey/login', { credential: passkey.get(asked, origin) }, nobody);
+    assert.equal(used.status, 200, JSON.stringify(used.body));
+    await nothingIn(o.a, used.body);
+  });
+
+  await t.test('nor once the user is unlinked', async () => {
+    await using o = await place(settings);
+    const { user } = (await o.a.call('POST', '/auth/users', { ...ada, flags: { mine: true } })).body;
+    const session = await everythingIn(o.a, await o.logIn());
+    const name = { username: user.username };
+    assert.equal((await o.a.call('POST', '/local/oidc/unlink', name, local)).status, 200);
+    assert.equal((await o.a.call('GET', '/auth/apikey', undefined, session)).status, 403);
+    assert.deepEqual((await o.a.call('GET', `/auth/users/${user.username}`)).body.flags, { mine: true });
+    const [, , record] = await o.a.activity();
+    assert.deepEqual(record?.props.revoked, all);
+  });
+
+  await t.test('and whoever has * by claims alone is not the last who holds it', async () => {
+    await using o = await place(settings);
+    await logInWithPassword(o.a, ada);
+    await everythingIn(o.a, await o.logIn());
+    const [root] = (await o.a.call('GET', '/auth/apikey')).body.data;
+    const off = await o.a.call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: root.keyid, active: false });
+    assert.equal(off.status, 400);
+  });
+});
+
+/** A user with a password and no flags, logged in with it. */
+async function logInWithPassword(a: Appliance, fields?: object) {
+  const { user, password } = fields ? (await a.call('POST', '/auth/users', fields)).body : await makeUser(a);
+  const login = { username: user.username, password };
+  return { ...(await a.call('POST', '/auth/basic/login', login, nobody)).body, login };
+}
 
 test('another person at the provider does not get a user by its name, until it is unlinked', async () => {
   await using o = await place({ userClaim: 'preferred_username' });

@@ -39,7 +39,7 @@ export function tokenIn(url: string): string {
 
 /** An access token for the user, without asking for a password. */
 export function tokenFor(tenant: TestTenant, userId: string): Promise<string> {
-  return tenant.run((ctx: PublicContext) => openSession(ctx, userId, lifetimes));
+  return tenant.run((ctx: PublicContext) => openSession(ctx, { userId, byProvider: false }, lifetimes));
 }
 
 /** The caller that an access token stands for. */

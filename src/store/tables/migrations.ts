@@ -309,6 +309,10 @@ export const tenantMigrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    name: 'sessions that an identity provider opened',
+    statements: [`ALTER TABLE sessions ADD COLUMN by_provider INTEGER NOT NULL DEFAULT 0`],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

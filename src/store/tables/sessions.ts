@@ -7,6 +7,8 @@ interface Session {
   /** Of the login and of all its refreshes. */
   readonly id: string;
   readonly userId: string;
+  /** Whether the login was by an identity provider. */
+  readonly byProvider: boolean;
   /** When the login was that this session and all refreshes before it go back to. */
   readonly chainStartedAt: number;
   readonly expiresAt: number;
@@ -21,6 +23,7 @@ interface SessionRow extends Row {
   token_hash: string;
   id: string;
   user_id: string;
+  by_provider: number;
   chain_started_at: number;
   expires_at: number;
   ended_at: number | null;
@@ -28,7 +31,8 @@ interface SessionRow extends Row {
   address: string | null;
 }
 
-const select = `SELECT token_hash, id, user_id, chain_started_at, expires_at, ended_at, used_at, address FROM sessions`;
+const select = `SELECT token_hash, id, user_id, by_provider, chain_started_at, expires_at, ended_at, used_at, address
+  FROM sessions`;
 
 export type SessionTable = ReturnType<typeof sessionTable>;
 
@@ -36,11 +40,12 @@ export function sessionTable(sql: Sql) {
   return {
     async insert(session: Omit<Session, 'endedAt'>): Promise<void> {
       await sql.run(
-        `INSERT INTO sessions (token_hash, id, user_id, chain_started_at, expires_at, used_at, address)
-          VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
         session.tokenHash,
         session.id,
         session.userId,
+        session.byProvider ? 1 : 0,
         session.chainStartedAt,
         session.expiresAt,
         session.usedAt,
@@ -154,6 +159,7 @@ function fromRow(row: SessionRow): Session {
     tokenHash: row.token_hash,
     id: row.id,
     userId: row.user_id,
+    byProvider: row.by_provider === 1,
     chainStartedAt: row.chain_started_at,
     expiresAt: row.expires_at,
     endedAt: row.ended_at ?? undefined,

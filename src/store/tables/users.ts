@@ -1,7 +1,7 @@
 // Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
 // the hash is asked for by itself.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { holdsAll, type JsonObject, objectOf, toJson } from './columns.ts';
+import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { readPage } from './page.ts';
 
 export interface User {
@@ -108,6 +108,18 @@ export function userTable(sql: Sql) {
       return row?.flags;
     },
 
+    /** The same without those that the claims of an identity provider gave. */
+    async ownFlagsText(id: string): Promise<string | undefined> {
+      const row = await sql.get<{ flags: string; granted: string | null }>(
+        'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
+        id,
+      );
+      const granted = new Set(row?.granted == null ? [] : textsOf(row.granted));
+      if (!row || granted.size === 0) return row?.flags;
+      const own = Object.entries(objectOf(row.flags)).filter(([name]) => !granted.has(name.toLowerCase()));
+      return toJson(Object.fromEntries(own));
+    },
+
     /** The stored hash; undefined where there is no such user or no password yet. */
     async passwordHash(id: string): Promise<string | undefined> {
       const row = await sql.get<{ password_hash: string | null }>('SELECT password_hash FROM users WHERE id = ?', id);
@@ -138,12 +150,11 @@ export function userTable(sql: Sql) {
       await sql.run('UPDATE users SET last_login_at = ? WHERE id = ?', now, id);
     },
 
-    /** Whether a user who can log in holds `*`. */
+    /** Whether a user who can log in here holds `*`, which no identity provider gave. */
     async hasHolder(): Promise<boolean> {
-      return (
-        (await sql.get(`SELECT 1 AS held FROM users WHERE ${holdsAll} AND password_hash IS NOT NULL LIMIT 1`)) !==
-        undefined
-      );
+      const text = `SELECT 1 AS held FROM users WHERE ${holdsAll} AND password_hash IS NOT NULL AND NOT EXISTS
+        (SELECT 1 FROM oidc_users o WHERE o.user_id = users.id AND instr(o.granted, '"*"') > 0) LIMIT 1`;
+      return (await sql.get(text)) !== undefined;
     },
 
     /**
