@@ -3,9 +3,28 @@ import { hashSecret, isWellFormedApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
-import type { ApiKey } from '../store/tables/api-keys.ts';
+import type { Soon } from '../store/sql.ts';
+import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
+
+/** A bearer credential as it came. It is hashed once, however often it is looked up. */
+export class Bearer {
+  readonly token: string;
+  #apiKeyHash: string | undefined | null = null;
+
+  constructor(token: string) {
+    this.token = token;
+  }
+
+  /** What an API key of this text is stored under; undefined for a text that has not the form of one. */
+  get apiKeyHash(): string | undefined {
+    if (this.#apiKeyHash === null) {
+      this.#apiKeyHash = isWellFormedApiKey(this.token) ? hashSecret(this.token) : undefined;
+    }
+    return this.#apiKeyHash;
+  }
+}
 
 /** Where a request comes from. */
 export interface Origin {
@@ -26,18 +45,34 @@ export const localCaller: Caller = { kind: 'local', id: 'local', flags: parseFla
 const noFlags = parseFlags({});
 
 /** The credential of this tenant that the text is; undefined for every other text. */
-export async function authenticate(
+export function authenticate(
   tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users'>,
-  bearer: string,
+  { token, apiKeyHash }: Bearer,
   from: Origin,
   now: number,
-): Promise<Credential | undefined> {
-  if (!isWellFormedApiKey(bearer)) return userOf(await authenticateToken(tables, bearer, now));
-  const key = await tables.apiKeys.credential(hashSecret(bearer));
-  if (!key) return undefined;
-  const caller: Caller = { kind: 'apikey', id: key.id, flags: flagsOfText(key.flagsText), accountId: key.accountId };
-  const usable = letsIn(key, now) && isGoodFrom(key.addresses, from);
-  return { caller: key.userId === undefined ? caller : { ...caller, userId: key.userId }, usable };
+): Soon<Credential | undefined> {
+  if (apiKeyHash === undefined) return authenticateToken(tables, token, now).then(userOf);
+  const key = tables.apiKeys.credential(apiKeyHash);
+  if (key instanceof Promise) return key.then((found) => found && holderOf(found, from, now));
+  return key && holderOf(key, from, now);
+}
+
+function holderOf(key: CredentialRow, from: Origin, now: number): Credential {
+  const { id, flagsText, accountId, userId, addresses } = key;
+  const caller: Caller = { kind: 'apikey', id, flags: flagsOfText(flagsText), accountId };
+  const usable = letsIn(key, now) && isGoodFrom(addresses, from);
+  return { caller: userId === undefined ? caller : { ...caller, userId }, usable };
+}
+
+/** The id of an API key that was looked up before, and that lets in; undefined where that is not known. */
+export function knownApiKey(
+  tables: Pick<Tables, 'apiKeys'>,
+  { apiKeyHash }: Bearer,
+  from: Origin,
+  now: number,
+): string | undefined {
+  const key = apiKeyHash === undefined ? undefined : tables.apiKeys.knownCredential(apiKeyHash);
+  return key && letsIn(key, now) && isGoodFrom(key.addresses, from) ? key.id : undefined;
 }
 
 /** Whether a key is active and has not ended. */

@@ -5,6 +5,7 @@ import type { Answer, Body } from '../api/endpoints.ts';
 import { type DecodedHeader, encodeHeader } from '../crypto/header.ts';
 import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
+import type { Soon } from '../store/sql.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
@@ -19,7 +20,7 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
   const { tx, tenant, world } = ctx;
   const key = await keyToServe(ctx, input.ringname);
   const { ringId } = key;
-  await tx.ringKeys.countEncrypt(key.id);
+  tx.ringKeys.countEncrypt(key.id);
   const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
   const { hash } = sealed;
   const answer = { key: ksKey(key), ringId, hash };
@@ -113,8 +114,10 @@ export async function hashInfo(
 async function resolve({ tx }: Context, sealed: SealedInput): Promise<{ ring: Ring; key: RingKey }> {
   const { reference } = sealed;
   if (!reference) throw new KmsError('invalid', 'the hash is not one of this service, or was altered');
-  const ring = await ringOf(tx, reference, sealed);
-  const key = await tx.ringKeys.byId(ring.id, reference.keyId);
+  const found = ringOf(tx, reference, sealed);
+  const ring = found instanceof Promise ? await found : found;
+  const known = tx.ringKeys.byId(ring.id, reference.keyId);
+  const key = known instanceof Promise ? await known : known;
   if (!key) throw new KmsError('not-found', 'the key is gone');
   return { ring, key };
 }
@@ -134,6 +137,6 @@ export async function headerInfo(ctx: Context, input: { readonly header: string 
 }
 
 /** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */
-async function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Promise<Ring> {
+function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Soon<Ring> {
   return ring && ring.deletedAt === undefined ? ring : findRing(tx, 'ks', { id: ringId });
 }

@@ -4,7 +4,8 @@ import { decodeHeader } from '../crypto/header.ts';
 import { openKeyHash } from '../crypto/key-hash.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Tables } from '../store/port.ts';
-import type { RingService } from '../store/tables/rings.ts';
+import type { Soon } from '../store/sql.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { RingSubject } from './authorization.ts';
 import type { SealedInput, Tenant } from './context.ts';
 
@@ -28,7 +29,7 @@ interface RingAsked {
 }
 
 /** `action` tells the service: `asym.` or another. */
-export function ringSubject(ctx: SubjectContext, action: string, source: RingSource): RingAsked | Promise<RingAsked> {
+export function ringSubject(ctx: SubjectContext, action: string, source: RingSource): Soon<RingAsked> {
   if ('name' in source) {
     return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
@@ -54,10 +55,13 @@ function isOneRing(sealed: SealedInput, hash: unknown, header: unknown): boolean
   return sealed.header !== undefined && (hash === undefined || hash === sealed.header.hash);
 }
 
-async function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): Promise<RingAsked> {
-  const ring = await ctx.tx.rings.byId(service, id);
-  const subject: RingSubject = { kind: 'hidden', name: ring?.name };
-  return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
+function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): Soon<RingAsked> {
+  const asked = (ring: Ring | undefined): RingAsked => {
+    const subject: RingSubject = { kind: 'hidden', name: ring?.name };
+    return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
+  };
+  const ring = ctx.tx.rings.byId(service, id);
+  return ring instanceof Promise ? ring.then(asked) : asked(ring);
 }
 
 function serviceOf(action: string): RingService {

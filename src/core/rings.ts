@@ -66,9 +66,11 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
  */
 export async function keyToServe(ctx: Context, ringname: string): Promise<RingKey> {
   const { tx, world } = ctx;
-  const active = await tx.rings.activeKeyOf('ks', ringname.toLowerCase());
+  const found = tx.rings.activeKeyOf('ks', ringname.toLowerCase());
+  const active = found instanceof Promise ? await found : found;
   if (!active) throw unknownRing();
-  const key = await tx.ringKeys.byId(active.ringId, active.keyId);
+  const known = tx.ringKeys.byId(active.ringId, active.keyId);
+  const key = known instanceof Promise ? await known : known;
   if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
   const { maxEncryptCount, rotateAfter } = active;
   const isSpent = tx.ringKeys.encryptCount(key) >= maxEncryptCount;

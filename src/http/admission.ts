@@ -3,20 +3,21 @@
 import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
-import { authenticate, localCaller, type Origin } from '../core/credential.ts';
+import { authenticate, Bearer, knownApiKey, localCaller, type Origin } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
+import type { Soon } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
 import { type AppContext, headerOf } from './request.ts';
 import type { TenantHandle } from './tenants.ts';
 
 /** A credential as it came: the token, or that of whoever is at the machine. */
-export type Credential = { readonly token: string } | 'local';
+export type Credential = Bearer | 'local';
 
 export interface Admission {
   readonly caller: Caller;
@@ -40,7 +41,7 @@ export function credentialOf(c: AppContext): Credential | undefined {
   const header = headerOf(c, 'authorization');
   if (header === undefined && c.env?.local) return 'local';
   const token = bearerToken(header);
-  return token === undefined ? undefined : { token };
+  return token === undefined ? undefined : new Bearer(token);
 }
 
 const longestCredential = 512;
@@ -59,9 +60,9 @@ export function identify(
   credential: Credential,
   from: Origin,
   now: number,
-): Promise<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
-  if (credential === 'local') return Promise.resolve({ caller: localCaller, usable: true });
-  return authenticate(tables, credential.token, from, now);
+): Soon<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
+  if (credential === 'local') return { caller: localCaller, usable: true };
+  return authenticate(tables, credential, from, now);
 }
 
 /** Undefined when the credential is nobody's. */
@@ -74,7 +75,8 @@ export async function admit(
   raw: RawInput,
   now: number,
 ): Promise<Admission | undefined> {
-  const found = await identify(tables, credential, from, now);
+  const identified = identify(tables, credential, from, now);
+  const found = identified instanceof Promise ? await identified : identified;
   if (!found) return undefined;
   const { caller } = found;
   const { access } = endpoint;
@@ -105,6 +107,26 @@ export async function admit(
   return { caller, ringname, refusal };
 }
 
+/** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
+function isAboutRingInBody({ access }: Endpoint): boolean {
+  return access.kind === 'flag' && (access.ring?.from === 'body' || access.ring?.from === 'sealed-body');
+}
+
+/**
+ * The id of who asks, where headers alone tell it, and it was looked up before; undefined where the store has to be
+ * asked.
+ */
+export function knownAsker(
+  endpoint: Endpoint,
+  { store }: TenantHandle,
+  credential: Bearer,
+  from: Origin,
+  now: number,
+): string | undefined {
+  if (!isAboutRingInBody(endpoint)) return undefined;
+  return store.glance((tables) => knownApiKey(tables, credential, from, now));
+}
+
 /** The same as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
 export async function admitByHeaders(
   endpoint: Endpoint,
@@ -115,10 +137,7 @@ export async function admitByHeaders(
   raw: RawInput,
   now: number,
 ): Promise<Admission | undefined> {
-  const { access } = endpoint;
-  if (access.kind !== 'flag' || (access.ring?.from !== 'body' && access.ring?.from !== 'sealed-body')) {
-    return admit(endpoint, handle, tables, credential, from, raw, now);
-  }
+  if (!isAboutRingInBody(endpoint)) return admit(endpoint, handle, tables, credential, from, raw, now);
   const found = await identify(tables, credential, from, now);
   return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }

@@ -19,6 +19,7 @@ import {
   admitByHeaders,
   type Credential,
   credentialOf,
+  knownAsker,
   noCredential,
   sealedError,
   unknownCredential,
@@ -201,6 +202,8 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   async function askerOf({ handle, credential, from, raw }: Exchange): Promise<string | undefined> {
     if (credential === 'local') return localCaller.id;
     if (!credential || isPublic) return undefined;
+    const known = knownAsker(endpoint, handle, credential, from, world.now());
+    if (known !== undefined) return known;
     const admission = await handle.store.peek((tables) =>
       admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
     );
@@ -257,7 +260,10 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
     const isLetIn = refusal === undefined;
-    if (isLetIn && caller.kind === 'apikey') await tx.apiKeys.noteUse(caller.id, world.now());
+    if (isLetIn && caller.kind === 'apikey') {
+      const noting = tx.apiKeys.noteUse(caller.id, world.now());
+      if (noting) await noting;
+    }
     if (caller.session !== undefined) {
       await noteSessionUse({ tx, world, address: from.remoteAddress }, caller.session);
     }
@@ -265,7 +271,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     const { handedOut, isDenied } = exchange;
     const granted = isLetIn && !isDenied;
     // Here, since a refusal may hand out a key too, while all else that it did is taken back.
-    if (handedOut) await tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
+    if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };

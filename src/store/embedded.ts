@@ -75,12 +75,14 @@ class EmbeddedStore<T extends object> implements Store<T> {
       return;
     }
     this.#queue.add(async () => {
-      let live: Live<T>;
-      try {
-        live = this.#service.live ?? (await this.#service.serving());
-      } catch (error) {
-        refuse(error);
-        return;
+      let { live } = this.#service;
+      if (!live) {
+        try {
+          live = await this.#service.serving();
+        } catch (error) {
+          refuse(error);
+          return;
+        }
       }
       live.inUse = true;
       await job(live);
@@ -100,6 +102,11 @@ class EmbeddedStore<T extends object> implements Store<T> {
       this.#service.leave(live, error, log.close());
       return Promise.reject(error);
     }
+  }
+
+  glance<R>(fn: (tables: T) => R): R | undefined {
+    const { live } = this.#service;
+    return live && fn(live.session.tables);
   }
 
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {

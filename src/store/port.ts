@@ -241,6 +241,11 @@ export interface Store<T extends object = Tables> {
    * transaction, never for answering. It waits its turn, so it never ends when called inside a transaction.
    */
   peek<R>(fn: (tables: T) => Promise<R>): Promise<R>;
+  /**
+   * Asks the tables for what needs no statement, such as what was looked up before, without a turn: a transaction that
+   * is under way may have changed it, and may yet be taken back. Undefined while nothing is in service.
+   */
+  glance<R>(fn: (tables: T) => R): R | undefined;
   /** The newest first. `next` of the page is a sequence number. */
   searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
   findActivity(id: string): Promise<ActivityRecord | undefined>;

@@ -2,7 +2,7 @@
 // a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
 import type { ActivityInput, Transaction } from './port.ts';
-import type { Row, Sql, SqlValue, Tally } from './sql.ts';
+import type { Row, Soon, Sql, SqlValue, Tally } from './sql.ts';
 import type { State, Statement } from './state.ts';
 import { othersTurn } from './turns.ts';
 
@@ -68,10 +68,15 @@ const most = 10_000;
 class Cache {
   readonly #tables = new Map<string, Map<string, object>>();
 
-  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Soon<T | undefined> {
     const known = this.#tables.get(table)?.get(key);
     // Cast: a table file asks for one type under one kind of key.
-    return known ? Promise.resolve(known as T) : this.#learn(table, key, load);
+    return known ? (known as T) : this.#learn(table, key, load);
+  }
+
+  known<T extends object>(table: string, key: string): T | undefined {
+    // Cast: as above.
+    return this.#tables.get(table)?.get(key) as T | undefined;
   }
 
   async #learn<T extends object>(
@@ -136,7 +141,8 @@ export class Session<T extends object> {
         this.#all<R>(text, params, enough),
       run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
       remember: (table, key, load) => this.#cache.remember(table, key, load),
-      count: async (text, id, ...latest) => this.#count(text, id, latest),
+      known: (table, key) => this.#cache.known(table, key),
+      count: (text, id, ...latest) => this.#count(text, id, latest),
       counted: (text, id) => this.#state.statement(text).counts?.get(id),
       // Whoever has the turn keeps it: nothing else runs on this session meanwhile.
       pause: othersTurn,
@@ -220,6 +226,11 @@ export class Session<T extends object> {
     } finally {
       this.#mode = 'idle';
     }
+  }
+
+  /** For what needs no statement, at any time. */
+  get tables(): T {
+    return this.#tables;
   }
 
   /** Runs a statement that writes, inside a transaction. */

@@ -8,6 +8,12 @@ export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;
 
 /**
+ * An answer that is there already, or will be. Who is on the way of every request looks which, since awaiting what is
+ * there costs as much as making it.
+ */
+export type Soon<T> = T | Promise<T>;
+
+/**
  * What a table file needs of a driver. Statements take `?` parameters; texts are constants, so that drivers can keep
  * them prepared.
  */
@@ -23,14 +29,16 @@ export interface Sql {
    * written to the table or a transaction is taken back. `load` reads that table alone, and nobody changes what it
    * answers.
    */
-  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
+  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Soon<T | undefined>;
+  /** What `remember` keeps, whatever a transaction under way makes of it. */
+  known<T extends object>(table: string, key: string): T | undefined;
   /**
    * Counts one: `sql` writes to one table, and adds its first parameter to a number in what its second one names; more
    * parameters are those of the latest count. As durable as a statement that was run, but a driver may add up what it
    * counts and run the sum later, between two transactions, or when the database is opened again; `counted` says what
    * is to be added to the table until then. What `remember` keeps of the table under that name is forgotten when it is.
    */
-  count(sql: string, id: string, ...latest: SqlValue[]): Promise<void>;
+  count(sql: string, id: string, ...latest: SqlValue[]): void;
   counted(sql: string, id: string): Tally | undefined;
   /**
    * To be awaited between the parts of what takes long and must be one transaction, some milliseconds each: other

@@ -15,7 +15,7 @@ import {
   validateApiKey,
 } from '../../src/core/api-keys.ts';
 import type { Caller } from '../../src/core/context.ts';
-import { authenticate } from '../../src/core/credential.ts';
+import { authenticate, Bearer } from '../../src/core/credential.ts';
 import { createKeyring, deleteKeyring } from '../../src/core/keyrings.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
 import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/secrets.ts';
@@ -43,7 +43,7 @@ async function withAccount(options: Parameters<typeof testTenant>[0] = {}) {
 }
 
 async function credentialOf(tenant: TestTenant, secret: string): Promise<Caller> {
-  const credential = await tenant.run(({ tx, world }) => authenticate(tx, secret, {}, world.now()));
+  const credential = await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(secret), {}, world.now()));
   assert.ok(credential?.usable);
   return credential.caller;
 }
@@ -110,19 +110,19 @@ test('a new API key answers its secret once, and only a hash of it is kept', asy
 test('a bearer is known, disabled or unknown', async () => {
   const { tenant, account, make } = await withAccount();
   const { key, keyid } = await make({ 'user.read': true });
-  const known = await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now()));
+  const known = await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(key), {}, world.now()));
   assert.equal(known?.usable, true);
   assert.deepEqual([known?.caller.kind, known?.caller.id, known?.caller.accountId], ['apikey', keyid, account.id]);
   assert.equal(known?.caller.flags.allows('user.read'), true);
   assert.equal(known?.caller.flags.allows('user.create'), false);
   await tenant.call(updateApiKeyById, { apikeyid: keyid, op: 'merge', active: false });
-  const disabled = await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now()));
+  const disabled = await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(key), {}, world.now()));
   assert.deepEqual([disabled?.usable, disabled?.caller.id], [false, keyid]);
   for (const text of ['', 'x', `${key} `, key.slice(0, -1), key.toLowerCase(), hashSecret(key), keyid, strange]) {
-    assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, text, {}, world.now())), undefined);
+    assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(text), {}, world.now())), undefined);
   }
   await tenant.call(deleteApiKey, { key });
-  assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, key, {}, world.now())), undefined);
+  assert.equal(await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(key), {}, world.now())), undefined);
 });
 
 test('a key made by a user belongs to that user', async () => {

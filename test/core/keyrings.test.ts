@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccount } from '../../src/core/accounts.ts';
 import { createApiKey, deleteApiKey, updateApiKeyById } from '../../src/core/api-keys.ts';
-import { authenticate } from '../../src/core/credential.ts';
+import { authenticate, Bearer } from '../../src/core/credential.ts';
 import {
   createAsymKeyring,
   createKeyring,
@@ -266,7 +266,7 @@ test('a ring that another active key names is not deleted', async () => {
   }
   const user = await make('Keyring.Pay.Roll.encrypt');
   const own = await make('keyring.pay.roll.*');
-  const credential = await tenant.run(({ tx, world }) => authenticate(tx, own.key, {}, world.now()));
+  const credential = await tenant.run(({ tx, world }) => authenticate(tx, new Bearer(own.key), {}, world.now()));
   assert.ok(credential);
   await refusal('conflict', tenant.call(deleteKeyring, { name: 'Pay.Roll' }));
   await refusal('conflict', tenant.call(deleteKeyring, { name: 'pay.roll' }, credential.caller));

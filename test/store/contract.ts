@@ -32,8 +32,12 @@ export function noteTables(sql: Sql) {
   return {
     notes: {
       remembered,
-      count: (name: string) => sql.count(countSize, name),
-      countLatest: (name: string, value: number) => sql.count(countLatest, name, value),
+      async count(name: string): Promise<void> {
+        sql.count(countSize, name);
+      },
+      async countLatest(name: string, value: number): Promise<void> {
+        sql.count(countLatest, name, value);
+      },
       latest: async (name: string) => {
         const row = await remembered(name);
         const counted = sql.counted(countLatest, name);

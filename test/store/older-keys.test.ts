@@ -96,7 +96,7 @@ test('older keys have no name and no end, and were made by the user whose they a
         ['bob', undefined, true],
       ],
     );
-    const credential = await store.peek(({ apiKeys }) => apiKeys.credential('hash of apik_2'));
+    const credential = await store.peek(async ({ apiKeys }) => apiKeys.credential('hash of apik_2'));
     assert.deepEqual([credential?.expiresAt, credential?.addresses, credential?.userId], [undefined, undefined, 'ada']);
     assert.equal(await store.peek(({ apiKeys }) => apiKeys.holding(7)), 'for good');
     await store.checkpoint();
@@ -116,7 +116,7 @@ test('when a key was used survives a restart, a crash and a checkpoint; a use th
     await apiKeys.insert({ id: 'apik_1', secretHash: 'h', ...made, ...rest });
   });
   const usedAt = async () => (await store.peek(({ apiKeys }) => apiKeys.byId('apik_1')))?.usedAt;
-  const use = (at: number) => store.transaction(({ apiKeys }) => apiKeys.noteUse('apik_1', at));
+  const use = (at: number) => store.transaction(async ({ apiKeys }) => apiKeys.noteUse('apik_1', at));
   await assert.rejects(
     store.transaction(async ({ apiKeys }) => {
       await apiKeys.noteUse('apik_1', 500);

@@ -8,6 +8,7 @@ import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { Store } from '../../src/store/port.ts';
+import type { Soon } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -23,7 +24,7 @@ export interface TestTenant {
   /** Runs an operation in its own transaction, as the local administrator unless a caller is given. */
   call<I, O>(operation: Operation<I, O>, input: I, caller?: Caller): Promise<O>;
   /** The same for what is no operation. */
-  run<R>(fn: (ctx: Context) => Promise<R>, caller?: Caller): Promise<R>;
+  run<R>(fn: (ctx: Context) => Soon<R>, caller?: Caller): Promise<R>;
   /** Moves the clock on. */
   advance(milliseconds: number): void;
 }
@@ -44,7 +45,7 @@ export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTe
   const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
   const run: TestTenant['run'] = (fn, caller = localCaller) =>
     store.transaction((tx) =>
-      tx.savepoint(() => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {} })),
+      tx.savepoint(async () => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {} })),
     );
   return {
     store,

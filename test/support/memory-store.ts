@@ -48,6 +48,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
       return result;
     },
     peek: (fn) => inTurn(() => session.peek(fn)),
+    glance: (fn) => fn(session.tables),
     searchActivity: async (filter, page) => activity.search(filter, page),
     findActivity: async (id) => activity.records.find((record) => record.id === id),
     readActivity: (fromSeq) => activity.read(fromSeq),

@@ -1,6 +1,6 @@
 // API keys, by a hash of their secret, and which rings their flags name.
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
-import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPage } from './page.ts';
 
@@ -37,7 +37,8 @@ interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt'> {
 type ApiKeyChange = Omit<NewApiKey, 'id' | 'secretHash' | 'createdAt' | 'createdBy'>;
 
 /** Of a key what authentication looks at. */
-interface CredentialRow extends Pick<ApiKey, 'id' | 'active' | 'expiresAt' | 'accountId' | 'userId' | 'flagsText'> {
+export interface CredentialRow
+  extends Pick<ApiKey, 'id' | 'active' | 'expiresAt' | 'accountId' | 'userId' | 'flagsText'> {
   /** Undefined = any. */
   readonly addresses: AddressSet | undefined;
 }
@@ -70,6 +71,15 @@ const select = `SELECT seq, id, name, active, expires_at, addresses, account_id,
 /** Milliseconds in which the use of a key is noted once. */
 const useNoted = 60_000;
 
+interface NotedUse extends Row {
+  used_at: number;
+}
+
+/** A clock that was set back is followed. */
+function isNoted(noted: NotedUse | undefined, now: number): boolean {
+  return noted !== undefined && Math.abs(now - noted.used_at) < useNoted;
+}
+
 // A ring that the flags name is a row of its own, so they weigh more than their length.
 const weight = 'seq AS place, octet_length(flags) * 8 + octet_length(props) AS bytes';
 const ofAccount = `SELECT ${weight} FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
@@ -101,6 +111,16 @@ export function apiKeyTable(sql: Sql) {
     }
   }
 
+  async function note(id: string, last: Soon<NotedUse | undefined>, now: number): Promise<void> {
+    if (isNoted(await last, now)) return;
+    await sql.run(
+      `INSERT INTO api_key_uses (apikey_id, used_at) VALUES (?, ?)
+        ON CONFLICT (apikey_id) DO UPDATE SET used_at = excluded.used_at`,
+      id,
+      now,
+    );
+  }
+
   return {
     async insert(key: NewApiKey): Promise<void> {
       await sql.run(
@@ -124,7 +144,7 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** The key behind a bearer secret, as far as authentication looks at it. */
-    credential: (secretHash: string): Promise<CredentialRow | undefined> =>
+    credential: (secretHash: string): Soon<CredentialRow | undefined> =>
       sql.remember('api_keys', secretHash, async () => {
         const row = await sql.get<KnownColumns>(
           'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
@@ -143,19 +163,15 @@ export function apiKeyTable(sql: Sql) {
         };
       }),
 
-    /** Notes that the key was used, once in a minute. */
-    async noteUse(id: string, now: number): Promise<void> {
-      const noted = await sql.remember('api_key_uses', id, () =>
-        sql.get<{ used_at: number }>('SELECT used_at FROM api_key_uses WHERE apikey_id = ?', id),
+    /** The same where it was looked up before, without a look at the table. */
+    knownCredential: (secretHash: string): CredentialRow | undefined => sql.known('api_keys', secretHash),
+
+    /** Notes that the key was used, once in a minute; undefined where that is done already. */
+    noteUse(id: string, now: number): Promise<void> | undefined {
+      const noted = sql.remember('api_key_uses', id, () =>
+        sql.get<NotedUse>('SELECT used_at FROM api_key_uses WHERE apikey_id = ?', id),
       );
-      // A clock that was set back is followed.
-      if (noted && Math.abs(now - noted.used_at) < useNoted) return;
-      await sql.run(
-        `INSERT INTO api_key_uses (apikey_id, used_at) VALUES (?, ?)
-          ON CONFLICT (apikey_id) DO UPDATE SET used_at = excluded.used_at`,
-        id,
-        now,
-      );
+      return !(noted instanceof Promise) && isNoted(noted, now) ? undefined : note(id, noted, now);
     },
 
     async byId(id: string): Promise<ApiKey | undefined> {

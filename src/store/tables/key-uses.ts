@@ -95,9 +95,9 @@ export function keyUseTable(sql: Sql) {
 
   return {
     /** Runs no statement. */
-    async count(kind: KeyUseKind, keyId: string, { at, by }: KeyUse): Promise<void> {
-      await sql.count(countLast, lastId(kind, keyId), at, by);
-      await sql.count(countDay, dayId(kind, dayOf(at), keyId));
+    count(kind: KeyUseKind, keyId: string, { at, by }: KeyUse): void {
+      sql.count(countLast, lastId(kind, keyId), at, by);
+      sql.count(countDay, dayId(kind, dayOf(at), keyId));
     },
 
     /** By id, of these keys. */

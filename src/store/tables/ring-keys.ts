@@ -1,5 +1,5 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
-import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { endOfSlice, readPage } from './page.ts';
 
@@ -53,12 +53,13 @@ export function ringKeyTable(sql: Sql) {
     },
 
     /** The key of that id, if it is one of that ring. */
-    async byId(ringId: string, id: string): Promise<RingKey | undefined> {
-      const key = await sql.remember('ring_keys', id, async () => {
+    byId(ringId: string, id: string): Soon<RingKey | undefined> {
+      const inRing = (key: RingKey | undefined) => (key?.ringId === ringId ? key : undefined);
+      const key = sql.remember('ring_keys', id, async () => {
         const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ?', id);
         return row && fromRow(row);
       });
-      return key?.ringId === ringId ? key : undefined;
+      return key instanceof Promise ? key.then(inRing) : inRing(key);
     },
 
     /** How many encrypts it has served. */
@@ -66,7 +67,7 @@ export function ringKeyTable(sql: Sql) {
       return key.storedCount + (sql.counted(countEncrypt, key.id)?.sum ?? 0);
     },
 
-    countEncrypt: (id: string): Promise<void> => sql.count(countEncrypt, id),
+    countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
     /** The oldest first, each as `answer` makes it. */
     list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey) => T): Promise<Page<T>> =>

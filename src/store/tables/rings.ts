@@ -1,5 +1,5 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
-import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { readPage } from './page.ts';
 
@@ -102,7 +102,7 @@ export function ringTable(sql: Sql) {
     },
 
     /** Of the ring of that lower-case name, unless deleted, what an encrypt looks at. */
-    activeKeyOf: (service: RingService, name: string): Promise<ActiveKey | undefined> =>
+    activeKeyOf: (service: RingService, name: string): Soon<ActiveKey | undefined> =>
       sql.remember('rings', `${service} ${name}`, async () => {
         const row = await sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
           `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
@@ -121,11 +121,12 @@ export function ringTable(sql: Sql) {
       }),
 
     /** The ring of that id, deleted or not. */
-    async byId(service: RingService, id: string): Promise<Ring | undefined> {
-      const ring = await sql.remember('rings', id, async () =>
+    byId(service: RingService, id: string): Soon<Ring | undefined> {
+      const ofService = (ring: Ring | undefined) => (ring?.service === service ? ring : undefined);
+      const ring = sql.remember('rings', id, async () =>
         ringOf(await sql.get<RingRow>('SELECT * FROM rings WHERE id = ?', id)),
       );
-      return ring?.service === service ? ring : undefined;
+      return ring instanceof Promise ? ring.then(ofService) : ofService(ring);
     },
 
     /** The oldest first, without the deleted ones, each as `answer` makes it. */
