@@ -8,7 +8,7 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import { type App, createApp } from '../http/app.ts';
+import { type App, createApp, type Straight } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
@@ -57,6 +57,8 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;
+  /** As the app has it. */
+  readonly straight: ReadonlyMap<string, Straight>;
   readonly #serves: boolean;
   readonly #lock: DirectoryLock;
   readonly #unsealer: Unsealer;
@@ -100,6 +102,12 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
     this.app = createApp(this);
+    this.straight = new Map(
+      [...this.app.straight].map(([target, answer]): [string, Straight] => [
+        target,
+        (env) => this.#whileOpen(() => answer(env)),
+      ]),
+    );
   }
 
   /**
@@ -166,11 +174,16 @@ export class HeldAppliance implements Appliance, Sealing {
     }
   }
 
-  async fetch(request: Request, env: RequestEnv): Promise<Response> {
-    if (this.#state.sealed) return this.app.fetch(request, env);
+  fetch(request: Request, env: RequestEnv): Promise<Response> {
+    return this.#whileOpen(() => this.app.fetch(request, env));
+  }
+
+  /** What is open is not closed before the requests that found it so are answered. */
+  async #whileOpen<R>(answer: () => R | Promise<R>): Promise<R> {
+    if (this.#state.sealed) return answer();
     this.#underWay++;
     try {
-      return await this.app.fetch(request, env);
+      return await answer();
     } finally {
       this.#underWay--;
     }

@@ -10,14 +10,29 @@ import type { Appliance } from './appliance.ts';
 import { serveLocal } from './local.ts';
 import { consolePaths, descriptionPaths } from './pages.ts';
 import { type PlainRoute, serveEndpoint } from './pipeline.ts';
-import type { RequestEnv } from './request.ts';
-import { logged, requestIds } from './request-log.ts';
+import type { AppContext, RequestEnv } from './request.ts';
+import { logged, type Reply, requestIds } from './request-log.ts';
+import { respond } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
 import { routes } from './routes.ts';
 import { serveUnmatched } from './unmatched.ts';
 
-export type App = Hono<{ Bindings: RequestEnv }>;
+export interface App {
+  /** What it serves, in the order in which a request is compared with it. */
+  readonly paths: readonly Pick<ServedPath, 'method' | 'path'>[];
+  /** Answers any request. */
+  fetch: (request: Request, env: RequestEnv) => Response | Promise<Response>;
+  /**
+   * By method and target, such as `POST /ks/encrypt`, what serves requests to paths without parameters. A server that
+   * has a request's parts may ask this, and spare itself the making of a Request, its routing, and of a Response: a
+   * fifth of what an encrypt takes.
+   */
+  readonly straight: ReadonlyMap<string, Straight>;
+}
+
+/** Never fails. */
+export type Straight = (env: RequestEnv) => Promise<Reply>;
 
 export function createApp(appliance: Appliance): App {
   // Cast: types have bound each route to its endpoint where it is declared; from here on only the declaration counts.
@@ -34,12 +49,37 @@ export function createApp(appliance: Appliance): App {
     // For the administrator at the machine, unknown to everybody else.
     ...localEndpoints.map((endpoint) => serveLocal(appliance, endpoint)),
   ];
-  const app: App = new Hono();
+  const hono = new Hono<{ Bindings: RequestEnv }>();
+  const straight = new Map<string, Straight>();
   const ids = requestIds(appliance.world.newId('act').slice(-8));
-  for (const served of registry) app.on(served.method, honoPath(served.path), logged(appliance, ids, served));
+  const responding = (handle: Handler) => async (c: AppContext) => {
+    const { outcome, state } = await handle(c);
+    return respond(outcome, state);
+  };
+  for (const served of registry) {
+    const handle = logged(appliance, ids, served);
+    hono.on(served.method, honoPath(served.path), responding(handle));
+    if (!served.path.includes('{')) straight.set(`${served.method} ${served.path}`, straightTo(served, handle));
+  }
   const serve = serveUnmatched(appliance, registry);
-  app.notFound(logged(appliance, ids, { path: 'none', counted: 'none', serve }));
-  return app;
+  hono.notFound(responding(logged(appliance, ids, { path: 'none', counted: 'none', serve })));
+  return { paths: registry, fetch: (request, env) => hono.fetch(request, env), straight };
+}
+
+type Handler = (c: AppContext) => Promise<Reply>;
+
+/** Of a request there is nothing to know but its headers and its body, which are the server's to give. */
+function straightTo({ method, path }: ServedPath, handle: Handler): Straight {
+  const req: AppContext['req'] = {
+    method,
+    path,
+    url: path,
+    raw: { body: null },
+    query: () => ({}),
+    param: () => ({}),
+    header: () => undefined,
+  };
+  return (env) => handle({ env, req });
 }
 
 /** `/ks/hash/{hash}` as Hono has it. */

@@ -6,7 +6,7 @@ import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import { sealedError } from './admission.ts';
 import type { Appliance, ConsoleFiles, DescriptionFiles, State } from './appliance.ts';
-import type { AppContext } from './request.ts';
+import { type AppContext, headerOf } from './request.ts';
 import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { tenantOf } from './tenants.ts';
@@ -59,7 +59,7 @@ async function guarded(
 function inConsole(appliance: Appliance, serve: () => Promise<Outcome>): ServedPath['serve'] {
   return (c, state) =>
     guarded(state, c, serve, async (error, outcome) => {
-      if (!c.req.header('accept')?.includes('text/html')) return outcome;
+      if (!headerOf(c, 'accept')?.includes('text/html')) return outcome;
       const text = errorHtml(errorTexts(error), { root: rootFrom(c.req.path), files: await appliance.consoleFiles() });
       return { ...consolePage(outcome.status, text), cause: outcome.cause };
     });
@@ -78,12 +78,12 @@ function consolePage(status: number, html: string): Outcome {
 }
 
 function consoleFile({ script, style, icon }: ConsoleFiles, c: AppContext): Outcome {
-  const name = c.req.param('name');
+  const { name } = c.req.param();
   const found = [script, style, icon].find((each) => each.name === name);
   if (!found) return refused(unknownPath);
   const tag = `"${found.name}"`;
   const headers = { ...fileHeaders, ETag: tag, 'Content-Type': found.contentType };
-  if (c.req.header('if-none-match') === tag) return { status: 304, body: {}, content: null, headers };
+  if (headerOf(c, 'if-none-match') === tag) return { status: 304, body: {}, content: null, headers };
   return { status: 200, body: {}, content: found.content, headers };
 }
 

@@ -3,12 +3,19 @@
 // names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
 import type { Appliance, Logger, Meter } from './appliance.ts';
 import type { AppContext } from './request.ts';
-import { refused, respond, type Served } from './respond.ts';
+import { type Outcome, refused, type Served } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
+/** What is to be sent. */
+export interface Reply {
+  readonly outcome: Outcome;
+  /** What the header `Kms-State` tells, for callers that the appliance knows. */
+  readonly state?: string | undefined;
+}
+
 /**
- * Makes a handler of what serves a path: its outcome is logged, counted where that is wanted, and sent. The state that
- * the appliance is in is asked for here, once for each request.
+ * Makes a handler of what serves a path: its outcome is logged, and counted where that is wanted. It never fails. The
+ * state that the appliance is in is asked for here, once for each request.
  */
 export function logged(
   appliance: Appliance,
@@ -18,7 +25,7 @@ export function logged(
   const { logger } = appliance;
   const tellsAll = logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
   const countOf = counted === undefined ? undefined : countedBy(counted);
-  return async (c: AppContext): Promise<Response> => {
+  return async (c: AppContext): Promise<Reply> => {
     const started = performance.now();
     const { state } = appliance;
     let served: Served;
@@ -31,16 +38,16 @@ export function logged(
     const { status, cause } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);
-    if (status < 400 && !tellsAll) return respond(outcome, told);
+    if (status < 400 && !tellsAll) return { outcome, state: told };
     const requestId = ids.next();
     const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');
-      return respond(outcome, told);
+      return { outcome, state: told };
     }
     logger.error({ ...fields, err: cause }, 'request failed');
-    return respond({ ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } }, told);
+    return { outcome: { ...outcome, headers: { ...outcome.headers, 'X-Request-Id': requestId } }, state: told };
   };
 }
 

@@ -1,5 +1,4 @@
 // Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
-import type { Context as HonoContext } from 'hono';
 import { addressBytes, canonicalBlock } from '../model/addresses.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
@@ -55,7 +54,22 @@ export function plainAddress(text: string): string | undefined {
   return addressBytes(address) && canonicalBlock(address);
 }
 
-export type AppContext = HonoContext<{ Bindings: RequestEnv }>;
+/** A request as the app looks at it: what is read of Hono's context, and all that a path without parameters needs. */
+export interface AppContext {
+  readonly env: RequestEnv | undefined;
+  readonly req: {
+    readonly method: string;
+    readonly path: string;
+    readonly url: string;
+    /** Where `env` has no body. */
+    readonly raw: { readonly body: ReadableStream<Uint8Array> | null };
+    /** The first of the query's values for each name. */
+    query(): Record<string, string>;
+    /** The values of the path's parameters. */
+    param(): Record<string, string>;
+    header(name: string): string | undefined;
+  };
+}
 
 /**
  * The header's value, undefined where there is none. `name` in lower case. Node has parsed them all; a Headers object

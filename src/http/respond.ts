@@ -156,9 +156,20 @@ const standardHeaders: Readonly<Record<string, string>> = {
 };
 
 /** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
-export function respond({ status, body, headers, stream, content }: Outcome, state?: string): Response {
+export function headersOf({ headers }: Outcome, state?: string): Readonly<Record<string, string>> {
   const always = state === undefined ? standardHeaders : { ...standardHeaders, [stateHeader]: state };
-  const init = { status, headers: headers ? { ...always, ...headers } : always };
+  return headers ? { ...always, ...headers } : always;
+}
+
+/** The whole of a short answer; undefined for one that is sent in pieces, or has no body. */
+export function textOf({ body, stream, content }: Outcome): string | undefined {
+  if (stream || content === null || content instanceof Uint8Array) return undefined;
+  return content ?? JSON.stringify(body);
+}
+
+export function respond(outcome: Outcome, state?: string): Response {
+  const { status, body, stream, content } = outcome;
+  const init = { status, headers: headersOf(outcome, state) };
   if (content instanceof Uint8Array && content.length > chunkLength) return inParts(content, init);
   return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, init);
 }

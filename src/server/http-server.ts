@@ -15,7 +15,9 @@ import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
+import type { Straight } from '../http/app.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
+import { headersOf, respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, RequestBody } from './body-budget.ts';
 
@@ -54,6 +56,9 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
+/** A Host that needs no look at what it says: what has another form goes the long way, which refuses what is none. */
+const plainHost = /^[a-z0-9._-]+(?::\d{1,5})?$/;
+
 /** Browsers come back with HTTPS alone for a year. */
 const strictTransport = 'max-age=31536000';
 
@@ -69,30 +74,59 @@ interface ServerOptions {
   readonly answers?: AnswerBudget;
   /** What the app is told of where a request came from. */
   env(incoming: IncomingMessage): RequestEnv;
+  /** What answers requests of that method and target without a Request and a Response, where the app has such a way. */
+  straightTo?(target: string): Straight | undefined;
   /** Looks at a request before the app does. */
   prepare?(incoming: IncomingMessage): void;
 }
 
 export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
-  const { tls, env, prepare, limits: given, bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
+  const {
+    tls,
+    env,
+    prepare,
+    straightTo,
+    limits: given,
+    bodies = new BodyBudget(),
+    answers = new AnswerBudget(),
+  } = options;
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
-  const listener = getRequestListener(
-    (request, bindings) => {
-      // These are what this server's own listener is called with.
-      const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
-      const room = new ResponseRoom(outgoing, answers);
-      if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, { ...env(incoming), room });
-      const body = new RequestBody(incoming, outgoing, bodies);
-      return letGoOf(body, fetch(request, { ...env(incoming), body, room }));
-    },
-    { errorHandler: () => problem(400, 'the request is malformed'), autoCleanupIncoming: false },
-  );
+  const settings = { errorHandler: () => problem(400, 'the request is malformed'), autoCleanupIncoming: false };
+  const listener = getRequestListener((request, bindings) => {
+    // These are what this server's own listener is called with.
+    const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
+    const room = new ResponseRoom(outgoing, answers);
+    if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, { ...env(incoming), room });
+    const body = new RequestBody(incoming, outgoing, bodies);
+    return letGoOf(body, fetch(request, { ...env(incoming), body, room }));
+  }, settings);
+  /** What has one text for an answer gets it at once. */
+  const answerStraight = async (
+    straight: Straight,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+  ): Promise<void> => {
+    const body = new RequestBody(incoming, outgoing, bodies);
+    const { outcome, state } = await straight({
+      ...env(incoming),
+      body,
+      room: new ResponseRoom(outgoing, answers),
+    });
+    body.letGo();
+    body.done();
+    const text = textOf(outcome);
+    if (text === undefined) return void getRequestListener(() => respond(outcome, state), settings)(incoming, outgoing);
+    outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': Buffer.byteLength(text) });
+    outgoing.end(text);
+  };
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
     if (!isForApp(incoming, outgoing, letGo)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
-    void listener(incoming, outgoing);
+    const straight = straightTo?.(`${incoming.method} ${incoming.url}`);
+    if (straight && plainHost.test(incoming.headers.host ?? '')) void answerStraight(straight, incoming, outgoing);
+    else void listener(incoming, outgoing);
   };
   const inTurn = oneByOne(handle);
   const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, inTurn) : createServer(limits, inTurn);

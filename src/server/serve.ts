@@ -11,6 +11,7 @@ import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import { type KmsError, systemError } from '../errors.ts';
+import type { Straight } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
 import {
   type AppFetch,
@@ -68,11 +69,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const where = await listening(options);
   const { logger, flush } = createLog(options.logLevel);
   const gate = new Gate();
-  const network = networkServer(gate.fetch, where, options.limits);
+  const network = networkServer(gate, where, options.limits);
   await takePort(network, where);
   const address = where.addressOf(portOf(network));
   const url = where.urlOf(portOf(network));
   const socket = httpServer(gate.fetch, {
+    straightTo: gate.straightTo,
     env: ({ headers }) => ({ local: true, headers }),
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
@@ -139,9 +141,14 @@ async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> 
   return answer?.url;
 }
 
-function networkServer(fetch: AppFetch, { tls, behindProxy }: Listening, limits: ServeOptions['limits']): Server {
+function networkServer(
+  { fetch, straightTo }: Gate,
+  { tls, behindProxy }: Listening,
+  limits: ServeOptions['limits'],
+): Server {
   return httpServer(fetch, {
     tls,
+    straightTo,
     env: (incoming: IncomingMessage) => {
       const remoteAddress = clientAddress(incoming, behindProxy);
       const { headers } = incoming;
@@ -185,6 +192,8 @@ class Gate {
     const appliance = this.#appliance;
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
+
+  readonly straightTo = (target: string): Straight | undefined => this.#appliance?.straight.get(target);
 
   open(appliance: HeldAppliance): void {
     this.#appliance = appliance;

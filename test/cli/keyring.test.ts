@@ -90,9 +90,9 @@ test('a private key whose place is taken in the meantime is not lost', async () 
   const appliance = d.appliance;
   const original = appliance.app.fetch.bind(appliance.app);
   // The name is taken between the look and the writing.
-  appliance.app.fetch = async (request, env, context) => {
+  appliance.app.fetch = async (request, env) => {
     if (request.url.endsWith('/ks/keyrings')) await writeFile(d.path('keys', 'r.pem'), 'mine');
-    return original(request, env, context);
+    return original(request, env);
   };
   const { code, stderr } = await d.kms('keyring create r --private-key-out keys/r.pem');
   assert.equal(code, 1);

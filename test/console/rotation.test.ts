@@ -7,7 +7,7 @@ import { idTime } from '../../src/console/text.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
 function clientOf({ app }: Appliance, apiKey: string) {
-  return createClient({ baseUrl: 'http://kms.test', apiKey, fetch: async (request) => app.fetch(request) });
+  return createClient({ baseUrl: 'http://kms.test', apiKey, fetch: async (request) => app.fetch(request, {}) });
 }
 
 test('encrypts of the active key alone count, and the nearest ring comes first', async () => {

@@ -15,7 +15,10 @@ let server: ReturnType<typeof httpServer>;
 
 before(async () => {
   a = await testAppliance({ bodyLimit: 1000 });
-  server = httpServer(a.app.fetch, { env: () => ({}) });
+  server = httpServer(a.app.fetch, {
+    env: ({ headers }) => ({ headers }),
+    straightTo: (target) => a.app.straight.get(target),
+  });
   await listen(server, { port: 0, host: '127.0.0.1' });
   port = (server.address() as AddressInfo).port;
 });
@@ -166,7 +169,11 @@ test('whoever has a credential is told to go on, and is asked for no body where 
 
 test('an endless body that nobody wants is cut off', async () => {
   const small = new BodyBudget({ ...usualBodyLimits, unwanted: 200_000 });
-  const other = httpServer(a.app.fetch, { env: () => ({}), bodies: small });
+  const other = httpServer(a.app.fetch, {
+    env: ({ headers }) => ({ headers }),
+    straightTo: (target) => a.app.straight.get(target),
+    bodies: small,
+  });
   await listen(other, { port: 0, host: '127.0.0.1' });
   const socket = connect((other.address() as AddressInfo).port, '127.0.0.1');
   socket.on('error', () => {});
