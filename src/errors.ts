@@ -38,6 +38,8 @@ export interface ErrorDetails {
   readonly denies?: boolean;
   /** What caused it; goes to the log, never to a client. */
   readonly cause?: unknown;
+  /** Why, for the log: a refusal that is asked about, of which the log otherwise says no more than the status. */
+  readonly logReason?: string;
 }
 
 /**
@@ -50,6 +52,7 @@ export class KmsError extends Error {
   readonly body: object | undefined;
   readonly retryAfter: number | undefined;
   readonly denies: boolean;
+  readonly logReason: string | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -60,6 +63,7 @@ export class KmsError extends Error {
     this.body = details.body;
     this.retryAfter = details.retryAfter;
     this.denies = details.denies ?? false;
+    this.logReason = details.logReason;
   }
 }
 

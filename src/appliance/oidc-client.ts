@@ -19,9 +19,13 @@ const failureFor = 3_000;
 const answerTimeout = 10_000;
 /** Bytes of an answer. */
 const mostAnswer = 262_144;
-/** Requests to providers at once, and providers that are remembered. */
-const mostUnderWay = 64;
+/** Requests at once, to one provider and altogether, so that a slow one keeps no other waiting. */
+const mostOfProvider = 16;
+const mostUnderWay = 256;
+/** Providers that are remembered. */
 const mostRemembered = 256;
+/** Characters of the name of an error. */
+const longestName = 64;
 /** Seconds by which clocks may differ. */
 const clockTolerance = 60;
 
@@ -32,24 +36,33 @@ interface Metadata {
 
 export function oidcClient(world: Pick<World, 'now'>): OidcClient {
   const remembered = new Map<string, Metadata>();
-  let underWay = 0;
+  const underWay = new Map<string, number>();
+  let underWayAtAll = 0;
 
   /** What the library calls for every request. */
   const fetchFor =
-    ({ ca }: Provider) =>
+    (provider: Provider) =>
     async (address: string, options: RequestOptions): Promise<Response> => {
-      if (underWay >= mostUnderWay) throw new KmsError('unavailable', 'too many logins are under way: try again');
-      underWay++;
+      const key = keyOf(provider);
+      const ofProvider = underWay.get(key) ?? 0;
+      if (ofProvider >= mostOfProvider || underWayAtAll >= mostUnderWay) {
+        throw new KmsError('unavailable', 'too many logins are under way: try again');
+      }
+      underWay.set(key, ofProvider + 1);
+      underWayAtAll++;
       try {
-        return await send(new URL(address), options, ca);
+        return await send(new URL(address), options, provider);
       } finally {
-        underWay--;
+        underWayAtAll--;
+        const left = (underWay.get(key) ?? 1) - 1;
+        if (left > 0) underWay.set(key, left);
+        else underWay.delete(key);
       }
     };
 
   /** Those who ask meanwhile wait for the same answer. */
   function metadataOf(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
-    const key = `${provider.issuer} ${provider.changedAt} ${provider.ca ?? ''}`;
+    const key = keyOf(provider);
     const known = remembered.get(key);
     const now = world.now();
     if (known && known.until > now) return known.found;
@@ -69,7 +82,7 @@ export function oidcClient(world: Pick<World, 'now'>): OidcClient {
     const options = { algorithm: 'oidc' as const, ...transport(oauth, provider) };
     try {
       const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options));
-      checkAddress(new URL(server.authorization_endpoint ?? ''));
+      checkAddress(new URL(server.authorization_endpoint ?? ''), provider);
       return server;
     } catch (cause) {
       throw unavailable(cause);
@@ -163,7 +176,8 @@ function isRefusal(oauth: typeof Oauth, error: unknown): boolean {
 
 function doesNotHold(error: unknown): KmsError {
   const message = 'what came back from the identity provider does not hold: begin the login again';
-  return new KmsError('invalid', message, { cause: inWords(error) });
+  const cause = inWords(error);
+  return new KmsError('invalid', message, { cause, logReason: cause.message });
 }
 
 function unavailable(error: unknown): KmsError {
@@ -176,7 +190,10 @@ function unavailable(error: unknown): KmsError {
 function inWords(error: unknown): Error {
   const code = systemCode(error);
   const message = error instanceof Error ? error.message : String(error);
-  return new Error(code === undefined ? message : `${code}: ${message}`);
+  // What the provider calls it, such as `invalid_grant` (RFC 6749 §5.2).
+  const said = error instanceof Error && 'error' in error && typeof error.error === 'string' ? error.error : undefined;
+  const named = said === undefined ? message : `${message}: ${said.slice(0, longestName)}`;
+  return new Error(code === undefined ? named : `${code}: ${named}`);
 }
 
 interface RequestOptions {
@@ -185,14 +202,23 @@ interface RequestOptions {
   readonly body?: unknown;
 }
 
-/** Throws `unavailable` unless what is sent there can be read by nobody else. */
-function checkAddress({ protocol, hostname }: URL): void {
-  if (protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))) return;
+function keyOf({ issuer, clientId, changedAt, ca = '' }: Provider): string {
+  return JSON.stringify([issuer, clientId, changedAt, ca]);
+}
+
+/**
+ * Throws `unavailable` unless what is sent there can be read by nobody else. In clear it is on this machine, and for a
+ * provider that is: one that is elsewhere must not lead to what listens here.
+ */
+function checkAddress({ protocol, hostname }: URL, { issuer }: Provider): void {
+  if (protocol === 'https:') return;
+  if (protocol === 'http:' && isLoopbackHost(hostname) && issuer.startsWith('http:')) return;
   throw unavailable(new Error(`the metadata names an address that is not https: ${protocol}//${hostname}`));
 }
 
-function send(url: URL, { method, headers, body }: RequestOptions, ca: string | undefined): Promise<Response> {
-  checkAddress(url);
+function send(url: URL, { method, headers, body }: RequestOptions, provider: Provider): Promise<Response> {
+  checkAddress(url, provider);
+  const { ca } = provider;
   const text = body instanceof URLSearchParams ? body.toString() : undefined;
   const signal = AbortSignal.timeout(answerTimeout);
   const trust = ca === undefined ? {} : { ca };

@@ -1,10 +1,11 @@
-// Logins by OpenID Connect: the authorization code flow with PKCE. What a login needs between its start and its finish
-// is kept here, in memory, for ten minutes and for one use; the talk with the provider is a client's, and takes place
-// outside of any transaction. What then comes back are validated claims, which lead to a user and give flags.
+// Logins by OpenID Connect: the authorization code flow with PKCE. Nothing is kept between start and finish, so that
+// nobody can fill anything: the state says when it ends, a MAC under a key of the tenant says that it was made here and
+// for which browser, and nonce and verifier are made of it again. One that let somebody in is remembered until it ends.
+// The talk with the provider is a client's, and takes place outside of any transaction. What then comes back are
+// validated claims, which lead to a user and give flags.
 import type { User } from '../api/users.ts';
-import { toBase64Url, utf8 } from '../crypto/bytes.ts';
-import { sha256 } from '../crypto/hash.ts';
-import { hashSecret } from '../crypto/secrets.ts';
+import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
+import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { changedRights } from '../model/deed.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
@@ -14,7 +15,6 @@ import type { PublicContext, Tenant, World } from './context.ts';
 import { localCaller } from './credential.ts';
 import { type Provider, providerOf } from './identity-provider.ts';
 import type { Lifetimes } from './links.ts';
-import { networksOf } from './login-backoff.ts';
 import { logIn } from './logins.ts';
 import { addUser, checkFree, findUser, userThing } from './users.ts';
 
@@ -46,111 +46,96 @@ export interface OidcClient {
   redeem(provider: Provider, exchange: CodeExchange): Promise<Claims>;
 }
 
-interface Pending {
-  readonly tenant: string;
-  /** Of the settings with which it began. */
-  readonly changedAt: number;
+/** Where a login begins and ends. */
+interface OidcPlace {
+  readonly tenant: Pick<Tenant, 'id' | 'keys'>;
+  readonly provider: Provider;
   readonly redirectUri: string;
-  readonly nonce: string;
-  readonly verifier: string;
-  readonly bindingHash: string;
-  /** Where it began. */
-  readonly host: string;
-  readonly expiresAt: number;
+  readonly world: Pick<World, 'now' | 'random'>;
+  readonly client: OidcClient;
 }
 
 /** Characters of a claim. */
 const longestText = 1024;
 /** Milliseconds between start and finish. */
-const pendingFor = 600_000;
-/** Logins between start and finish: altogether, and of one address. The oldest gives way. */
-const mostPending = 10_000;
-const mostOfHost = 50;
+const begunFor = 600_000;
+/** Bytes of a state: random ones, when it ends, and a MAC of both. */
+const nonceLength = 32;
+const timeLength = 8;
+const macLength = 16;
 
-interface OidcOrigin {
-  readonly tenant: Pick<Tenant, 'id'>;
-  readonly provider: Provider;
+/**
+ * HMAC-SHA256 of what a state says, for one purpose. `binding` is what only the browser has in which the login began.
+ */
+function macOf(
+  { tenant, provider, redirectUri }: OidcPlace,
+  purpose: 'state' | 'nonce' | 'verifier',
+  said: Uint8Array,
+  binding: string,
+): Uint8Array {
+  const label = JSON.stringify(['kms/oidc/v1', purpose, tenant.id, provider.changedAt, redirectUri, binding]);
+  return hmacSha256(tenant.keys.key('oidc'))(concatBytes(utf8(label), said));
 }
 
-/** Logins between their start and their finish. */
-export class OidcLogins {
-  readonly #world: Pick<World, 'now' | 'random'>;
-  readonly #client: OidcClient;
-  /** By the hash of the state, the oldest first. */
-  readonly #pending = new Map<string, Pending>();
+function secretsOf(place: OidcPlace, said: Uint8Array, binding: string) {
+  return {
+    nonce: toBase64Url(macOf(place, 'nonce', said, binding)),
+    verifier: toBase64Url(macOf(place, 'verifier', said, binding)),
+  };
+}
 
-  constructor(world: Pick<World, 'now' | 'random'>, client: OidcClient) {
-    this.#world = world;
-    this.#client = client;
-  }
+/** Begins a login, of which nothing is kept. */
+export async function startLogin(place: OidcPlace): Promise<{ url: string; binding: string }> {
+  const { provider, redirectUri, world, client } = place;
+  const binding = toBase64Url(world.random(32));
+  const time = new Uint8Array(timeLength);
+  new DataView(time.buffer).setFloat64(0, world.now() + begunFor);
+  const said = concatBytes(world.random(nonceLength), time);
+  const state = toBase64Url(concatBytes(said, macOf(place, 'state', said, binding).subarray(0, macLength)));
+  const { nonce, verifier } = secretsOf(place, said, binding);
+  const challenge = toBase64Url(sha256(utf8(verifier)));
+  return { url: await client.authorizationUrl(provider, { redirectUri, state, nonce, challenge }), binding };
+}
 
-  /** Logins that are remembered. */
-  get size(): number {
-    return this.#pending.size;
-  }
+/** A login that the provider has answered. */
+interface Proven {
+  readonly claims: Claims;
+  /** To be used up. */
+  readonly state: string;
+  readonly expiresAt: number;
+}
 
-  async start(
-    { tenant, provider }: OidcOrigin,
-    { address, redirectUri }: { readonly address: string; readonly redirectUri: string },
-  ): Promise<{ url: string; binding: string }> {
-    const [state, nonce, verifier, binding] = [this.#secret(), this.#secret(), this.#secret(), this.#secret()];
-    const challenge = toBase64Url(sha256(utf8(verifier)));
-    const url = await this.#client.authorizationUrl(provider, { redirectUri, state, nonce, challenge });
-    const { host } = networksOf(address);
-    this.#makeRoom(host);
-    this.#pending.set(hashSecret(state), {
-      tenant: tenant.id,
-      changedAt: provider.changedAt,
-      redirectUri,
-      nonce,
-      verifier,
-      bindingHash: hashSecret(binding),
-      host,
-      expiresAt: this.#world.now() + pendingFor,
-    });
-    return { url, binding };
-  }
+/** Throws `invalid` for what was not begun, is over, or was begun elsewhere. */
+export async function finishLogin(
+  place: OidcPlace,
+  { binding, ...returned }: Returned & { readonly binding: string },
+): Promise<Proven> {
+  const { provider, redirectUri, world, client } = place;
+  const { state } = returned;
+  const bytes = fromBase64Url(state);
+  if (bytes?.length !== nonceLength + timeLength + macLength) throw notBegun();
+  const said = bytes.subarray(0, nonceLength + timeLength);
+  const mac = macOf(place, 'state', said, binding).subarray(0, macLength);
+  if (!equalBytes(bytes.subarray(said.length), mac)) throw notBegun();
+  const expiresAt = new DataView(said.buffer, said.byteOffset).getFloat64(nonceLength);
+  if (world.now() >= expiresAt) throw notBegun();
+  const secrets = secretsOf(place, said, binding);
+  return { claims: await client.redeem(provider, { ...returned, redirectUri, ...secrets }), state, expiresAt };
+}
 
-  /** Throws `invalid` for what was not begun, is over, or was begun elsewhere. */
-  async finish(
-    { tenant, provider }: OidcOrigin,
-    { binding, ...returned }: Returned & { readonly binding: string },
-  ): Promise<Claims> {
-    const key = hashSecret(returned.state);
-    const pending = this.#pending.get(key);
-    // It is used up, whatever comes of it.
-    if (pending?.tenant === tenant.id) this.#pending.delete(key);
-    const isMeant =
-      pending?.tenant === tenant.id &&
-      pending.changedAt === provider.changedAt &&
-      pending.expiresAt > this.#world.now() &&
-      pending.bindingHash === hashSecret(binding);
-    if (!isMeant) throw new KmsError('invalid', 'this login was not begun here, or is over: begin it again');
-    const { redirectUri, nonce, verifier } = pending;
-    return this.#client.redeem(provider, { ...returned, redirectUri, nonce, verifier });
-  }
+function notBegun(): KmsError {
+  return refusal('invalid', 'this login was not begun here, or is over: begin it again');
+}
 
-  #secret(): string {
-    return toBase64Url(this.#world.random(32));
-  }
-
-  #makeRoom(host: string): void {
-    const now = this.#world.now();
-    const ofHost: string[] = [];
-    for (const [key, pending] of this.#pending) {
-      if (pending.expiresAt <= now) this.#pending.delete(key);
-      else if (pending.host === host) ofHost.push(key);
-    }
-    const [oldest] =
-      ofHost.length >= mostOfHost ? ofHost : this.#pending.size >= mostPending ? this.#pending.keys() : [];
-    if (oldest !== undefined) this.#pending.delete(oldest);
-  }
+/** The log says why: who asks reads it, and the operator is asked about it. */
+function refusal(code: 'invalid' | 'forbidden', message: string): KmsError {
+  return new KmsError(code, message, { logReason: message });
 }
 
 interface ClaimedLogin {
   /** With which the claims were validated. */
   readonly provider: Provider;
-  readonly claims: Claims;
+  readonly proven: Proven;
   readonly lifetimes: Lifetimes;
 }
 
@@ -160,24 +145,26 @@ interface ClaimedLogin {
  */
 export async function loginByClaims(
   ctx: PublicContext,
-  { provider, claims, lifetimes }: ClaimedLogin,
+  { provider, proven, lifetimes }: ClaimedLogin,
 ): Promise<{ user: User; accessToken: string }> {
-  const { tx } = ctx;
+  const { tx, world } = ctx;
+  const { claims, state, expiresAt } = proven;
   // Until it is known whose login it is.
   ctx.identify?.(undefined);
   if ((await providerOf(tx))?.changedAt !== provider.changedAt) {
-    throw new KmsError('invalid', 'the identity provider was changed meanwhile: begin the login again');
+    throw refusal('invalid', 'the identity provider was changed meanwhile: begin the login again');
   }
+  if (!(await tx.secondFactors.useChallenge(state, expiresAt, world.now()))) throw notBegun();
   const { issuer } = provider;
   const subject = textIn(claims, 'sub');
-  if (subject === undefined) throw new KmsError('forbidden', 'the identity provider gives no subject');
+  if (subject === undefined) throw refusal('forbidden', 'the identity provider gives no subject');
   const linked = await tx.oidc.bySubject(issuer, subject);
   const userId =
     linked?.userId ?? (await matchedUser(ctx, provider, claims)) ?? (await madeUser(ctx, provider, claims));
   ctx.identify?.(userId);
   const before = linked ?? (await tx.oidc.byUser(userId));
   if (before?.issuer === issuer && before.subject !== subject) {
-    throw new KmsError('forbidden', 'this user belongs to another person at the identity provider');
+    throw refusal('forbidden', 'this user belongs to another person at the identity provider');
   }
   const granted = await grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
   await tx.oidc.link({ userId, issuer, subject, granted });
@@ -197,19 +184,19 @@ async function matchedUser(
 ): Promise<string | undefined> {
   if (userClaim === 'email') {
     const email = verifiedEmail(claims);
-    if (email === undefined) throw new KmsError('forbidden', 'the identity provider gives no verified e-mail address');
+    if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
     return (await tx.users.byEmail(email))?.id;
   }
   const name = textIn(claims, userClaim);
-  if (name === undefined) throw new KmsError('forbidden', `the identity provider gives no claim ${userClaim}`);
+  if (name === undefined) throw refusal('forbidden', `the identity provider gives no claim ${userClaim}`);
   return (await tx.users.byUsername(name))?.id;
 }
 
 /** A new user without a password. Throws `forbidden` where none is to be made of these claims. */
 async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider, claims: Claims): Promise<string> {
-  if (!createUsers) throw new KmsError('forbidden', 'no user here belongs to this login: ask an administrator');
+  if (!createUsers) throw refusal('forbidden', 'no user here belongs to this login: ask an administrator');
   const email = verifiedEmail(claims);
-  if (email === undefined) throw new KmsError('forbidden', 'the identity provider gives no verified e-mail address');
+  if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
   const username = userClaim === 'email' ? (textIn(claims, 'preferred_username') ?? email) : textIn(claims, userClaim);
   const names = { username: username ?? email, email };
   await checkFree(ctx.tx.users, names);

@@ -7,7 +7,7 @@ import type { World } from '../core/context.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
-import { type OidcClient, OidcLogins } from '../core/oidc.ts';
+import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
 import type { Turn } from './answer-text.ts';
@@ -162,7 +162,7 @@ export interface People {
   readonly backoff: LoginBackoff;
   readonly resetMails: MailLimit;
   readonly lifetimes: Lifetimes;
-  readonly oidc: OidcLogins;
+  readonly oidc: OidcClient;
   /** Absent where no mail is set up. */
   readonly mailer?: Mailer;
 }
@@ -182,7 +182,7 @@ export function peopleOf(
     hasher,
     backoff: loginBackoff({ now, random }),
     resetMails: mailLimit({ now }),
-    oidc: new OidcLogins({ now, random }, oidc),
+    oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },
     ...(mailer && { mailer }),
   };

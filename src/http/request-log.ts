@@ -35,12 +35,12 @@ export function logged(
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
     const { outcome, action, keyid, byNobody, state: told } = served;
-    const { status, cause } = outcome;
+    const { status, cause, reason } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);
     if (status < 400 && !tellsAll) return { outcome, state: told };
     const requestId = ids.next();
-    const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, requestId };
+    const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, reason, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');

@@ -33,6 +33,8 @@ export interface Outcome {
   readonly content?: string | Uint8Array<ArrayBuffer> | null;
   /** What broke, for the log alone. */
   readonly cause?: unknown;
+  /** Why it was refused, for the log alone. */
+  readonly reason?: string;
 }
 
 /** An outcome and what the log says of the request. */
@@ -119,6 +121,7 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
   if (error.retryAfter !== undefined) {
     return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
   }
+  if (error.logReason !== undefined) return { status, body, reason: error.logReason };
   // Being sealed is a state, not a failure.
   return status >= 500 && error.code !== 'sealed' ? { status, body, cause: error } : { status, body };
 }

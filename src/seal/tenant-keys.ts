@@ -16,6 +16,7 @@ export type KeyLabel =
   | 'backup'
   | 'set-up'
   | 'passkey'
+  | 'oidc'
   | 'witness'
   | (typeof readingLabels)[number];
 

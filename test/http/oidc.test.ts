@@ -133,7 +133,8 @@ test('wrong, replayed, foreign and late states, and codes that do not go with th
   await refused(first, 'the whole again');
   const second = await o.begin();
   await refused({ ...second, code: first.code }, 'a code that was used');
-  await refused(second, 'its state is used up');
+  assert.equal((await o.finish(second)).status, 200, 'which uses nothing up');
+  await refused({ ...(await o.begin()), state: second.state }, 'a state of another login');
   const third = await o.begin();
   await refused({ ...third, binding: second.binding }, 'begun in another browser');
   const [fourth, fifth] = [await o.begin(), await o.begin('bob')];
@@ -148,6 +149,49 @@ test('wrong, replayed, foreign and late states, and codes that do not go with th
     users.map((each: { username: string }) => each.username),
     ['ada'],
   );
+});
+
+test('however many logins others begin, one that was begun ends', async () => {
+  await using o = await place({ createUsers: true });
+  const begun = await o.begin();
+  for (let n = 0; n < 300; n++) {
+    assert.equal((await o.a.call('POST', '/auth/oidc/start', undefined, nobody)).status, 200);
+  }
+  const answers = await Promise.all(Array.from({ length: 5 }, () => o.finish(begun)));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400, 400, 400]);
+});
+
+test('every refused login is in the log with its reason, and with no code, token or claim', async () => {
+  await using o = await place();
+  const reasons: string[] = [];
+  const told: string[] = [];
+  const refuse = async (body: Record<string, string>) => {
+    const { status } = await o.finish(body);
+    assert.ok(status === 400 || status === 403, String(status));
+    const line = JSON.parse(o.a.log.at(-1) ?? '{}');
+    reasons.push(line.reason);
+    told.push(body.code ?? '', body.state ?? '', body.binding ?? '');
+  };
+  const first = await o.begin();
+  await refuse({ ...first, binding: 'another-binding' });
+  await refuse({ ...first, code: 'another-code' });
+  o.p.change = (path, body) => {
+    if (path === '/token') told.push(String(body.id_token), String(body.access_token));
+    return path === '/token' ? { ...body, id_token: o.p.signed(body.id_token, { nonce: 'x' }) } : body;
+  };
+  await refuse(await o.begin());
+  o.p.change = undefined;
+  await refuse(await o.begin('eve'));
+  await refuse(await o.begin());
+  assert.deepEqual(reasons, [
+    'this login was not begun here, or is over: begin it again',
+    'OAUTH_RESPONSE_BODY_ERROR: server responded with an error in the response body: invalid_grant',
+    'OAUTH_JWT_CLAIM_COMPARISON_FAILED: unexpected ID Token "nonce" claim value',
+    'the identity provider gives no verified e-mail address',
+    'no user here belongs to this login: ask an administrator',
+  ]);
+  const log = o.a.log.join();
+  for (const each of [...told, people.ada.email, clientSecret]) assert.ok(each !== '' && !log.includes(each), each);
 });
 
 test('a login that was begun in one tenant does not end in another, nor with other settings', async () => {

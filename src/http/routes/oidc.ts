@@ -11,7 +11,7 @@ import {
   shownName,
   unlinkUser,
 } from '../../core/identity-provider.ts';
-import { loginByClaims } from '../../core/oidc.ts';
+import { finishLogin, loginByClaims, startLogin } from '../../core/oidc.ts';
 import { KmsError } from '../../errors.ts';
 import type { Transaction } from '../../store/port.ts';
 import type { Around, RoutesOf, TenantRoutes } from '../route.ts';
@@ -23,25 +23,20 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
   },
   startOidc: {
     async prepare(input) {
-      const { open, handle, address } = input;
-      const provider = await neededProvider(input);
-      const redirectUri = `${handle.baseUrl ?? open.baseUrl}/console/oidc`;
-      const { tenant } = handle;
-      const started = await open.people.oidc.start({ tenant, provider }, { address, redirectUri });
+      const started = await startLogin(placeOf(input, await neededProvider(input)));
       return async () => started;
     },
   },
   finishOidc: {
     async prepare(input) {
       const { body, open, handle, address } = input;
-      const { oidc, backoff, lifetimes } = open.people;
-      const { tenant } = handle;
+      const { backoff, lifetimes } = open.people;
       const provider = await neededProvider(input);
-      const attempt = await backoff.begin({ tenant: tenant.id, address });
+      const attempt = await backoff.begin({ tenant: handle.tenant.id, address });
       try {
-        const claims = await oidc.finish({ tenant, provider }, body);
+        const proven = await finishLogin(placeOf(input, provider), body);
         attempt.succeeded();
-        return (ctx) => loginByClaims(ctx, { provider, claims, lifetimes });
+        return (ctx) => loginByClaims(ctx, { provider, proven, lifetimes });
       } catch (error) {
         if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
         attempt.failed();
@@ -55,6 +50,11 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
     },
   },
 };
+
+function placeOf({ open, handle, appliance: { world } }: Around, provider: Provider) {
+  const redirectUri = `${handle.baseUrl ?? open.baseUrl}/console/oidc`;
+  return { tenant: handle.tenant, provider, redirectUri, world, client: open.people.oidc };
+}
 
 async function neededProvider({ handle }: Around): Promise<Provider> {
   const provider = await handle.store.peek(providerOf);
