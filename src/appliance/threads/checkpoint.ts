@@ -8,7 +8,8 @@ import type { StoreKeys } from '../../store/store-files.ts';
 import { startWorker } from '../program-files.ts';
 import { answerOf, type CheckpointOrder, keysAsData, type Work, type WorkAnswer } from './jobs.ts';
 
-const idleTimeout = 60_000;
+/** Milliseconds. At full speed the next one comes sooner, and else its memory is wanted back. */
+const idleTimeout = 10_000;
 
 export class CheckpointThread {
   readonly #root: string;
