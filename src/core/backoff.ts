@@ -61,33 +61,44 @@ export class Backoff<Scope extends string> {
 
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
   async begin(keys: BackoffKeys<Scope>): Promise<BackoffTurn> {
-    const { now, waiting = 1_000 } = this.#options;
+    const { waiting = 1_000 } = this.#options;
     for (;;) {
       const refusal = this.refusal(keys);
       if (refusal) throw refusal;
-      const at = now();
-      const entered = keys.map(([scope, key]) => {
-        const counts = this.#of(scope);
-        return { counts, key, place: counts.placeOf(key, at) };
-      });
-      if (!entered.some(({ counts, place }) => counts.isUndecided(place, at))) {
-        for (const { counts, place } of entered) counts.enter(place);
-        const settle = (outcome: (counts: Counts, key: string) => void) => (): void => {
-          for (const { counts, key, place } of entered) {
-            counts.leave(place);
-            outcome(counts, key);
-          }
-          this.#wake();
-        };
-        return once({
-          failed: settle((counts, key) => counts.fail(key, now())),
-          succeeded: settle((counts, key) => counts.forgive(key)),
-          abandoned: settle(() => {}),
-        });
-      }
+      const turn = this.#enter(keys);
+      if (turn) return turn;
       if (this.#queue.length >= waiting) throw this.#mustWait(firstWait);
       await new Promise<void>((wake) => this.#queue.push(wake));
     }
+  }
+
+  /** The turn of a try that waits for nothing: undefined where it would have to. */
+  take(keys: BackoffKeys<Scope>): BackoffTurn | undefined {
+    return this.refusal(keys) ? undefined : this.#enter(keys);
+  }
+
+  /** Undefined where the outcome of others decides. */
+  #enter(keys: BackoffKeys<Scope>): BackoffTurn | undefined {
+    const { now } = this.#options;
+    const at = now();
+    const entered = keys.map(([scope, key]) => {
+      const counts = this.#of(scope);
+      return { counts, key, place: counts.placeOf(key, at) };
+    });
+    if (entered.some(({ counts, place }) => counts.isUndecided(place, at))) return undefined;
+    for (const { counts, place } of entered) counts.enter(place);
+    const settle = (outcome: (counts: Counts, key: string) => void) => (): void => {
+      for (const { counts, key, place } of entered) {
+        counts.leave(place);
+        outcome(counts, key);
+      }
+      this.#wake();
+    };
+    return once({
+      failed: settle((counts, key) => counts.fail(key, now())),
+      succeeded: settle((counts, key) => counts.forgive(key)),
+      abandoned: settle(() => {}),
+    });
   }
 
   /** Counts and lots that are remembered. */

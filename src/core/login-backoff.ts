@@ -1,5 +1,5 @@
 // Slows the guessing of passwords down: failures are counted for a name from an address, for a name from anywhere, and
-// for an address with any name. What an address is: an IPv4 address, or the /64 of an IPv6 address, which one host has
+// for an address with any name; and for a user as for a name, since one may be called by several. What an address is: an IPv4 address, or the /64 of an IPv6 address, which one host has
 // all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
@@ -16,6 +16,12 @@ interface LoginOrigin {
 interface LoginAttempt extends LoginOrigin {
   /** Absent where a try is under no name. */
   readonly name?: string;
+  /** Of whom it is known who they are. */
+  readonly userId?: string;
+}
+
+interface UserAttempt extends LoginOrigin {
+  readonly userId: string;
 }
 
 export interface LoginBackoff {
@@ -26,6 +32,11 @@ export interface LoginBackoff {
   refusal(origin: LoginOrigin): KmsError | undefined;
   /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
   begin(attempt: LoginAttempt): Promise<BackoffTurn>;
+  /**
+   * The turn of a try whose name turned out to be this user's; undefined where the tries under the user's other names
+   * make it wait. Whoever tries must not learn that: it would say that those names are one user's.
+   */
+  take(attempt: UserAttempt): BackoffTurn | undefined;
   /** How much is remembered. */
   readonly size: number;
 }
@@ -41,16 +52,23 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
     if (site !== undefined) keys.push(['site', `${tenant} ${site}`]);
     return keys;
   };
+  /** Hashed, so that what is remembered of a name doesn't grow with it. */
+  const keysOf = ({ tenant, address }: LoginOrigin, name: string): BackoffKeys<Scope> => {
+    const nameKey = `${tenant} ${hashSecret(name)}`;
+    return [
+      ['pair', `${nameKey} ${networksOf(address).host}`],
+      ['name', nameKey],
+    ];
+  };
   return {
     refusal: (origin) => backoff.refusal(originKeys(origin)),
     begin(attempt) {
-      const { tenant, name, address } = attempt;
-      if (name === undefined) return backoff.begin(originKeys(attempt));
-      // Hashed, so that what is remembered of a name doesn't grow with it.
-      const nameKey = `${tenant} ${hashSecret(withoutCase(name))}`;
-      const pairKey = `${nameKey} ${networksOf(address).host}`;
-      return backoff.begin([['pair', pairKey], ['name', nameKey], ...originKeys(attempt)]);
+      const { name, userId } = attempt;
+      const ofName = name === undefined ? [] : keysOf(attempt, `name ${withoutCase(name)}`);
+      const ofUser = userId === undefined ? [] : keysOf(attempt, `user ${userId}`);
+      return backoff.begin([...ofName, ...ofUser, ...originKeys(attempt)]);
     },
+    take: (attempt) => backoff.take(keysOf(attempt, `user ${attempt.userId}`)),
     get size() {
       return backoff.size;
     },

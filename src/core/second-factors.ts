@@ -313,9 +313,15 @@ export async function finishPasskey(
   return added(ctx, factor);
 }
 
-/** Says what was added, with recovery codes where there are none yet. */
+/**
+ * Says what was added, with recovery codes where there are none yet. With the first one the user's other sessions end:
+ * they were opened without, perhaps by whoever made it necessary.
+ */
 async function added(ctx: Context, factor: SecondFactor): Promise<Answer<'finishTotp'>> {
-  const { tx, caller, note } = ctx;
+  const { tx, world, caller, note } = ctx;
+  if ((await tx.secondFactors.of(caller.id)).length === 1) {
+    await tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
+  }
   const secondFactor = factorAnswer(factor);
   if ((await tx.secondFactors.countRecoveryCodes(caller.id)) > 0) {
     note({ object: factorThing(factor) });

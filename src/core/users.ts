@@ -207,17 +207,22 @@ function usernameProblem(username: string): string | undefined {
   return undefined;
 }
 
-/** Throws `conflict`, naming each field that is taken by another user than `exceptId`. */
+/**
+ * Throws `conflict`, naming each field that is taken by another user than `exceptId`. A name that is another's address,
+ * or the other way round, is taken too: at a login either stands for the user.
+ */
 export async function checkFree(
   users: UserTable,
   { username, email: address }: UserNames,
   exceptId?: string,
 ): Promise<void> {
   const problems: FieldProblem[] = [];
-  const byName = username === undefined ? undefined : await users.byUsername(username);
-  if (byName && byName.id !== exceptId) problems.push({ field: 'username', message: 'is taken' });
-  const byAddress = address === undefined ? undefined : await users.byEmail(address);
-  if (byAddress && byAddress.id !== exceptId) problems.push({ field: 'email', message: 'is taken' });
+  const isTaken = async (text: string): Promise<boolean> => {
+    const found = [await users.byUsername(text), await users.byEmail(text)];
+    return found.some((user) => user !== undefined && user.id !== exceptId);
+  };
+  if (username !== undefined && (await isTaken(username))) problems.push({ field: 'username', message: 'is taken' });
+  if (address !== undefined && (await isTaken(address))) problems.push({ field: 'email', message: 'is taken' });
   if (problems.length > 0) throw fieldsError('conflict', problems);
 }
 

@@ -150,6 +150,42 @@ test('after five failures tries wait, twice as long each time; a success ends it
   assert.equal((await wrong()).status, 429);
 });
 
+test('tries under all names of one user are counted together, and nothing tells that these are one user’s', async () => {
+  const a = await testAppliance();
+  const { user, password } = (await a.call('POST', '/auth/users', ada)).body;
+  const names = [user.username, user.email];
+  for (const name of ['ada', 'ADA@example.org', 'Ada', 'ada@example.org', 'ada']) {
+    assert.equal((await loginOf(a, name, 'wrong')).status, 400);
+  }
+  const wrong = (await loginOf(a, 'nobody', 'wrong', '192.0.2.9')).text;
+  for (const name of names) {
+    const { status, text } = await loginOf(a, name, password);
+    assert.deepEqual([status, text], [400, wrong], 'the right password is not looked at');
+  }
+  assert.equal((await loginOf(a, user.email, password, '192.0.2.2')).status, 200, 'from elsewhere');
+  a.advance(1_000);
+  const { status, body } = await loginOf(a, user.email, password);
+  assert.equal(status, 200);
+  // Who is logged in is told the truth: it is their own.
+  for (let i = 0; i < 5; i++) await loginOf(a, names[i % 2] ?? '', 'wrong');
+  const change = { currentPassword: password, newPassword: goodPassword };
+  const session = { key: body.accessToken, env: { remoteAddress: '192.0.2.1' } };
+  assert.equal((await a.call('POST', '/auth/user/password', change, session)).status, 429);
+
+  const told = async (of: readonly string[]) => {
+    const b = await testAppliance();
+    await b.call('POST', '/auth/users', ada);
+    const answers: unknown[] = [];
+    for (let i = 0; i < 60; i++) {
+      if (i % 20 === 19) b.advance(4_000);
+      const { status, text, headers } = await loginOf(b, of[(i * 7) % of.length] ?? '', 'wrong');
+      answers.push([status, text, headers.get('retry-after')]);
+    }
+    return answers;
+  };
+  assert.deepEqual(await told(['ada', 'ada@example.org']), await told(['ada', 'eve@example.org']));
+});
+
 test('unknown names wait like known ones, and input that is none counts for nothing', async () => {
   const a = await testAppliance();
   for (let i = 0; i < 20; i++) {

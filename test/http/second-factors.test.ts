@@ -66,6 +66,24 @@ test('an app is added by a code that it shows, and from then on a login needs on
   assert.deepEqual((await factorsOf(a, ada)).secondFactors[0].lastUsedAt, a.world.now());
 });
 
+test('the first second factor ends the sessions that were opened without, and no later one does', async () => {
+  const a = await testAppliance();
+  const ada = await person(a);
+  const login = async (more: object = {}) => (await logIn(a, ada, more)).body.accessToken;
+  const thief = await login();
+  const isOpen = async (key: string) => (await a.call('GET', '/auth/user/sessions', undefined, { key })).status === 200;
+  const refreshed = (await a.call('GET', '/auth/basic/refresh', undefined, { key: await login() })).body.accessToken;
+  assert.ok((await isOpen(thief)) && (await isOpen(refreshed)));
+  const { secret, secondFactor } = await addTotp(a, ada);
+  assert.deepEqual([await isOpen(thief), await isOpen(refreshed), await isOpen(ada.key)], [false, false, true]);
+  const proof = { currentPassword: ada.password };
+  assert.equal((await post(a, { key: thief }, `${factorPath}/remove`, { ...proof, id: secondFactor.id })).status, 401);
+  a.advance(step);
+  const other = await login({ code: appCode(secret, a.world.now()) });
+  await addPasskey(a, ada, new Authenticator());
+  assert.ok((await isOpen(other)) && (await isOpen(ada.key)));
+});
+
 test('a code works once, a step early or late, and never before one that was used', async () => {
   const a = await testAppliance();
   const ada = await person(a);

@@ -1,7 +1,7 @@
 // Users over HTTP: what the rules say beyond the tables that all endpoints go through.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
 import { startTime } from '../support/context.ts';
 import { logIn, makeUser } from './samples.ts';
 
@@ -39,6 +39,29 @@ test('taken names and addresses are 400 with the field, whatever their case', as
   const bob = await makeUser(a);
   const patched = await a.call('PATCH', `/auth/users/${bob.user.username}`, { email: 'ADA@EXAMPLE.ORG' });
   assert.deepEqual([patched.status, Object.keys(patched.body.errors)], [400, ['email']]);
+});
+
+test('nobody is called by an address of another, nor has an address that another is called by', async () => {
+  const a = await testAppliance();
+  const of = (username: string, email: string) => ({ username, email, firstName: 'A', lastName: 'B' });
+  const eve = await logIn(a);
+  assert.equal((await a.call('POST', '/auth/users', of('ada', 'ada@example.org'))).status, 200);
+  assert.equal((await a.call('POST', '/auth/users', of('bob@example.org', 'bob@example.com'))).status, 200);
+  assert.equal((await a.call('POST', '/auth/users', of('cy@example.org', 'CY@example.org'))).status, 200, 'its own');
+  const refused = async (answer: Promise<Answer>, field: string) => {
+    const { status, body } = await answer;
+    assert.deepEqual([status, body.errors], [400, { [field]: 'is taken' }]);
+  };
+  for (const path of ['/auth/users', '/auth/user/invite']) {
+    await refused(a.call('POST', path, of('Ada@Example.org', 'x@example.org')), 'username');
+    await refused(a.call('POST', path, of('x', 'Bob@example.org')), 'email');
+  }
+  const change = { email: 'BOB@example.org' };
+  const self = `/auth/users/${eve.user.username}`;
+  await refused(a.call('PATCH', self, change, { key: eve.accessToken }), 'email');
+  await refused(a.call('PATCH', self, change), 'email');
+  const own = { email: 'Cy@example.org', firstName: 'Cy' };
+  assert.equal((await a.call('PATCH', '/auth/users/cy@example.org', own)).status, 200);
 });
 
 test('of twenty making one name, or taking the last place, exactly one wins', async () => {

@@ -32,7 +32,7 @@ import {
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
 import { type Around, baseUrlOf, type Input, type RoutesOf, type TenantRoutes } from '../route.ts';
-import { atPace, nameOf, passkeyLoginRoutes, placeOf } from './second-factors.ts';
+import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   listUsers: (ctx, { page }) => listUsers(ctx, { page }),
@@ -86,11 +86,12 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       const name = { name: body.username, isEmail: query.email === 'true' };
       const checked = await atPace(
         input,
-        name.name,
-        async () => {
+        { name: name.name },
+        async (mayBe) => {
           const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
+          const isTooSoon = candidate !== undefined && !mayBe(candidate.userId);
           const passed = await checkCandidate(open.people.hasher, candidate, body.password);
-          if (!candidate || !passed) return { candidate, step: undefined };
+          if (!candidate || !passed || isTooSoon) return { candidate, step: undefined };
           return { candidate, step: await lookAtSecondStep(handle.store, placeOf(input), candidate.userId, body) };
         },
         // A password alone that needs more neither opens anything nor forgives failures.
@@ -111,7 +112,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       checkInvitePassword(body.newPassword);
       const candidate = await handle.store.peek((tables) => ownCandidate(tables, caller));
       const check = () => checkCandidate(hasher, candidate, body.currentPassword);
-      const passed = await atPace(input, await nameOf(input, caller.id), check, (right) => right);
+      const passed = await atPace(input, await triedAs(input, caller.id), check, (right) => right);
       const newHash = passed ? await hasher.hash(body.newPassword) : undefined;
       return (ctx) => changePassword(ctx, { candidate, newHash });
     },

@@ -72,7 +72,7 @@ export const passkeyLoginRoutes: PasskeyLogins = {
       const subject = { purpose: 'login', userId: '' } as const;
       const { factor, use } = await atPace(
         input,
-        credential.id,
+        { name: credential.id },
         async () => {
           const factor = await handle.store.peek((tables) => tables.secondFactors.byCredentialId(credential.id));
           const checked = verifyPasskeyUse(placeOf(input), factor, subject, credential);
@@ -96,31 +96,47 @@ export function placeOf({ handle, appliance, origin }: Input<unknown>): PasskeyP
   return { tenant: handle.tenant, world: appliance.world, origin };
 }
 
+/** Under what failures are counted. */
+interface Tried {
+  readonly name: string;
+  readonly userId?: string;
+}
+
 /**
  * Runs a check at the pace that the tries before allow. `isRight` says whether what it found counts as a success or as a
- * failure, or, undefined, as neither.
+ * failure, or, undefined, as neither. A check that finds out whose the name is asks `mayBe` with the user's id: false
+ * says that it must come to the answer for what is wrong.
  */
 export async function atPace<T>(
   { open, handle, address }: Input<unknown>,
-  name: string,
-  check: () => Promise<T>,
+  tried: Tried,
+  check: (mayBe: (userId: string) => boolean) => Promise<T>,
   isRight: (found: T) => boolean | undefined,
 ): Promise<T> {
-  const attempt = await open.people.backoff.begin({ tenant: handle.tenant.id, name, address });
+  const { backoff } = open.people;
+  const origin = { tenant: handle.tenant.id, address };
+  const turns = [await backoff.begin({ ...origin, ...tried })];
+  const mayBe = (userId: string): boolean => {
+    const turn = backoff.take({ ...origin, userId });
+    if (turn) turns.unshift(turn);
+    return turn !== undefined;
+  };
   try {
-    const found = await check();
+    const found = await check(mayBe);
     const right = isRight(found);
-    if (right === true) attempt.succeeded();
-    if (right === false) attempt.failed();
+    for (const turn of turns) {
+      if (right === true) turn.succeeded();
+      if (right === false) turn.failed();
+    }
     return found;
   } finally {
-    attempt.abandoned();
+    for (const turn of turns) turn.abandoned();
   }
 }
 
-/** The name under which failures of a user are counted. */
-export function nameOf({ handle }: Input<unknown>, userId: string): Promise<string> {
-  return handle.store.peek(async ({ users }) => (await users.byId(userId))?.username ?? '');
+/** Under what failures of a user are counted who is logged in. */
+export function triedAs({ handle }: Input<unknown>, userId: string): Promise<Tried> {
+  return handle.store.peek(async ({ users }) => ({ name: (await users.byId(userId))?.username ?? '', userId }));
 }
 
 interface Given {
@@ -150,5 +166,5 @@ async function prove(
     return passed && passwordHash !== undefined ? { is: 'password', passwordHash } : undefined;
   };
   const check = currentPassword === undefined ? byCode : byPassword;
-  return atPace(input, await nameOf(input, userId), check, (proof) => proof !== undefined);
+  return atPace(input, await triedAs(input, userId), check, (proof) => proof !== undefined);
 }
