@@ -20,6 +20,7 @@ import { buildClient } from './client.ts';
 import { fixedSeed, freeCodeCache } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
+import { dropLanguages } from './without-languages.ts';
 import { dropLibatomic } from './without-libatomic.ts';
 
 const say = (line: string): void => void process.stderr.write(`kms: ${line}\n`);
@@ -100,7 +101,9 @@ function makeExecutable(bundles: Bundles, executable: string): void {
   });
   const bytes = readFileSync(output);
   freeCodeCache(bytes);
-  writeInPieces(output, bytes);
+  const smaller = dropLanguages(bytes);
+  if (!smaller) say('note: the runtime keeps all languages of its Unicode library, 25 MB that dist/kms does not need');
+  writeInPieces(output, smaller ?? bytes);
   chmodSync(output, 0o755);
   const answer = spawnSync(output, ['--version'], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`the new executable does not start: ${answer.stderr || answer.signal}`);
