@@ -34,9 +34,9 @@ const recoveryCodeCount = 10;
 /** Bytes: 16 characters. */
 const recoveryCodeLength = 10;
 
-/** Whether the tenant wants a second factor of a user with these flags. */
+/** Whether the tenant wants a second factor of a user with these flags: who has a part of one that it names needs it. */
 function isNeeded({ secondFactorFor = [] }: Tenant, { flags }: Pick<Caller, 'flags'>): boolean {
-  return secondFactorFor.some((flag) => flags.covers(flag));
+  return secondFactorFor.some((flag) => flags.touches(flag));
 }
 
 /** Why a session may do nothing but what concerns its user's own way in; undefined where it may. */

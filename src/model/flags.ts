@@ -107,6 +107,8 @@ export interface Flags {
   allowsSome(action: string): boolean;
   /** Whether the flag, with its wildcards, adds nothing to this set. */
   covers(flag: string): boolean;
+  /** Whether this set grants some of what the flag does, which for `*` is all. */
+  touches(flag: string): boolean;
   /** The first flag of `others` that this set does not cover; undefined when it covers all. */
   lacks(others: Flags): string | undefined;
 }
@@ -216,6 +218,17 @@ export function flagsCovering(flag: string): string[] {
   return [...new Set([name, '*', `${resource}.*`, ...ofRings])];
 }
 
+/** Whether two flags that both may have wildcards grant something in common. */
+function meet(one: string, other: string): boolean {
+  const [a, b] = [splitFlag(one), splitFlag(other)];
+  if (!a || !b || a.resource !== b.resource) return one === other;
+  const isAll = ({ ring, operation }: FlagParts): boolean => ring === undefined && operation === '*';
+  if (isAll(a) || isAll(b)) return true;
+  if ((a.ring === undefined) !== (b.ring === undefined)) return false;
+  const isSame = (x: string | undefined, y: string | undefined): boolean => x === y || x === '*' || y === '*';
+  return isSame(a.ring, b.ring) && isSame(a.operation, b.operation);
+}
+
 function compile(set: ReadonlySet<string>): Flags {
   const names = [...set];
   const all = set.has('*');
@@ -252,6 +265,10 @@ function compile(set: ReadonlySet<string>): Flags {
     names,
     allows,
     covers: (flag) => covers(flag.toLowerCase()),
+    touches(flag) {
+      const lower = flag.toLowerCase();
+      return covers(lower) || (lower !== '*' && names.some((name) => meet(name, lower)));
+    },
     allowsSome(action) {
       if (allows(action, null)) return true;
       if (!ringActions.has(action)) return false;

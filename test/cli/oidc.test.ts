@@ -16,13 +16,18 @@ test('a provider is set, shown, replaced and removed; its secret is never shown'
   const several = await d.kms(`tenant oidc set ${common}`);
   assert.equal(several.code, 2);
   assert.match(several.stderr, /name a tenant with --tenant/);
-  const ran = await d.kms(
-    `tenant oidc set ${common} --name Login --create-users --flags-claim groups --claim-flags a=b=user.read,x.y blue`,
-  );
-  assert.deepEqual(
-    [ran.code, ran.stderr],
-    [0, 'kms: warning: the flag "x.y" grants nothing in this appliance; is it a mistake?\n'],
-  );
+  const named = `tenant oidc set ${common} --name Login --create-users --flags-claim groups`;
+  for (const [flag, question] of [
+    ['x.y', ''],
+    ['user.raed', '; did you mean user.read?'],
+  ]) {
+    const { code, stdout, stderr } = await d.kms(`${named} --claim-flags a=user.read,${flag} blue`);
+    const said = `kms: --claim-flags: "${flag}" grants nothing in this appliance${question}; for a flag that a program of your own looks at, add --any-flag\n`;
+    assert.deepEqual([code, stdout, stderr], [2, '', said]);
+  }
+  assert.equal((await d.kms('tenant oidc show blue')).code, 1, 'nothing was set');
+  const ran = await d.kms(`${named} --claim-flags a=b=user.read,x.y --any-flag blue`);
+  assert.deepEqual([ran.code, ran.stderr], [0, '']);
   assert.match(ran.stdout, /^issuer +https:\/\/login\.example\.org\nname +Login\n/);
   const shown = await d.json<Record<string, unknown>>('tenant oidc show blue --json');
   const { changedAt, ...rest } = shown;

@@ -497,6 +497,25 @@ test('who needs a second factor and has none can do nothing but get one', async 
   assert.equal((await users(reader)).status, 403);
 });
 
+test('a policy of a wildcard means whoever has any of it, and * who has that', async () => {
+  const all = ['keyring.*.rotate', 'keyring.payroll.rotate', 'keyring.payroll.*', 'keyring.*.*', 'keyring.*', '*'];
+  for (const [policy, needs, needsNot] of [
+    ['keyring.*.rotate', all, ['keyring.payroll.read', 'keyring.create', 'asym.mail.rotate', 'keyring.*.read']],
+    ['keyring.Payroll.*', [...all, 'KEYRING.payroll.read', 'keyring.*.read'], ['keyring.other.rotate', 'keyring.list']],
+    ['user.*', ['user.read', 'user.*', '*'], ['account.read', 'keyring.user.read', 'apikey.create']],
+    ['keyring.*', [...all, 'keyring.list', 'keyring.a.b.read'], ['asym.create', 'asym.*']],
+    ['user.update', ['user.update', 'user.*', '*'], ['user.read']],
+    ['*', ['*'], ['user.*', 'keyring.*', 'system.backup']],
+  ] as const) {
+    const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], secondFactorFor: [policy] }] });
+    for (const flag of [...needs, ...needsNot]) {
+      const each = await person(a, { [flag]: true });
+      const isNeeded = needs.some((one) => one === flag);
+      assert.equal((await factorsOf(a, each)).needed, isNeeded, `${policy}: ${flag}`);
+    }
+  }
+});
+
 test('the administrator at the machine resets what was lost; sessions end, and it is recorded', async () => {
   const a = await testAppliance();
   const ada = await person(a);

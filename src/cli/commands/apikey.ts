@@ -191,19 +191,22 @@ function keyedBy(cli: Cli<Values<typeof keyed>>) {
 
 type Flagged = Cli<{ '--flag': readonly string[]; '--any-flag': boolean }>;
 
-/**
- * The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for:
- * most are mistyped, and nobody notices before something is refused.
- */
+/** The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for. */
 export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<string, boolean> | undefined {
   const names = cli.get('--flag');
-  const unknown = any ? undefined : names.find((name) => !isKnownFlag(name));
-  if (unknown !== undefined) {
-    const meant = likelyFlag(unknown);
-    const question = meant === undefined ? '' : `; did you mean ${meant}?`;
-    throw new KmsError('usage', `--flag: "${unknown}" grants nothing in this appliance${question}`, {
-      hint: 'for a flag that a program of your own looks at, add --any-flag',
-    });
-  }
+  if (!any) checkKnown('--flag', names);
   return names.length > 0 ? Object.fromEntries(names.map((name) => [name, true])) : undefined;
+}
+
+/**
+ * Throws `usage` for a name that grants nothing here: most are mistyped, and nobody notices before something is refused.
+ */
+export function checkKnown(option: string, names: readonly string[]): void {
+  const unknown = names.find((name) => !isKnownFlag(name));
+  if (unknown === undefined) return;
+  const meant = likelyFlag(unknown);
+  const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+  throw new KmsError('usage', `${option}: "${unknown}" grants nothing in this appliance${question}`, {
+    hint: 'for a flag that a program of your own looks at, add --any-flag',
+  });
 }

@@ -1,13 +1,12 @@
 // Logins with an identity provider, set up on the machine of the appliance.
 import type { OidcProviderAnswer } from '../../api/local.ts';
-import { isKnownFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { oidc } from '../grammar/oidc.ts';
-import { say } from '../io.ts';
 import { type Pair, printLine, printThing } from '../output.ts';
+import { checkKnown } from './apikey.ts';
 
 export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
   const ca = cli.get('--provider-ca');
@@ -20,7 +19,7 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
     userClaim: cli.get('--user-claim'),
     createUsers: cli.get('--create-users'),
     flagsClaim: cli.get('--flags-claim'),
-    claimFlags: await claimFlags(cli),
+    claimFlags: claimFlags(cli),
     allowRoot: cli.get('--allow-root'),
     ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
   });
@@ -55,19 +54,14 @@ function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local
   return withLocal(name === undefined ? cli : cli.posing(cli.io, new Map([['--tenant', name]])), use);
 }
 
-async function claimFlags(
-  cli: CliOf<typeof oidc.set>,
-): Promise<Readonly<Record<string, readonly string[]>> | undefined> {
+function claimFlags(cli: CliOf<typeof oidc.set>): Readonly<Record<string, readonly string[]>> | undefined {
   const table = new Map<string, readonly string[]>();
   for (const typed of cli.get('--claim-flags')) {
     // A value may hold the sign itself; a flag does not.
     const at = typed.lastIndexOf('=');
     const [value, flags] = [typed.slice(0, at), typed.slice(at + 1).split(',')];
     if (at < 1 || flags.includes('')) throw cli.wrong(`--claim-flags: expected VALUE=FLAG,FLAG, got "${typed}"`);
-    for (const flag of flags) {
-      if (!isKnownFlag(flag))
-        await say(cli.io, `warning: the flag "${flag}" grants nothing in this appliance; is it a mistake?`);
-    }
+    if (!cli.get('--any-flag')) checkKnown('--claim-flags', flags);
     table.set(value, [...(table.get(value) ?? []), ...flags]);
   }
   return table.size > 0 ? Object.fromEntries(table) : undefined;

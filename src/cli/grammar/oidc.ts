@@ -1,6 +1,6 @@
 // The commands about logins with an identity provider, `kms tenant oidc …`.
 import { argument, command, list, optionalArgument, path, required, text, toggle } from './declaration.ts';
-import { destroying } from './option-sets.ts';
+import { destroying, flagged } from './option-sets.ts';
 
 const ofTenant = { '[NAME]': optionalArgument('tenant') };
 
@@ -27,6 +27,7 @@ export const oidc = {
       '--create-users': toggle('make a user for whoever has none'),
       '--flags-claim': text('CLAIM', 'the claim whose values give permissions'),
       '--claim-flags': list('VALUE=FLAG,FLAG', 'a value of that claim, and the permissions that it gives'),
+      ...flagged,
       '--allow-root': toggle('let values give * and system.*'),
       '--provider-ca': path(
         'FILE',
