@@ -18,7 +18,8 @@ import { findRing, keyToServe } from './rings.ts';
 
 export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Answer<'encrypt'>> {
   const { tx, tenant, world } = ctx;
-  const key = await keyToServe(ctx, input.ringname);
+  const served = keyToServe(ctx, input.ringname);
+  const key = served instanceof Promise ? await served : served;
   const { ringId } = key;
   tx.ringKeys.countEncrypt(key.id);
   const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);

@@ -23,7 +23,7 @@ interface SubjectContext {
 }
 
 /** The subject, and what was read of a hash or header to find it. */
-interface RingAsked {
+export interface RingAsked {
   readonly subject: RingSubject;
   readonly sealed?: SealedInput;
 }

@@ -7,8 +7,9 @@ import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { checkRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
+import type { Soon } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
-import type { Ring, RingService } from '../store/tables/rings.ts';
+import type { ActiveKey, Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
 
 /** How many encrypts a key serves unless its ring says otherwise. */
@@ -64,18 +65,33 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
  * The key that the next encrypt of the ring gets: its active one, or a new one where that has served all the encrypts
  * that it may, or for as long as it may. Throws `not-found`, and what `rotateRing` throws.
  */
-export async function keyToServe(ctx: Context, ringname: string): Promise<RingKey> {
-  const { tx, world } = ctx;
-  const found = tx.rings.activeKeyOf('ks', ringname.toLowerCase());
-  const active = found instanceof Promise ? await found : found;
+export function keyToServe(ctx: Context, ringname: string): Soon<RingKey> {
+  const { tx } = ctx;
+  const active = tx.rings.activeKeyOf('ks', ringname.toLowerCase());
   if (!active) throw unknownRing();
-  const known = tx.ringKeys.byId(active.ringId, active.keyId);
-  const key = known instanceof Promise ? await known : known;
+  const key = active instanceof Promise ? undefined : tx.ringKeys.byId(active.ringId, active.keyId);
+  if (active instanceof Promise || !key || key instanceof Promise) return keyLookedUp(ctx, active, key);
+  return freshKey(ctx, active, key);
+}
+
+async function keyLookedUp(
+  ctx: Context,
+  found: Soon<ActiveKey | undefined>,
+  known: Soon<RingKey | undefined>,
+): Promise<RingKey> {
+  const active = await found;
+  if (!active) throw unknownRing();
+  const key = (await known) ?? (await ctx.tx.ringKeys.byId(active.ringId, active.keyId));
   if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
+  return freshKey(ctx, active, key);
+}
+
+function freshKey(ctx: Context, active: ActiveKey, key: RingKey): Soon<RingKey> {
+  const { tx, world } = ctx;
   const { maxEncryptCount, rotateAfter } = active;
   const isSpent = tx.ringKeys.encryptCount(key) >= maxEncryptCount;
   const isOld = rotateAfter !== undefined && world.now() - key.createdAt >= rotateAfter * 1000;
-  return isSpent || isOld ? rotateRing(ctx, await findRing(tx, 'ks', { id: active.ringId })) : key;
+  return isSpent || isOld ? findRing(tx, 'ks', { id: active.ringId }).then((ring) => rotateRing(ctx, ring)) : key;
 }
 
 /** Gives the ring a new active key. Throws `quota` when it may have no more keys. */

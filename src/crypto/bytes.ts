@@ -69,17 +69,6 @@ export function fromBase64Url(text: string): Uint8Array | undefined {
   }
 }
 
-/** Fills `bytes` with those of unpadded base64url; false for any text that does not fill it, or is not canonical. */
-export function intoBytesOfBase64Url(text: string, bytes: Uint8Array): boolean {
-  if (text.length % 4 !== 0) return false;
-  try {
-    const { read, written } = bytes.setFromBase64(text, strictUrl);
-    return read === text.length && written === bytes.length;
-  } catch {
-    return false;
-  }
-}
-
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
   return bytes.toHex();

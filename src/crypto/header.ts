@@ -14,7 +14,6 @@ import { hmacSha256 } from './fast-hash.ts';
 import {
   epochOfHash,
   headerMacFits,
-  intoKeyHashBytes,
   keyHashLength,
   keyOfEpoch,
   type SealedKeyHash,
@@ -49,26 +48,25 @@ const assetMacStart = signatureStart + 64;
 const assetLength = assetMacStart + 16;
 const hasAssetFlag = 1;
 
+/** Where a header without an Asset is put together: arrays over 64 bytes are costly to make. */
+const base = new Uint8Array(baseLength);
+
 const headerLabel = utf8('kms/header/v1');
 const assetLabel = utf8('kms/header-asset/v1');
 
 /** The header of what `sealKeyHash` made, under the keys of the hash's own epoch. */
 export function encodeHeader(
   keys: SealingKeys,
-  { hash, headerMac, asset }: SealedKeyHash & { readonly asset?: HeaderAsset },
+  { content, mac: hashMac, asset }: SealedKeyHash & { readonly asset?: HeaderAsset },
 ): string {
-  const made = new Uint8Array(asset ? assetLength : baseLength);
-  const madeHash = made.subarray(hashStart, macStart);
-  if (!intoKeyHashBytes(hash, madeHash)) {
-    throw new KmsError('internal', 'expected a hash of this version to make a header of');
-  }
+  const made = asset ? new Uint8Array(assetLength) : base;
   made[0] = 1;
   made[1] = asset ? hasAssetFlag : 0;
-  if (!asset) {
-    made.set(headerMac, macStart);
-    return toBase64Url(made);
-  }
-  const mac = keyedMac(keys.key('header', epochOfHash(madeHash)));
+  made.set(content, hashStart);
+  // The tag of the hash, and behind it what authenticates a header of no more than that.
+  made.set(hashMac, hashStart + content.length);
+  if (!asset) return toBase64Url(made);
+  const mac = keyedMac(keys.key('header', epochOfHash(content)));
   made.set(assetHeaderMac(mac, made), macStart);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
   made.set(knownIdToBytes('asset', asset.id), baseLength);

@@ -7,7 +7,7 @@
 // cost a quarter of an AEAD's set-up for these 32 bytes. Of the second one's 32 bytes 20 are the tag, and the other 12
 // authenticate a header that holds this hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
-import { equalBytes, fromBase64Url, intoBytesOfBase64Url, toBase64Url, utf8 } from './bytes.ts';
+import { equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
 import { hmacSha256 } from './fast-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
@@ -35,9 +35,14 @@ const tagLength = 20;
 
 export interface SealedKeyHash {
   readonly hash: string;
-  /** The 12 bytes that authenticate a header of this hash without an Asset. */
-  readonly headerMac: Uint8Array;
+  /** The 55 bytes of the hash before its tag. */
+  readonly content: Uint8Array;
+  /** 32 bytes: the tag, and the 12 that authenticate a header of this hash without an Asset. */
+  readonly mac: Uint8Array;
 }
+
+/** Where a hash is put together: arrays over 64 bytes are costly to make. */
+const whole = new Uint8Array(keyHashLength);
 
 /** A new hash for that ring and key; each call gives another. */
 export function sealKeyHash(
@@ -46,18 +51,20 @@ export function sealKeyHash(
   keyId: string,
   random: (length: number) => Uint8Array,
 ): SealedKeyHash {
-  const made = new Uint8Array(keyHashLength);
-  made[0] = 1;
-  made[1] = keys.epoch >>> 8;
-  made[2] = keys.epoch;
-  made.set(random(nonceLength), nonceStart);
-  made.set(knownIdToBytes('ring', ringId), sealedStart);
-  made.set(knownIdToBytes('key', keyId), sealedStart + 16);
+  const content = new Uint8Array(tagStart);
+  const nonce = random(nonceLength);
+  content[0] = 1;
+  content[1] = keys.epoch >>> 8;
+  content[2] = keys.epoch;
+  content.set(nonce, nonceStart);
+  content.set(knownIdToBytes('ring', ringId), sealedStart);
+  content.set(knownIdToBytes('key', keyId), sealedStart + 16);
   const { stream, tag } = prfsOf(keys.key('hash', keys.epoch));
-  mask(made, stream(made.subarray(nonceStart, sealedStart)));
-  const mac = tag(made.subarray(0, tagStart));
-  for (let i = 0; i < tagLength; i++) made[tagStart + i] = mac[i] ?? 0;
-  return { hash: toBase64Url(made), headerMac: mac.slice(tagLength) };
+  mask(content, stream(nonce));
+  const mac = tag(content);
+  whole.set(content);
+  for (let i = 0; i < tagLength; i++) whole[tagStart + i] = mac[i] ?? 0;
+  return { hash: toBase64Url(whole), content, mac };
 }
 
 /** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
@@ -87,11 +94,6 @@ export function keyHashBytes(text: string): Uint8Array | undefined {
   if (text.length !== 100) return undefined;
   const bytes = fromBase64Url(text);
   return bytes?.[0] === 1 ? bytes : undefined;
-}
-
-/** Writes the 75 bytes of a hash that is known to be canonical into `bytes`; false where it is none of this version. */
-export function intoKeyHashBytes(text: string, bytes: Uint8Array): boolean {
-  return text.length === 100 && intoBytesOfBase64Url(text, bytes) && bytes[0] === 1;
 }
 
 /** The key epoch that a hash names. */

@@ -10,6 +10,7 @@ const perCall = 65536;
  */
 export function systemRandom(length: number): Uint8Array {
   const bytes = new Uint8Array(length);
+  if (length <= perCall) return crypto.getRandomValues(bytes);
   for (let offset = 0; offset < length; offset += perCall) {
     crypto.getRandomValues(bytes.subarray(offset, offset + perCall));
   }

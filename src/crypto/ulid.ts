@@ -50,11 +50,10 @@ export function ulidGenerator({ now, random }: UlidSource): () => Uint8Array {
 /** 26 characters for the 16 bytes at `offset`. */
 export function formatUlid(bytes: Uint8Array, offset = 0): string {
   // 128 bits are 13 groups of ten with two zero bits in front.
-  const view = new DataView(bytes.buffer, bytes.byteOffset + offset, 16);
-  const a = view.getUint32(0);
-  const b = view.getUint32(4);
-  const c = view.getUint32(8);
-  const d = view.getUint32(12);
+  const a = uint32At(bytes, offset);
+  const b = uint32At(bytes, offset + 4);
+  const c = uint32At(bytes, offset + 8);
+  const d = uint32At(bytes, offset + 12);
   return `${pairs[a >>> 24]}${pairs[(a >>> 14) & 1023]}${pairs[(a >>> 4) & 1023]}${
     pairs[((a & 15) << 6) | (b >>> 26)]
   }${pairs[(b >>> 16) & 1023]}${pairs[(b >>> 6) & 1023]}${pairs[((b & 63) << 4) | (c >>> 28)]}${
@@ -62,6 +61,13 @@ export function formatUlid(bytes: Uint8Array, offset = 0): string {
   }${pairs[(c >>> 8) & 1023]}${pairs[((c & 255) << 2) | (d >>> 30)]}${pairs[(d >>> 20) & 1023]}${
     pairs[(d >>> 10) & 1023]
   }${pairs[d & 1023]}`;
+}
+
+/** Big-endian. A DataView would give a small array a buffer of its own, which costs as much as the rest. */
+function uint32At(bytes: Uint8Array, at: number): number {
+  return (
+    (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
+  );
 }
 
 /** `ring` and 16 bytes as `ring_01h…`. */

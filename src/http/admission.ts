@@ -4,7 +4,7 @@ import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
 import { authenticate, Bearer, knownApiKey, localCaller, type Origin } from '../core/credential.ts';
-import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
+import { type RingAsked, type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
@@ -60,51 +60,98 @@ export function identify(
   credential: Credential,
   from: Origin,
   now: number,
-): Soon<{ readonly caller: Caller; readonly usable: boolean } | undefined> {
+): Soon<Identified | undefined> {
   if (credential === 'local') return { caller: localCaller, usable: true };
   return authenticate(tables, credential, from, now);
 }
 
 /** Undefined when the credential is nobody's. */
-export async function admit(
+export function admit(
   endpoint: Endpoint,
-  { tenant }: TenantHandle,
+  handle: TenantHandle,
   tables: Tables,
   credential: Credential,
   from: Origin,
   raw: RawInput,
   now: number,
-): Promise<Admission | undefined> {
-  const identified = identify(tables, credential, from, now);
-  const found = identified instanceof Promise ? await identified : identified;
-  if (!found) return undefined;
-  const { caller } = found;
+): Soon<Admission | undefined> {
+  const asked: Asked = { endpoint, handle, tables, raw };
+  const found = identify(tables, credential, from, now);
+  return found instanceof Promise
+    ? found.then((known) => known && decide(asked, known))
+    : found && decide(asked, found);
+}
+
+/** What the decision about a request rests on, beside who makes it. */
+interface Asked {
+  readonly endpoint: Endpoint;
+  readonly handle: TenantHandle;
+  readonly tables: Tables;
+  readonly raw: RawInput;
+}
+
+interface Identified {
+  readonly caller: Caller;
+  readonly usable: boolean;
+}
+
+interface About {
+  /** What the flag is about, where it names a ring. */
+  readonly subject?: RingSubject | undefined;
+  readonly ringname: string;
+  readonly sealed?: SealedInput | undefined;
+}
+
+const aboutNoRing: About = { ringname: '' };
+
+function decide(asked: Asked, identified: Identified): Soon<Admission> {
+  const { endpoint, handle, tables, raw } = asked;
   const { access } = endpoint;
-  let subject: RingSubject | undefined;
-  let ringname = '';
-  let sealed: SealedInput | undefined;
-  if (access.kind === 'flag') {
-    const source = access.ring ?? access.about;
-    if (source) {
-      const told = ringSubject({ tx: tables, tenant }, serviceAction(endpoint.path), ringValue(source, raw));
-      const asked = told instanceof Promise ? await told : told;
-      ringname = recordedName(asked.subject);
-      sealed = asked.sealed;
-      if (access.ring) subject = asked.subject;
-    }
-  }
-  if (!found.usable) return { caller, ringname, refusal: unknownCredential };
-  if (access.kind === 'flag' && caller.session !== undefined && tenant.secondFactorFor?.length) {
-    const enrolment = await enrolmentRefusal(tables, tenant, caller);
-    if (enrolment) return { caller, ringname, refusal: enrolment };
-  }
-  if (access.kind === 'flag' && access.operator && caller.kind !== 'local') {
-    const outside = refusalOutside(tenant, access.action);
-    if (outside) return { caller, ringname, refusal: outside };
-  }
-  const refusal = access.kind === 'flag' ? refusalOf(caller, access.action, subject) : undefined;
-  if (!refusal || (await isAboutSelf(access, tables, caller, raw))) return { caller, ringname, sealed };
-  return { caller, ringname, refusal };
+  const source = access.kind === 'flag' ? (access.ring ?? access.about) : undefined;
+  if (access.kind !== 'flag' || !source) return verdict(asked, identified, aboutNoRing);
+  const context = { tx: tables, tenant: handle.tenant };
+  const told = ringSubject(context, serviceAction(endpoint.path), ringValue(source, raw));
+  const about = ({ subject, sealed }: RingAsked): About => ({
+    subject: access.ring && subject,
+    ringname: recordedName(subject),
+    sealed,
+  });
+  return told instanceof Promise
+    ? told.then((ring) => verdict(asked, identified, about(ring)))
+    : verdict(asked, identified, about(told));
+}
+
+function verdict(asked: Asked, { caller, usable }: Identified, about: About): Soon<Admission> {
+  const { endpoint, handle } = asked;
+  const { access } = endpoint;
+  const { ringname, sealed, subject } = about;
+  if (!usable) return { caller, ringname, refusal: unknownCredential };
+  if (access.kind !== 'flag') return { caller, ringname, sealed };
+  const { tenant } = handle;
+  if (caller.session !== undefined && tenant.secondFactorFor?.length) return ofUser(asked, caller, about);
+  const refusal = refusalOf(asked, caller, subject);
+  if (!refusal) return { caller, ringname, sealed };
+  return access.orSelf === undefined ? { caller, ringname, refusal } : ofSelf(asked, caller, about, refusal);
+}
+
+/** Where users need a second factor. */
+async function ofUser(asked: Asked, caller: Caller, about: About): Promise<Admission> {
+  const { ringname, sealed, subject } = about;
+  const enrolment = await enrolmentRefusal(asked.tables, asked.handle.tenant, caller);
+  if (enrolment) return { caller, ringname, refusal: enrolment };
+  const refusal = refusalOf(asked, caller, subject);
+  return refusal ? ofSelf(asked, caller, about, refusal) : { caller, ringname, sealed };
+}
+
+/** What is refused, unless it is about the caller itself at an endpoint that lets one do it to oneself. */
+async function ofSelf(
+  { endpoint, tables, raw }: Asked,
+  caller: Caller,
+  { ringname, sealed }: About,
+  refusal: KmsError,
+): Promise<Admission> {
+  const isSelf = await isAboutSelf(endpoint.access, tables, caller, raw);
+  return isSelf ? { caller, ringname, sealed } : { caller, ringname, refusal };
 }
 
 /** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
@@ -128,7 +175,7 @@ export function knownAsker(
 }
 
 /** The same as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
-export async function admitByHeaders(
+export function admitByHeaders(
   endpoint: Endpoint,
   handle: TenantHandle,
   tables: Tables,
@@ -136,10 +183,12 @@ export async function admitByHeaders(
   from: Origin,
   raw: RawInput,
   now: number,
-): Promise<Admission | undefined> {
+): Soon<Admission | undefined> {
   if (!isAboutRingInBody(endpoint)) return admit(endpoint, handle, tables, credential, from, raw, now);
-  const found = await identify(tables, credential, from, now);
-  return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
+  const asker = (found: Identified | undefined): Admission | undefined =>
+    found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
+  const found = identify(tables, credential, from, now);
+  return found instanceof Promise ? found.then(asker) : asker(found);
 }
 
 /** Whether the request is about the user who makes it, at an endpoint that lets one do it to oneself. */
@@ -149,9 +198,15 @@ async function isAboutSelf(access: Access, tables: Tables, caller: Caller, raw: 
   return refersToSelf(tables, caller, { text, is: raw.query.email === 'true' ? 'email' : 'username' });
 }
 
-function refusalOf(caller: Caller, action: string, subject: RingSubject | undefined): KmsError | undefined {
+function refusalOf({ endpoint, handle }: Asked, caller: Caller, subject?: RingSubject): KmsError | undefined {
+  const { access } = endpoint;
+  if (access.kind !== 'flag') return undefined;
+  if (access.operator && caller.kind !== 'local') {
+    const outside = refusalOutside(handle.tenant, access.action);
+    if (outside) return outside;
+  }
   try {
-    authorize(caller, action, subject);
+    authorize(caller, access.action, subject);
     return undefined;
   } catch (error) {
     if (error instanceof KmsError) return error;

@@ -204,7 +204,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     if (!credential || isPublic) return undefined;
     const known = knownAsker(endpoint, handle, credential, from, world.now());
     if (known !== undefined) return known;
-    const admission = await handle.store.peek((tables) =>
+    const admission = await handle.store.peek(async (tables) =>
       admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
     );
     return admission?.refusal ? undefined : admission?.caller.id;
@@ -255,7 +255,8 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
 
   async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
     const { handle, credential, from, raw } = exchange;
-    const admission = credential && (await admit(endpoint, handle, tx, credential, from, raw, world.now()));
+    const admitted = credential && admit(endpoint, handle, tx, credential, from, raw, world.now());
+    const admission = admitted instanceof Promise ? await admitted : admitted;
     const tenant = handle.tenant.id;
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
     const { ringname, caller, refusal } = admission;
@@ -350,7 +351,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     let caller: Caller | undefined;
     if (!isPublic) {
       if (!credential) return undefined;
-      const admission = await handle.store.peek((tables) =>
+      const admission = await handle.store.peek(async (tables) =>
         admit(endpoint, handle, tables, credential, from, raw, world.now()),
       );
       if (!admission || admission.refusal) return undefined;

@@ -106,7 +106,7 @@ export class RequestBody implements BodySource {
         this.#worked = { bytes: counted, holder };
         counted = 0;
         end();
-        resolve(bytes.subarray(0, length));
+        resolve(bytes.length === length ? bytes : bytes.subarray(0, length));
       };
       const onBroken = (): void => {
         end();
@@ -127,7 +127,7 @@ export class RequestBody implements BodySource {
           return;
         }
         // Most come in one piece, which waits for nothing.
-        if (after === declared && length === 0) bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, after);
+        if (after === declared && length === 0) bytes = chunk;
         else {
           const room = bytes.length;
           const wanted = after <= room ? room : Math.min(declared ?? limit, Math.max(after, room * 2, leastRoom));

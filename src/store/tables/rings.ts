@@ -40,7 +40,8 @@ interface RingChange {
   readonly updatedAt: number;
 }
 
-interface ActiveKey {
+/** What an encrypt looks at. */
+export interface ActiveKey {
   readonly ringId: string;
   readonly keyId: string;
   readonly maxEncryptCount: number;
