@@ -76,6 +76,8 @@ const execArgv = [
   '--no-parallel-scavenge',
   // Each helper of the compiler and the collector keeps some MB of its own; on few cores more of them bring nothing.
   '--v8-pool-size=1',
+  // For src/server/idle-memory.ts.
+  '--expose-gc',
 ];
 
 function makeExecutable(bundles: Bundles, executable: string): void {

@@ -22,6 +22,7 @@ import {
   replaceCertificate,
   takeForwardedHost,
 } from './http-server.ts';
+import { giveMemoryBack } from './idle-memory.ts';
 import { type Listening, type ListenOptions, listening, openSocket, portOf, readTls, takePort } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 
@@ -81,7 +82,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   });
   let appliance: HeldAppliance | undefined;
   let later: NodeJS.Timeout | undefined;
+  const keepMemory = giveMemoryBack();
   const close = async (): Promise<void> => {
+    keepMemory();
     clearTimeout(later);
     // Closing takes the socket's name away, which may be another server's by now.
     if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);

@@ -1,0 +1,49 @@
+// Memory goes back to the system when the process has little to do: what a collector keeps for the next burst of
+// requests, half of what a busy server has, is of no use until one comes.
+
+/** Milliseconds between looks at how much was done. */
+const lookEvery = 10_000;
+/** Of one core, meanwhile: less is little. */
+const little = 0.02;
+/** Microseconds of processor time since memory last went back: with less than this none has gathered. */
+const worthIt = 300_000;
+
+interface IdleWorld {
+  /** Processor time of the process so far, in microseconds. */
+  readonly used: () => number;
+  /** Collects all that can be; undefined where the runtime lets nobody ask for that. */
+  readonly collect: (() => void) | undefined;
+  readonly every?: number;
+}
+
+/** Collects all, and gives back what is free then: some 50 ms in which nobody is served, when nobody asks. */
+function collectAll(): (() => void) | undefined {
+  const { gc } = globalThis;
+  return gc && (() => void gc({ type: 'major', flavor: 'last-resort', execution: 'sync' }));
+}
+
+function processorTime(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
+
+/** From now on; answers what ends it. */
+export function giveMemoryBack({
+  used = processorTime,
+  collect = collectAll(),
+  every = lookEvery,
+}: Partial<IdleWorld> = {}): () => void {
+  if (!collect) return () => {};
+  let before = used();
+  let after = 0;
+  const timer = setInterval(() => {
+    const now = used();
+    const isIdle = now - before < every * 1000 * little;
+    before = now;
+    if (!isIdle || now - after < worthIt) return;
+    collect();
+    after = before = used();
+  }, every);
+  timer.unref();
+  return () => clearInterval(timer);
+}
