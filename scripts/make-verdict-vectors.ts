@@ -37,6 +37,8 @@ interface Verdict {
   readonly upTo?: number;
   /** The record that a verifier names; absent where there is no head to speak of. */
   readonly record?: number;
+  /** The last record that retention dropped, by the first line of an export that verifies. */
+  readonly dropped?: number;
 }
 
 const verdicts: Verdict[] = [];
@@ -329,6 +331,90 @@ log('nested one deeper', between(nested(64)), atTwo);
 log('nested 30,000 deep', between(nested(30_000)), atTwo);
 log('brackets in a text', between(second.replace('payroll', '[{'.repeat(3000))), three);
 log('after the largest seq', chained(first.replace('"seq":1', '"seq":9007199254740992')), { record: 1 });
+
+// Exports whose beginning retention dropped: the head of the last dropped record stands in front.
+interface KeptCase {
+  /** The head that was kept elsewhere. */
+  readonly since?: Fields;
+  readonly publicKey?: string;
+  readonly upTo?: number;
+  readonly record?: number;
+  readonly dropped?: number;
+}
+
+function kept(
+  name: string,
+  lead: Fields | string | Uint8Array,
+  after: string | Uint8Array,
+  { since, ...rest }: KeptCase,
+): void {
+  const front = lead instanceof Uint8Array ? lead : utf8(typeof lead === 'string' ? lead : JSON.stringify(lead));
+  const bytes = concatBytes(front, utf8('\n'), typeof after === 'string' ? utf8(after) : after);
+  verdicts.push({
+    name: `kept: ${name}`,
+    export: encoded(bytes),
+    ...(since && { head: encoded(json(since)) }),
+    valid: rest.upTo !== undefined,
+    ...rest,
+  });
+}
+const fromSix = lines
+  .slice(5)
+  .map((line) => `${line}\n`)
+  .join('');
+const since8 = JSON.parse(read('head-8.json'));
+const early = signed({ seq: 3, hash: lineHash(3) });
+const dropped5 = { upTo: 8, dropped: 5 };
+const oneLine = JSON.stringify(own);
+
+kept('as it should be', own, fromSix, dropped5);
+kept('nothing behind it', own, '', { upTo: 5, dropped: 5 });
+kept('nothing was dropped', signed({ seq: 0, hash: toHash(undefined) }), text, { upTo: 8, dropped: 0 });
+kept('with a later head', own, fromSix, { since: since8, publicKey: own.publicKey, ...dropped5 });
+kept('with its own head', own, fromSix, { since: own, publicKey: own.publicKey, ...dropped5 });
+kept('with an earlier head', own, fromSix, { since: early, ...dropped5 });
+kept('with an earlier head of a key that it lacks', own, fromSix, { since: early, publicKey: theirs, record: 5 });
+kept('with a later head of a key that it lacks', own, fromSix, {
+  since: signed({ seq: 8, hash: lineHash(8) }),
+  publicKey: theirs,
+  ...dropped5,
+});
+kept('of another key than was noted', signed({}), fromSix, { since: early, publicKey: own.publicKey, record: 3 });
+kept('a forged signature', { ...own, signedAt: '2026-01-02T03:05:05.679Z' }, fromSix, { record: 5 });
+kept('a forged signature, with a later head', { ...own, signature: toBase64(new Uint8Array(64)) }, fromSix, {
+  since: since8,
+  record: 5,
+});
+kept('the hash wrong, and signed', signed({ hash: elsewhere.hash }), fromSix, { record: 6 });
+kept('another hash than that of its own head', signed({ hash: elsewhere.hash }), fromSix, { since: own, record: 5 });
+kept('a history written anew behind it', signed({ hash: toHash(undefined) }), chained(...texts.slice(5)), {
+  since: since8,
+  record: 8,
+});
+kept('of another tenant than the head', signed({ tenant: elsewhere.tenant }), fromSix, { since: own, record: 5 });
+kept('a record is missing behind it', signed({ seq: 4, hash: lineHash(4) }), fromSix, { record: 5 });
+kept('a record stands there that was dropped', own, lines.slice(4).join('\n'), { record: 6 });
+kept('the end is cut off', own, lines[5] ?? '', { since: since8, record: 8 });
+kept('behind a record', lines[0] ?? '', `${oneLine}\n`, { record: 2 });
+kept('twice', own, `${oneLine}\n${fromSix}`, { record: 6 });
+kept('seq 5.0', oneLine.replace('"seq":5', '"seq":5.0'), fromSix, dropped5);
+kept('seq twice, the first one good', oneLine.replace('"seq":5', '"seq":5,"seq":6'), fromSix, { record: 6 });
+kept('no signature', JSON.stringify(without(own, 'signature')), fromSix, {});
+kept('no head', '{"format":"kms-activity-head-1"}', fromSix, {});
+kept('another format', signed({ format: 'kms-activity-head-2' }), fromSix, {});
+kept('cut', oneLine.slice(0, -1), fromSix, {});
+kept('not flat', oneLine.replace(/}$/, ',"note":[]}'), fromSix, {});
+kept('more than 64 KiB', oneLine + ' '.repeat(65_536), fromSix, {});
+kept('white space behind it', `${oneLine} \t\r`, fromSix, dropped5);
+kept('white space in front of it', ` ${oneLine}`, fromSix, { record: 1 });
+kept('a byte order mark in front of it', `\ufeff${oneLine}`, fromSix, { record: 1 });
+kept('on several lines', json(own), fromSix, { record: 1 });
+kept(
+  'bytes that are no UTF-8 in a field of its own',
+  Buffer.from(oneLine.replace(/}$/, ',"note":"\u00ff"}'), 'latin1'),
+  fromSix,
+  dropped5,
+);
 
 writeFileSync(new URL('verdicts.json', dir), `[\n${verdicts.map((each) => JSON.stringify(each)).join(',\n')}\n]\n`);
 

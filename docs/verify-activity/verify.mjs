@@ -45,14 +45,19 @@ function bad(seq, why) {
   end(1, `NOT VALID: record ${seq} ${why}`);
 }
 
-function readHead(file, expected) {
+function readHead(file) {
+  try {
+    return headOf(readFileSync(file), file);
+  } catch (error) {
+    return end(3, `not verified: ${error.message}`);
+  }
+}
+
+function headOf(text, where) {
   let head;
   try {
-    const text = readFileSync(file);
     head = text.length <= 65536 && JSON.parse(text.toString().replace(/^\ufeff/, ''));
-  } catch (error) {
-    if (error.code) end(3, `not verified: ${error.message}`);
-  }
+  } catch {}
   const { format, tenant, seq, hash, signedAt, publicKey, signature } = head || {};
   const spki = bytes(publicKey, 'base64', 44);
   const isFlat = head && Object.values(head).every((each) => typeof each !== 'object' || each === null);
@@ -70,11 +75,14 @@ function readHead(file, expected) {
     !spki?.toString('hex').startsWith('302a300506032b6570032100') ||
     !bytes(signature, 'base64', 64)
   )
-    end(1, `NOT VALID: ${file} is no head`);
+    end(1, `NOT VALID: ${where} is no head`);
   const message = Buffer.from(`${format}\n${tenant}\n${seq}\n${hash}\n${signedAt}\n`);
   if (!isSigned(spki, message, Buffer.from(signature, 'base64'))) bad(seq, 'has a forged head');
-  if (expected !== undefined && expected !== publicKey) bad(seq, `has a head of another key, ${publicKey}`);
   return head;
+}
+
+function needKey({ seq, publicKey }, expected) {
+  if (expected !== undefined && expected !== publicKey) bad(seq, `has a head of another key, ${publicKey}`);
 }
 
 function isDeep(value, left = 64) {
@@ -95,13 +103,33 @@ function parse(line) {
 
 const [exportFile, headFile, publicKey] = process.argv.slice(2);
 if (!exportFile || process.argv.length > 5) end(2, 'usage: node verify.mjs EXPORT [HEAD [PUBLIC-KEY]]');
-const head = headFile === undefined ? undefined : readHead(headFile, publicKey);
+const head = headFile === undefined ? undefined : readHead(headFile);
+if (head) needKey(head, publicKey);
 let seq = 0;
 let hash = ZERO;
+let isFirst = true;
+let lead;
+
+function beginAfter(head) {
+  [seq, hash] = [head.seq, Buffer.from(head.hash, 'base64url')];
+}
+
+// Before the first line, where retention dropped what was before it: the head of the last record that was dropped.
+function readLead(line) {
+  lead = headOf(line, `the first line of ${exportFile}`);
+  // A later head vouches for it by the hashes between them.
+  if (!head || head.seq < lead.seq) needKey(lead, publicKey);
+  if (head && head.tenant !== lead.tenant) bad(lead.seq, 'is of another tenant than the head');
+  if (head && head.seq === lead.seq && head.hash !== lead.hash) bad(lead.seq, 'is not the one that was anchored');
+  beginAfter(lead);
+}
 
 function check(line) {
+  const begins = isFirst;
+  isFirst = false;
+  if (begins && line.toString('latin1', 0, 10) === '{"format":') return readLead(line);
   const record = line.length <= MOST && parse(line);
-  if (seq === 0 && head && record.seq === head.seq + 1) [seq, hash] = [head.seq, Buffer.from(head.hash, 'base64url')];
+  if (begins && head && record.seq === head.seq + 1) beginAfter(head);
   seq++;
   if (record.seq !== seq) bad(seq, 'is missing, moved or not readable');
   hash = createHash('sha256').update(hash).update(record.text).digest();
@@ -126,4 +154,7 @@ try {
 if (rest.length > 0) check(rest);
 if (head && seq < head.seq) bad(head.seq, 'was anchored and is missing at the end');
 console.log(`valid up to record ${seq}`);
-if (head) console.log(`record ${head.seq}, anchored at ${head.signedAt}, is still there; key: ${head.publicKey}`);
+if (lead) console.log(`records up to ${lead.seq} were dropped by retention; key: ${lead.publicKey}`);
+if (lead && head && head.seq < lead.seq)
+  console.log(`record ${head.seq}, anchored at ${head.signedAt}, is one of them`);
+else if (head) console.log(`record ${head.seq}, anchored at ${head.signedAt}, is still there; key: ${head.publicKey}`);

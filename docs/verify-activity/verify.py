@@ -63,13 +63,16 @@ def base64_bytes(text, length):
 def hash_bytes(text):
     return canonical(text + "=", 32, base64.urlsafe_b64decode, base64.urlsafe_b64encode)
 
-def read_head(name, expected):
+def read_head(name):
     try:
         with open(name, "rb") as file:
-            text = file.read(65537)
-        head = parsed(text.decode("utf-8-sig", "replace")) if len(text) <= 65536 else None
+            return head_of(file.read(65537), name)
     except OSError as error:
         end(3, f"not verified: {error}")
+
+def head_of(text, where):
+    try:
+        head = parsed(text.decode("utf-8-sig", "replace")) if len(text) <= 65536 else None
     except (ValueError, RecursionError):
         head = None
     head = head if isinstance(head, dict) and not any(isinstance(each, (dict, list)) for each in head.values()) else {}
@@ -82,14 +85,28 @@ def read_head(name, expected):
             and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z", signed_at)
             and (base64_bytes(key, 44) or b"").startswith(bytes.fromhex("302a300506032b6570032100"))
             and base64_bytes(signature, 64)):
-        end(1, f"NOT VALID: {name} is no head")
+        end(1, f"NOT VALID: {where} is no head")
     seq = int(seq)
     message = f"{form}\n{tenant}\n{seq}\n{place}\n{signed_at}\n".encode()
     if not is_signed(base64_bytes(key, 44)[12:], message, base64_bytes(signature, 64)):
         bad(seq, "has a forged head")
-    if expected is not None and expected != key:
-        bad(seq, f"has a head of another key, {key}")
     return {**head, "seq": seq}
+
+def need_key(head, expected):
+    if expected is not None and expected != head["publicKey"]:
+        bad(head["seq"], f"has a head of another key, {head['publicKey']}")
+
+def read_lead(line, export, head, public_key):
+    """Before the first line, where retention dropped what was before it: the head of the last record that was dropped."""
+    lead = head_of(line, f"the first line of {export}")
+    # A later head vouches for it by the hashes between them.
+    if head is None or head["seq"] < lead["seq"]:
+        need_key(lead, public_key)
+    if head and head["tenant"] != lead["tenant"]:
+        bad(lead["seq"], "is of another tenant than the head")
+    if head and head["seq"] == lead["seq"] and head["hash"] != lead["hash"]:
+        bad(lead["seq"], "is not the one that was anchored")
+    return lead
 
 def is_deep(value, left=64):
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -113,12 +130,20 @@ def lines_of(name):
         end(3, f"not verified: {error}")
 
 def main(export, head_file=None, public_key=None):
-    head = None if head_file is None else read_head(head_file, public_key)
+    head = None if head_file is None else read_head(head_file)
+    if head:
+        need_key(head, public_key)
     seq, digest = 0, bytes(32)
+    is_first, lead = True, None
     for line in lines_of(export):
+        begins, is_first = is_first, False
+        if begins and line.startswith(b'{"format":'):
+            lead = read_lead(line, export, head, public_key)
+            seq, digest = lead["seq"], hash_bytes(lead["hash"])
+            continue
         match = LINE.fullmatch(line)
         place = read_place(match) if len(line) <= MOST else None
-        if seq == 0 and head and place == head["seq"] + 1:
+        if begins and head and place == head["seq"] + 1:
             seq, digest = head["seq"], hash_bytes(head["hash"])
         seq += 1
         if place != seq:
@@ -132,7 +157,11 @@ def main(export, head_file=None, public_key=None):
     if head and seq < head["seq"]:
         bad(head["seq"], "was anchored and is missing at the end")
     print(f"valid up to record {seq}")
-    if head:
+    if lead:
+        print(f"records up to {lead['seq']} were dropped by retention; key: {lead['publicKey']}")
+    if lead and head and head["seq"] < lead["seq"]:
+        print(f"record {head['seq']}, anchored at {head['signedAt']}, is one of them")
+    elif head:
         print(f"record {head['seq']}, anchored at {head['signedAt']}, is still there; key: {head['publicKey']}")
 
 if __name__ == "__main__":

@@ -114,6 +114,13 @@ export const activityHead = z
     tenant: id.meta({ description: 'id of the tenant', examples: [sample.tenantId] }),
     seq: z.int().meta({ description: 'number of the last record; 0 where there is none', examples: [1] }),
     hash: z.string().meta({ description: "the chain's hash at that record, base64url", examples: [sample.chainHash] }),
+    from: z
+      .int()
+      .exactOptional()
+      .meta({
+        description: 'number of the first record that is kept, where retention dropped those before it; not signed',
+        examples: [8193],
+      }),
     signedAt: timestamp,
     publicKey: z.string().meta({
       description: 'the Ed25519 key that signed, base64 SPKI DER',

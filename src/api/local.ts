@@ -62,7 +62,15 @@ const storeStatus = z.object({
   activityBytes: z.int(),
   sequence: z.int(),
   lastCheckpointAt: epochMilliseconds.optional(),
-  activityCount: z.int(),
+  activityCount: z.int().meta({ description: 'number of the last record of activity' }),
+  activityDropped: z
+    .object({
+      seq: z.int().meta({ description: 'all records up to this one' }),
+      hash: z.string().meta({ description: 'of that record, base64url: the first kept one goes on from it' }),
+      until: epochMilliseconds.meta({ description: 'the latest of them' }),
+    })
+    .optional()
+    .meta({ description: 'the beginning of the activity log, where retention dropped it' }),
   activitySegments: z.int(),
   activityFaults: z.array(z.object({ path: z.string(), problem: z.string(), since: epochMilliseconds })),
   activityVerified: z.int(),
@@ -102,6 +110,13 @@ const openStatus = z.object({
       }),
     )
     .meta({ description: 'targets that activity is streamed to, in the order in which they were given' }),
+  activityRetention: z
+    .object({
+      seconds: z.int().meta({ description: 'for how long activity is kept' }),
+      waitingRecords: z.int().meta({ description: 'older ones that have to arrive where activity is streamed to' }),
+    })
+    .exactOptional()
+    .meta({ description: 'absent where activity is kept for ever' }),
   disk: z
     .object({
       freeBytes: z.number(),
@@ -149,6 +164,7 @@ const finding = z.object({
 const examination = z.object({
   stores: z.int(),
   activities: z.int(),
+  dropped: z.int().meta({ description: 'records of activity before those, which retention dropped' }),
   crypto: cryptoInUse.exactOptional().meta({ description: 'of the server that was examined' }),
   findings: z.array(finding),
 });
@@ -360,6 +376,10 @@ export const localEndpoints = [
       valid: z.boolean(),
       count: z.int(),
       head: z.object({ seq: z.int(), hash: z.string() }),
+      dropped: z
+        .object({ seq: z.int(), hash: z.string() })
+        .exactOptional()
+        .meta({ description: 'the last record that retention dropped, after which the chain begins' }),
       broken: z.object({ position: z.int(), seq: z.int(), problem: z.string() }).exactOptional(),
       since: activityHead.exactOptional(),
     }),

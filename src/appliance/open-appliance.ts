@@ -31,6 +31,7 @@ import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
 import { sqlWasm } from './program-files.ts';
 import { acceptOlder, type ReadStores, readStores } from './read-stores.ts';
 import { Rekeying } from './rekey.ts';
+import { Retention, type RetentionSettings } from './retention.ts';
 import { SealKeeper } from './seal-keeper.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
@@ -60,6 +61,8 @@ export interface ApplianceOptions {
   readonly copies?: CopySettings | undefined;
   /** Where activity is streamed to. */
   readonly streaming?: StreamingSettings | undefined;
+  /** For how long activity is kept; for ever when absent. */
+  readonly retention?: RetentionSettings | undefined;
   readonly metrics?: MetricsSettings | undefined;
   /** What it is served with, for doctor to look at. */
   readonly certificates?: CertificateFiles | undefined;
@@ -234,6 +237,10 @@ async function openServices(
   const mustWait = (): boolean => space.refusal !== undefined;
   const streaming = await openStreaming({ system, tenants, now: world.now, onEvent, mustWait }, options.streaming);
   ends.push(() => streaming.close());
+  const retention =
+    options.retention && new Retention({ tenants, world, streaming, onEvent, mustWait }, options.retention);
+  retention?.start();
+  ends.push(() => retention?.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
@@ -247,7 +254,12 @@ async function openServices(
   ends.push(closePeople);
   ends.push(startPurging(data, world, onEvent));
   const status = (): Promise<OpenStatus> =>
-    applianceStatus(seal.current, system, tenants, copies.status(), streaming.status(), space.status());
+    applianceStatus(seal.current, system, tenants, {
+      copies: copies.status(),
+      activityTo: streaming.status(),
+      ...(retention && { activityRetention: retention.status }),
+      disk: space.status(),
+    });
   return {
     sealed: false,
     tenants,
@@ -277,6 +289,7 @@ async function openServices(
         store: store.status(),
         copies: copies.status(),
         streams: streaming.status(),
+        retention: retention?.status,
         space: space.status(),
       }),
     stateOf: ({ tenant, store }) =>

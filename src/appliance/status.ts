@@ -8,18 +8,24 @@ import type { DirectoryLock } from '../store/lock.ts';
 import { version } from '../version.ts';
 import type { CopiesStatus } from './backup/service.ts';
 import { cryptoInUse } from './native-crypto.ts';
+import type { RetentionStatus } from './retention.ts';
 import type { SpaceGuard, SpaceStatus } from './space/space-guard.ts';
 import type { SystemStore } from './stores.ts';
 import type { StreamStatus } from './streaming/stream.ts';
 import type { Tenants } from './tenants.ts';
 
+interface ServicesStatus {
+  readonly copies: CopiesStatus;
+  readonly activityTo: readonly StreamStatus[];
+  readonly activityRetention?: RetentionStatus;
+  readonly disk: SpaceStatus | undefined;
+}
+
 export async function applianceStatus(
   seal: Seal,
   system: SystemStore,
   tenants: Tenants,
-  copies: CopiesStatus,
-  activityTo: readonly StreamStatus[],
-  disk: SpaceStatus | undefined,
+  services: ServicesStatus,
 ): Promise<OpenStatus> {
   return {
     version,
@@ -30,9 +36,7 @@ export async function applianceStatus(
       custodians: seal.slots.map(({ kind, id }) => ({ kind, fingerprint: id })),
     },
     crypto: cryptoInUse(),
-    copies,
-    activityTo,
-    disk,
+    ...services,
     tenants: await Promise.all(tenants.all.map(tenantStatus)),
     system: system.status(),
   };

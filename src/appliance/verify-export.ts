@@ -1,6 +1,6 @@
 // Verifies an export of the activity log from its bytes alone, with no appliance. Format: docs/activity-export.md.
 import { type ActivityHead, isSigned, parseHead } from '../core/activity.ts';
-import { fromUtf8 } from '../crypto/bytes.ts';
+import { equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
 
@@ -16,6 +16,8 @@ interface ExportExpectations {
 
 interface ExportVerdict extends ChainVerdict {
   readonly since?: ActivityHead;
+  /** The head of the last record that retention dropped, with which the export begins. */
+  readonly dropped?: ActivityHead;
 }
 
 /** Throws `invalid` or `conflict` for a head that is none or not signed as it should be. */
@@ -23,8 +25,16 @@ export async function verifyExport(
   source: AsyncIterable<Uint8Array>,
   { since: given, publicKey }: ExportExpectations = {},
 ): Promise<ExportVerdict> {
-  const links = linksOf(source);
   const since = given === undefined ? undefined : signedHead(given, publicKey);
+  const lines = linesOf(source);
+  const line = await lines.next();
+  if (!line.done && isHeadLine(line.value)) {
+    const dropped = droppedHead(line.value, since, publicKey);
+    const start = { seq: dropped.seq, hash: dropped.hash };
+    const verdict = await verifyChain(linksOf(lines), { start, anchors: since ? [since] : [] });
+    return { ...verdict, dropped, ...(since && { since }) };
+  }
+  const links = linksOf(resumed(line, lines));
   if (!since) return verifyChain(links);
   const anchor = { seq: since.seq, hash: since.hash };
   const first = await links.next();
@@ -32,6 +42,35 @@ export async function verifyExport(
   const startsAfter = !first.done && placeOf(first.value.line) === since.seq + 1;
   const verdict = await verifyChain(all, startsAfter ? { start: anchor } : { anchors: [anchor] });
   return { ...verdict, since };
+}
+
+const headLine = utf8('{"format":');
+/** No head is longer. */
+const longestHead = 64 * 1024;
+
+function isHeadLine(line: Uint8Array): boolean {
+  return equalBytes(line.subarray(0, headLine.length), headLine);
+}
+
+/**
+ * The first line of an export whose beginning retention dropped. A later head vouches for it by the hashes between them;
+ * else it must be signed by the expected key itself.
+ */
+function droppedHead(line: Uint8Array, since: ActivityHead | undefined, publicKey: string | undefined): ActivityHead {
+  const isVouchedFor = since !== undefined && since.seq >= parsedHead(line).seq;
+  const head = signedHead(parsedHead(line), isVouchedFor ? undefined : publicKey);
+  if (since === undefined || since.tenant === head.tenant) return head;
+  throw new KmsError('conflict', `record ${head.seq} is of another tenant than the head`);
+}
+
+function parsedHead(line: Uint8Array): ActivityHead {
+  let value: unknown;
+  try {
+    value = line.length <= longestHead && JSON.parse(new TextDecoder().decode(line));
+  } catch {
+    value = undefined;
+  }
+  return parseHead(value, 'the first line');
 }
 
 function signedHead(value: unknown, publicKey: string | undefined): ActivityHead {
@@ -52,8 +91,8 @@ const shape = /^\{"hash":"([A-Za-z0-9_-]{43})",(?=").*\}$/s;
 const prefixLength = '{"hash":"",'.length + 43;
 const nothing: ChainLink = { line: '', hash: '' };
 
-async function* linksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<ChainLink> {
-  for await (const bytes of linesOf(source)) {
+async function* linksOf(lines: AsyncIterable<Uint8Array>): AsyncGenerator<ChainLink> {
+  for await (const bytes of lines) {
     const text = fromUtf8(bytes);
     const [, hash] = (text && shape.exec(text)) || [];
     // A line of another form stands for no record: the chain breaks there.

@@ -133,37 +133,62 @@ function toActivity({ seq: _, address, ...activity }: ActivityRecord): Activity 
   return address === undefined ? activity : { ...activity, address };
 }
 
+/** The place before the first record that is kept. */
+export function chainBegin(store: Store): ChainAnchor {
+  const { activityDropped: dropped } = store.status();
+  return dropped ? { seq: dropped.seq, hash: dropped.hash } : chainStart;
+}
+
 /** The last record that there is. */
 export async function chainEnd(store: Store): Promise<ChainAnchor> {
-  let end = chainStart;
+  let end = chainBegin(store);
   const { activityCount } = store.status();
   for await (const { record, hash } of store.readActivity(activityCount)) end = { seq: record.seq, hash };
   return end;
 }
 
-/** Follows the whole chain, which must go through the anchor where there is one. */
-export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promise<ChainVerdict> {
+/** The chain that was followed, and the place before it. */
+type ActivityVerdict = ChainVerdict & { readonly start: ChainAnchor };
+
+/** Follows the whole chain that is kept, which must go through the anchor where there is one. */
+export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promise<ActivityVerdict> {
+  for (;;) {
+    const start = chainBegin(store);
+    const verdict = await verifyFrom(store, start, anchor);
+    // Once more where retention dropped records between the two.
+    if (!verdict.broken || chainBegin(store).seq === start.seq) return { ...verdict, start };
+  }
+}
+
+async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor): Promise<ChainVerdict> {
   let unreadable: KmsError | undefined;
   async function* links() {
     try {
-      yield* store.readActivity(1);
+      yield* store.readActivity(start.seq + 1);
     } catch (error) {
       // That the disk has something else than was written is a verdict too.
       if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
       unreadable = error;
     }
   }
-  const verdict = await verifyChain(links(), { anchors: anchor ? [anchor] : [] });
+  const verdict = await verifyChain(links(), { start, anchors: anchor ? [anchor] : [] });
   if (!unreadable) return verdict;
   const { count, head } = verdict;
   return { count, head, broken: { position: count + 1, seq: head.seq + 1, problem: unreadable.message } };
 }
 
 /**
- * The number of the first record after the anchor. Throws `conflict` where the chain does not go through that, `corrupt`
- * where a segment that is needed from there on is known to be missing or changed.
+ * The number of the first record after the anchor, by default the first that is kept. Throws `conflict` where the chain
+ * does not go through that, or records behind it are not kept, `corrupt` where a segment that is needed from there on is
+ * known to be missing or changed.
  */
-export async function exportStart(store: Store, anchor: ChainAnchor = chainStart): Promise<number> {
+export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin(store)): Promise<number> {
+  const { seq: dropped } = chainBegin(store);
+  if (anchor.seq < dropped) {
+    throw new KmsError('conflict', `records up to ${dropped} were dropped by retention, also those after the head`, {
+      hint: 'take an export from the beginning: it says where that is',
+    });
+  }
   if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
     throw new KmsError('conflict', `record ${anchor.seq}, which was anchored, is another one now or was dropped`, {
       hint: 'see what `kms activity verify` says',
@@ -175,7 +200,8 @@ export async function exportStart(store: Store, anchor: ChainAnchor = chainStart
 }
 
 async function hashAt(store: Store, seq: number): Promise<string | undefined> {
-  if (seq === chainStart.seq) return chainStart.hash;
+  const begin = chainBegin(store);
+  if (seq === begin.seq) return begin.hash;
   for await (const { hash } of store.readActivity(seq)) return hash;
   return undefined;
 }
@@ -188,9 +214,15 @@ const exporting = new WeakMap<Store, string[]>();
 /**
  * The records from `start` to the end of the log as lines of an export, read as they are asked for: nothing before what
  * was done so far is durable. To be called in the request's transaction. Throws `rate-limited` where as many exports as
- * may be are under way.
+ * may be are under way. `leading` is the head of the record before the first, where retention dropped it: it stands in
+ * front of them, so that the export can be verified by itself.
  */
-export function exportChain(store: Store, start: number, caller: string): AsyncIterable<string> {
+export function exportChain(
+  store: Store,
+  start: number,
+  caller: string,
+  leading?: ActivityHead,
+): AsyncIterable<string> {
   const callers = exporting.get(store) ?? [];
   const own = callers.filter((each) => each === caller).length;
   if (own >= mostExports.ofOne || callers.length >= mostExports.ofAll) {
@@ -199,15 +231,29 @@ export function exportChain(store: Store, start: number, caller: string): AsyncI
     });
   }
   exporting.set(store, callers);
-  return linesFrom(store, start, caller, callers);
+  return linesFrom(store, { start, leading }, caller, callers);
 }
 
-async function* linesFrom(store: Store, start: number, caller: string, callers: string[]): AsyncGenerator<string> {
+async function* linesFrom(
+  store: Store,
+  { start, leading }: { readonly start: number; readonly leading: ActivityHead | undefined },
+  caller: string,
+  callers: string[],
+): AsyncGenerator<string> {
   callers.push(caller);
   try {
     // It begins after the request's own, and with what that did on the disk.
     await store.transaction(async () => undefined);
-    for await (const { line, hash } of store.readActivity(start)) yield exportLine(line, hash);
+    let next = start;
+    if (leading) yield `${JSON.stringify(leading)}\n`;
+    for await (const { record, line, hash } of store.readActivity(start)) {
+      if (record.seq !== next++) {
+        throw new KmsError('unavailable', 'records were dropped by retention when the export began', {
+          hint: 'take it again',
+        });
+      }
+      yield exportLine(line, hash);
+    }
   } finally {
     callers.splice(callers.indexOf(caller), 1);
   }

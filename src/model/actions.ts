@@ -23,6 +23,7 @@ const withoutFlag = [
   'system.master',
   'system.tenant',
   'system.restore',
+  'system.retention',
   'system.accept-older',
   'none',
 ] as const;

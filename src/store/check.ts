@@ -7,7 +7,7 @@ import type { ActivityLog } from './activity/activity-log.ts';
 import { verifyChain } from './activity/chain.ts';
 import { SegmentFault, segmentPath } from './activity/segment.ts';
 import { problemOfSegment } from './activity/segment-watch.ts';
-import type { ChainHead } from './port.ts';
+import type { ChainHead, DroppedActivity } from './port.ts';
 import { type RecoverOptions, recover } from './recover.ts';
 import type { Row } from './sql.ts';
 import { logName } from './store-files.ts';
@@ -23,6 +23,8 @@ export interface CheckedStore {
   /** Rows of each table. */
   readonly tables: Readonly<Record<string, number>>;
   readonly activity: ChainHead;
+  /** The beginning of that, where retention dropped it. */
+  readonly dropped: DroppedActivity | undefined;
   /** Epoch milliseconds of the last activity record; undefined where there is none. */
   readonly lastActivityAt: number | undefined;
   /** Bytes behind the last whole record: a write that was never acknowledged. */
@@ -54,6 +56,7 @@ export async function checkStore(
       schema: state.schemaVersion,
       tables: state.countRows(),
       activity: activity.head,
+      dropped: activity.dropped,
       lastActivityAt: last,
       torn: log.torn,
       rows: queryFor ? state.all(state.statement(queryFor(state.schemaVersion)), []) : [],
@@ -80,8 +83,9 @@ async function followActivity(
     throw damaged(`${dir}: the activity log ends at record ${end.seq}, expected ${head.seq}`);
   };
   const follow = async (start?: ChainHead): Promise<void> => {
-    const links = activity.read((start?.seq ?? 0) + 1);
-    const { broken, head: end } = await verifyChain(links, start ? { start } : {});
+    const before = start ?? activity.dropped;
+    const links = activity.read((before?.seq ?? 0) + 1);
+    const { broken, head: end } = await verifyChain(links, before ? { start: before } : {});
     if (broken) throw damaged(`${dir}: the activity log does not verify: ${broken.problem}`);
     ends(end);
   };

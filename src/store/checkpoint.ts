@@ -2,7 +2,7 @@
 // the serving thread, on the files alone, and removes nothing.
 
 import type { LogContext } from './log-file.ts';
-import type { SegmentSummary } from './port.ts';
+import type { DroppedActivity, SegmentSummary } from './port.ts';
 import { type RecoverOptions, recover } from './recover.ts';
 import { writeSnapshot } from './snapshot.ts';
 
@@ -13,12 +13,16 @@ export interface CheckpointJob {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords?: number;
+  /** Segments of the activity log that hold no record behind this one are dropped. */
+  readonly dropTo?: number;
 }
 
 export interface CheckpointResult {
   readonly snapshotBytes: number;
   /** All segments of the activity log. */
   readonly segments: readonly SegmentSummary[];
+  /** What retention let go of before them. */
+  readonly dropped: DroppedActivity | undefined;
 }
 
 type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<LogContext, 'random'>;
@@ -27,13 +31,16 @@ type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<Lo
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
   const { state, activity, uid, log } = await recover({ ...world, ...job });
   try {
-    const segments = await activity.roll();
+    await activity.roll();
+    // Their files stay until the snapshot that does without them is durable.
+    if (job.dropTo !== undefined) activity.drop(job.dropTo);
+    const { segments, dropped, head } = activity;
     const { sequence, chain, runs } = log.place;
     const content = {
       schema: state.schemaVersion,
       savedAt: job.at,
       runs,
-      activity: { segments, head: activity.head },
+      activity: { segments, head, dropped },
     };
     const snapshotBytes = await writeSnapshot(
       { ...world, dir: job.dir },
@@ -42,7 +49,7 @@ export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob
       activity.tailLines(),
       state.image(),
     );
-    return { snapshotBytes, segments };
+    return { snapshotBytes, segments, dropped };
   } finally {
     state.close();
   }

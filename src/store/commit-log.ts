@@ -89,14 +89,14 @@ export class CommitLog {
   }
 
   /**
-   * Closes the log file behind everything added so far, unless nothing is in it and its key is the newest; answers the
-   * last closed one's number.
+   * Closes the log file behind everything added so far; one with nothing in it and the newest key only where it `must`.
+   * Answers the last closed one's number.
    */
-  rotate(): Promise<number> {
+  rotate(must = false): Promise<number> {
     if (this.#failure) return Promise.reject(this.#failure);
     const { place, generation, epoch } = this.#writer;
     const isEmpty = place.offset === logHeaderLength && this.durable() === undefined;
-    if (isEmpty && epoch === this.#context.keys.epoch) return Promise.resolve(generation - 1);
+    if (isEmpty && !must && epoch === this.#context.keys.epoch) return Promise.resolve(generation - 1);
     if (!this.#rotation) {
       this.#rotation = Promise.withResolvers<number>();
       this.#start();

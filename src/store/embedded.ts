@@ -17,6 +17,7 @@ import type {
   ActivityFilter,
   ActivityRecord,
   ChainedActivity,
+  DroppedActivity,
   Store,
   StoreHold,
   StoreStatus,
@@ -184,6 +185,15 @@ class EmbeddedStore<T extends object> implements Store<T> {
   async checkpoint(): Promise<void> {
     await this.#service.inService();
     return this.#service.maintenance.checkpoint();
+  }
+
+  droppable(before: number, upTo: number): DroppedActivity | undefined {
+    return this.#service.live?.activity.droppable(before, upTo);
+  }
+
+  async dropActivity(seq: number): Promise<void> {
+    await this.#service.inService();
+    return this.#service.maintenance.drop(seq);
   }
 
   async reseal(): Promise<readonly number[]> {

@@ -2,6 +2,7 @@
 // copies the files, and resealing under the newest key. No request waits for any of it.
 import { KmsError, reasonOf } from '../errors.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
+import { droppedFiles } from './activity/dropped.ts';
 import {
   readError,
   resealedSegment,
@@ -13,7 +14,7 @@ import {
 import { ByteCache, SegmentReader } from './activity/segment-reader.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
 import type { LogWriter } from './log-file.ts';
-import type { StoreHold } from './port.ts';
+import type { SegmentSummary, StoreHold } from './port.ts';
 import type { ClosedLog, Recovered } from './recover.ts';
 import { SerialQueue } from './serial-queue.ts';
 import type { State } from './state.ts';
@@ -34,8 +35,11 @@ interface MaintainedLog {
   readonly closed: readonly ClosedLog[];
   readonly writer: Pick<LogWriter, 'generation' | 'place'>;
   durable(): Promise<void> | undefined;
-  /** Closes the file that is being written and starts the next; answers the last closed one's number. */
-  rotate(): Promise<number>;
+  /**
+   * Closes the file that is being written and starts the next, one without a record only where it must; answers the last
+   * closed one's number.
+   */
+  rotate(must: boolean): Promise<number>;
   /** A snapshot stands for the files up to `generation` now. */
   forget(generation: number): void;
 }
@@ -68,6 +72,8 @@ export class Maintenance {
   /** How many want the files to stay, and up to where files have to go when nobody does any more. */
   #holders = 0;
   #superseded: number | undefined;
+  /** Up to which record activity is to be dropped by the next checkpoint. */
+  #dropTo: number | undefined;
   readonly #removing = new SerialQueue();
   #waiting: (() => void)[] = [];
 
@@ -109,21 +115,35 @@ export class Maintenance {
     }
   }
 
+  /** Lets go of the segments of the activity log up to record `seq`, by a checkpoint. */
+  async drop(seq: number): Promise<void> {
+    this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
+    await this.checkpoint();
+  }
+
   async #checkpointOnce(): Promise<void> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#service.serving();
-    const through = await log.rotate();
+    const dropTo = this.#dropTo;
+    const through = await log.rotate(dropTo !== undefined);
     // Nothing new, but what was held until now may have to go.
     if (through <= snapshot.generation) return this.#removeSuperseded();
     const at = now();
-    const result = await runCheckpoint({ dir, through, at, segmentRecords: limits.segmentRecords });
+    const result = await runCheckpoint({
+      dir,
+      through,
+      at,
+      segmentRecords: limits.segmentRecords,
+      ...(dropTo === undefined ? {} : { dropTo }),
+    });
     // A write may have failed meanwhile: what is in service now was recovered from the old snapshot or from this one.
     const live = await this.#service.serving();
     if (live.snapshot.generation < through) {
-      live.activity.adopt(result.segments);
+      live.activity.adopt(result.segments, result.dropped);
       live.log.forget(through);
       live.snapshot = { generation: through, bytes: result.snapshotBytes, savedAt: at };
     }
+    if (this.#dropTo === dropTo) this.#dropTo = undefined;
     this.#superseded = through;
     await this.#removeSuperseded();
     this.#world.onEvent({
@@ -138,16 +158,21 @@ export class Maintenance {
       const through = this.#superseded;
       if (this.#holders > 0 || through === undefined) return;
       this.#superseded = undefined;
-      await this.removeUpTo(through);
+      await this.removeUpTo(through, (await this.#service.serving()).activity);
     });
   }
 
-  /** Removes what the durable snapshot `generation` stands for. What stays behind is removed next time. */
-  async removeUpTo(generation: number): Promise<void> {
+  /**
+   * Removes what the durable snapshot `generation` stands for, and the segments that it does without unless somebody
+   * reads. What stays behind is removed next time.
+   */
+  async removeUpTo(generation: number, { dropped, isRead }: Pick<ActivityLog, 'dropped' | 'isRead'>): Promise<void> {
     const { files, dir } = this.#world;
     const { snapshots, logs } = await listStoreFiles(files, dir);
     for (const number of snapshots) if (number < generation) await files.remove(snapshotName(dir, number));
     for (const number of logs) if (number <= generation) await files.remove(logName(dir, number));
+    if (!dropped || isRead) return;
+    for (const name of droppedFiles(await files.list(dir), dropped)) await files.remove(segmentPath(dir, name));
   }
 
   /**
@@ -224,7 +249,7 @@ export class Maintenance {
         await this.#resealSegment(reader.path(summary), summary.hash);
       } catch (error) {
         if (!(error instanceof SegmentFault)) throw error;
-        faults.push(error);
+        if (await this.#isKept(summary)) faults.push(error);
       }
     }
     const [first] = faults;
@@ -232,6 +257,11 @@ export class Maintenance {
     // Whoever copies the files now may have those of before.
     await this.#free();
     return this.#epochs();
+  }
+
+  /** Not where retention dropped it meanwhile. */
+  async #isKept({ file }: SegmentSummary): Promise<boolean> {
+    return (await this.#service.serving()).activity.segments.some((segment) => segment.file === file);
   }
 
   async #resealSegment(path: string, hash: string): Promise<void> {
@@ -259,9 +289,13 @@ export class Maintenance {
       const log = logName(dir, generation);
       found.add(decodeFileHeader('log', log, await files.readAt(log, 0, headerLength)).epoch);
     }
-    for (const { file } of activity.segments) {
-      const path = segmentPath(dir, file);
-      found.add(segmentEpoch(await files.readAt(path, 0, segmentHeaderLength), path));
+    for (const summary of activity.segments) {
+      const path = segmentPath(dir, summary.file);
+      try {
+        found.add(segmentEpoch(await files.readAt(path, 0, segmentHeaderLength), path));
+      } catch (error) {
+        if (await this.#isKept(summary)) throw error;
+      }
     }
     return [...found].sort((a, b) => a - b);
   }

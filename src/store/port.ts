@@ -129,7 +129,10 @@ export interface StoreStatus {
   /** Transactions made durable since the directory was made. */
   readonly sequence: number;
   readonly lastCheckpointAt: number | undefined;
+  /** Of the last record of the activity log: its number. */
   readonly activityCount: number;
+  /** Those of them that retention let go of; undefined where there are none. */
+  readonly activityDropped: DroppedActivity | undefined;
   /** Closed files of the activity log. */
   readonly activitySegments: number;
   /** Those of them that are known to be missing or changed. */
@@ -138,6 +141,16 @@ export interface StoreStatus {
   readonly activityVerified: number;
   /** When the last whole pass over their contents ended, in epoch milliseconds; undefined before the first. */
   readonly activityVerifiedAt: number | undefined;
+}
+
+/** The beginning of an activity log that retention let go of. */
+export interface DroppedActivity {
+  /** All records up to this one. */
+  readonly seq: number;
+  /** The chain hash of that record, base64url: the first kept one goes on from it. */
+  readonly hash: string;
+  /** Latest `createdAt` of them. */
+  readonly until: number;
 }
 
 /** What a search and a start need to know of a closed file of the activity log; JSON, about a kilobyte at most. */
@@ -249,7 +262,10 @@ export interface Store<T extends object = Tables> {
   /** The newest first. `next` of the page is a sequence number. */
   searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
   findActivity(id: string): Promise<ActivityRecord | undefined>;
-  /** Records in chain order with their hashes, for export and verification. Throws `corrupt` where the chain breaks. */
+  /**
+   * Records in chain order with their hashes, for export and verification: from `fromSeq` on, or from the first that is
+   * kept. Throws `corrupt` where the chain breaks.
+   */
   readActivity(fromSeq: number): AsyncIterable<ChainedActivity>;
   /** How far what is durable goes. */
   readonly mark: Mark;
@@ -267,6 +283,17 @@ export interface Store<T extends object = Tables> {
    * store is closed before the end.
    */
   reseal?(): Promise<readonly number[]>;
+  /**
+   * What the activity log would lack without its oldest closed files, as far as all their records are from before
+   * `before` (epoch milliseconds) and none is behind record `upTo`. Undefined where no further file may go. Absent, like
+   * `dropActivity`, where there are no such files.
+   */
+  droppable?(before: number, upTo: number): DroppedActivity | undefined;
+  /**
+   * Lets go of the closed files with the records up to `seq`: by a checkpoint, whose snapshot says from where on the log
+   * is kept. The files go once nobody reads or copies them.
+   */
+  dropActivity?(seq: number): Promise<void>;
   /** Absent where the truth is not in files of the store's own. */
   readonly segments?: StoreSegments;
   /** Waits for what is under way, makes it durable and lets go of the files. */

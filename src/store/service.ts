@@ -50,7 +50,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     this.#live = live;
     this.#mark = markOf(live.log.writer.place);
     // What a crash left of a checkpoint; only space is lost when that fails.
-    await this.maintenance.removeUpTo(live.snapshot.generation).catch(() => {});
+    await this.maintenance.removeUpTo(live.snapshot.generation, live.activity).catch(() => {});
     return live;
   }
 
@@ -90,6 +90,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
       sequence: log.writer.place.sequence,
       lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
       activityCount: activity.count,
+      activityDropped: activity.dropped,
       activitySegments: activity.segments.length,
     };
     return this.#status;
@@ -209,6 +210,7 @@ const nothing = {
   activityBytes: 0,
   sequence: 0,
   activityCount: 0,
+  activityDropped: undefined,
   activitySegments: 0,
 };
 

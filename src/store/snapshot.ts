@@ -11,7 +11,7 @@ import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import type { Run } from '../model/store-mark.ts';
 import type { Files } from './files.ts';
 import type { LogContext } from './log-file.ts';
-import type { ChainHead, SegmentSummary } from './port.ts';
+import type { ChainHead, DroppedActivity, SegmentSummary } from './port.ts';
 import {
   corrupt,
   decodeFileHeader,
@@ -30,14 +30,20 @@ const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
 
 interface SnapshotManifest {
-  readonly version: 1;
+  /** 2 where retention let go of activity, which programs that know 1 alone cannot read. */
+  readonly version: 1 | 2;
   /** Migrations done. */
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
   /** The newest runs up to its end; absent in one that an earlier program wrote, which kept none. */
   readonly runs?: readonly Run[];
-  readonly activity: { readonly segments: readonly SegmentSummary[]; readonly head: ChainHead };
+  readonly activity: {
+    readonly segments: readonly SegmentSummary[];
+    readonly head: ChainHead;
+    /** What retention let go of before the segments; in version 2 alone. */
+    readonly dropped?: DroppedActivity | undefined;
+  };
   readonly tailBytes: number;
   readonly imageBytes: number;
 }
@@ -59,7 +65,8 @@ export async function writeSnapshot(
 ): Promise<number> {
   const { files, dir, keys } = context;
   const lines = utf8(tail.length === 0 ? '' : `${tail.join('\n')}\n`);
-  const manifest: SnapshotManifest = { version: 1, ...content, tailBytes: lines.length, imageBytes: image.length };
+  const version = content.activity.dropped ? 2 : 1;
+  const manifest: SnapshotManifest = { version, ...content, tailBytes: lines.length, imageBytes: image.length };
   const json = utf8(JSON.stringify(manifest));
   const lead = new Uint8Array(4);
   new DataView(lead.buffer).setUint32(0, json.length);
@@ -142,7 +149,7 @@ function parse(name: string, text: Uint8Array): SnapshotContent {
   const tailStart = 4 + length;
   const imageStart = tailStart + manifest.tailBytes;
   const lines = fromUtf8(text.subarray(tailStart, imageStart));
-  if (manifest.version !== 1 || lines === undefined || imageStart + manifest.imageBytes !== text.length) {
+  if (![1, 2].includes(manifest.version) || lines === undefined || imageStart + manifest.imageBytes !== text.length) {
     throw corrupt(name, headerLength, 'the manifest does not fit the content');
   }
   return { manifest, tail: lines === '' ? [] : lines.slice(0, -1).split('\n'), image: text.subarray(imageStart) };

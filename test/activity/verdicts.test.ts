@@ -22,6 +22,7 @@ interface Case {
   readonly valid: boolean;
   readonly upTo?: number;
   readonly record?: number;
+  readonly dropped?: number;
 }
 
 type PlainCase = Omit<Case, 'name' | 'export' | 'head'> & { readonly file: string; readonly since?: string };
@@ -61,12 +62,25 @@ interface Verdict {
   readonly stderr: string;
 }
 
-function isRight({ name, valid, upTo, record, head }: Case, { code, stdout, stderr }: Verdict): void {
+/** What a program says of one that verifies. */
+function linesOf({ upTo, head, dropped }: Case): string {
+  const key = 'key: [^ ]{60}\n';
+  const isDropped =
+    dropped !== undefined && head !== undefined && JSON.parse(Buffer.from(head, 'base64').toString()).seq < dropped;
+  const state = isDropped ? 'is one of them\n' : `is still there; ${key}`;
+  return [
+    `valid up to record ${upTo}\n`,
+    dropped === undefined ? '' : `records up to ${dropped} were dropped by retention; ${key}`,
+    head === undefined ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
+  ].join('');
+}
+
+function isRight(each: Case, { code, stdout, stderr }: Verdict): void {
+  const { name, valid, record } = each;
   const said = `${name}: ${code} ${stdout}${stderr}`;
   assert.equal(code, valid ? 0 : 1, said);
   if (valid) {
-    const anchored = head === undefined ? '' : 'record \\d+, anchored at [^ ]{24}, is still there; key: [^ ]{60}\n';
-    assert.match(stdout, new RegExp(`^valid up to record ${upTo}\n${anchored}$`), said);
+    assert.match(stdout, new RegExp(`^${linesOf(each)}$`), said);
     return;
   }
   assert.equal(stdout, '', said);

@@ -126,6 +126,7 @@ test('an answer without a required field, or with one more, is not as described'
       'disk',
       'reporter',
       'address',
+      'from',
       'activity',
       'recoveryCodes',
     ];

@@ -22,6 +22,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
     data: join(dir, 'data'),
     metrics: { rings: true },
     copies: { shipping },
+    retention: { keep: 86_400_000 },
     streaming: { targets: [{ kind: 'directory', name: join(dir, 'streamed'), path: join(dir, 'streamed') }] },
   });
   const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };

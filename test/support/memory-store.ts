@@ -64,6 +64,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
       sequence,
       lastCheckpointAt: undefined,
       activityCount: activity.records.length,
+      activityDropped: undefined,
       activitySegments: 0,
       activityFaults: [],
       activityVerified: 0,

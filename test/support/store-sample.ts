@@ -39,6 +39,17 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
   return { content, names: [...content.keys()].sort() };
 }
 
+/** The same notes, the first seven in the snapshot; retention dropped the first segment, and the second is there. */
+export async function keptStore(seed = 1): Promise<Content> {
+  const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
+  for (let i = 0; i < 7; i++) await writeNote(store, i);
+  await store.checkpoint();
+  await store.dropActivity?.(3);
+  for (let i = 7; i < 9; i++) await writeNote(store, i);
+  await store.close();
+  return new Map([...files.disk.names].map(([name, inode]) => [name, inode.data]));
+}
+
 /** Adds a note with its record of activity. */
 export async function writeNote(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
   await store.transaction(async (tx) => {

@@ -57,7 +57,7 @@ export async function proveStores(
     proof = {
       stores: proof.stores + 1,
       transactions: proof.transactions + checked.mark.sequence,
-      activities: proof.activities + checked.activity.seq,
+      activities: proof.activities + checked.activity.seq - (checked.dropped?.seq ?? 0),
       rows: proof.rows + Object.values(checked.tables).reduce((sum, count) => sum + count, 0),
       lacks: [...proof.lacks, ...checked.faults.map(({ path, problem }) => `${path} ${problem}`)],
     };

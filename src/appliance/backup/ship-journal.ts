@@ -28,6 +28,8 @@ export interface ShippedPlace {
   readonly offset: number;
   /** How many segments of the activity log there are. */
   readonly segments: number;
+  /** The first record of the first of them; 1 when absent. */
+  readonly from?: number;
 }
 
 export interface Point {
@@ -147,11 +149,20 @@ function readPoint(value: unknown): Point | undefined {
 
 function readPlace(value: unknown): ShippedPlace | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { uid, sequence, snapshot, log, offset, segments } = value;
+  const { uid, sequence, snapshot, log, offset, segments, from } = value;
   if (!isHex(uid, 32) || !isCount(snapshot) || !isCount(log) || !isCount(offset) || !isCount(segments))
     return undefined;
-  if (sequence === undefined) return { uid, snapshot, log, offset, segments };
-  return isCount(sequence) ? { uid, sequence, snapshot, log, offset, segments } : undefined;
+  if (sequence !== undefined && !isCount(sequence)) return undefined;
+  if (from !== undefined && !isCount(from)) return undefined;
+  return {
+    uid,
+    ...(sequence === undefined ? {} : { sequence }),
+    snapshot,
+    log,
+    offset,
+    segments,
+    ...(from === undefined ? {} : { from }),
+  };
 }
 
 function damagedJournal(directory: string, line: number): KmsError {
@@ -167,7 +178,7 @@ function damagedJournal(directory: string, line: number): KmsError {
 export const nextSealFile = `${sealFile}.next`;
 
 const directoryPattern = /^([0-9a-f]{32})-([0-9]{1,15})$/;
-const segmentPattern = /^(activity-[0-9]{12}\.kms)\.([0-9]{1,5})$/;
+const segmentPattern = /^(activity-([0-9]{12})\.kms)\.([0-9]{1,5})$/;
 
 export function shippedDirectory(applianceId: string, epoch: number): string {
   return `${applianceId}-${epoch}`;
@@ -207,10 +218,23 @@ export async function shippedSegment(files: Pick<Files, 'readAt'>, name: string)
   return `${name}.${high * 256 + low}`;
 }
 
-/** A shipped segment's own name and the epoch of its key. */
-export function parseShippedSegment(name: string): { readonly own: string; readonly epoch: number } | undefined {
-  const [, own, epoch] = segmentPattern.exec(name) ?? [];
-  return own === undefined ? undefined : { own, epoch: Number(epoch) };
+interface ShippedSegment {
+  /** The segment's own name. */
+  readonly own: string;
+  /** Its first record. */
+  readonly from: number;
+  /** Of its key. */
+  readonly epoch: number;
+}
+
+export function parseShippedSegment(name: string): ShippedSegment | undefined {
+  const [, own = '', from, epoch] = segmentPattern.exec(name) ?? [];
+  return from === undefined ? undefined : { own, from: Number(from), epoch: Number(epoch) };
+}
+
+/** The first record of a segment by its own name. */
+export function firstOfSegment(name: string): number {
+  return parseShippedSegment(`${name.slice(name.lastIndexOf('/') + 1)}.1`)?.from ?? 1;
 }
 
 /** Snapshot and logs from which the store is recovered to `place`; of the last log only a part may count. */

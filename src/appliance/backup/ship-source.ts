@@ -120,8 +120,13 @@ function restoredFile(files: Files, { name, bytes, from = name }: Shipped): Rest
   };
 }
 
-/** The first segments that the place counts, each under the newest key that there is. */
-async function segmentsOf(files: Files, dir: string, { segments }: ShippedPlace, seal: Seal): Promise<Shipped[]> {
+/** The segments that the place counts, each under the newest key that there is. */
+async function segmentsOf(
+  files: Files,
+  dir: string,
+  { segments, from = 1 }: ShippedPlace,
+  seal: Seal,
+): Promise<Shipped[]> {
   const keys = seal.keysFor(sealName(dir));
   const isReadable = (epoch: number): boolean => {
     try {
@@ -133,7 +138,7 @@ async function segmentsOf(files: Files, dir: string, { segments }: ShippedPlace,
   const newest = new Map<string, number>();
   for (const name of await files.list(dir)) {
     const segment = parseShippedSegment(name);
-    if (segment && isReadable(segment.epoch)) {
+    if (segment && segment.from >= from && isReadable(segment.epoch)) {
       newest.set(segment.own, Math.max(segment.epoch, newest.get(segment.own) ?? 0));
     }
   }

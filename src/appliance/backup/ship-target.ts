@@ -15,12 +15,16 @@ import {
   type Point,
   PointChain,
   type PointKeys,
+  parseShippedSegment,
   readJournal,
   type ShippedPlace,
   sealAfter,
   shippedSeal,
   shippedSegment,
 } from './ship-journal.ts';
+
+/** Of a store: the first snapshot, and the first record in a segment. */
+type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
 
 export class ShipTarget {
   /** Of the directory itself. */
@@ -183,13 +187,16 @@ export class ShipTarget {
   async prune(cutoff: number, keys: PointKeys): Promise<void> {
     const first = this.#points.findLastIndex(({ at }) => at <= cutoff);
     if (first > 0) await this.#forget(first, keys);
-    const needed = new Map<string, number>();
+    const needed = new Map<string, Needed>();
     for (const { stores } of this.#points) {
       for (const [dir, place] of Object.entries(stores)) {
-        if (place) needed.set(dir, Math.min(place.snapshot, needed.get(dir) ?? place.snapshot));
+        if (!place) continue;
+        const { snapshot, from = 1 } = place;
+        const before = needed.get(dir) ?? { snapshot, from };
+        needed.set(dir, { snapshot: Math.min(snapshot, before.snapshot), from: Math.min(from, before.from) });
       }
     }
-    for (const [dir, snapshot] of needed) await this.#removeBefore(dir, snapshot);
+    for (const [dir, first] of needed) await this.#removeBefore(dir, first);
     for (const name of [...this.#whole, ...this.#logs.keys()]) {
       const dir = name.slice(0, name.lastIndexOf('/'));
       if (!needed.has(dir)) await this.#removeStore(dir);
@@ -216,10 +223,14 @@ export class ShipTarget {
     this.#journalBytes = lines.reduce((sum, line) => sum + line.length, 0);
   }
 
-  async #removeBefore(dir: string, snapshot: number): Promise<void> {
+  async #removeBefore(dir: string, { snapshot, from }: Needed): Promise<void> {
     const { snapshots, logs } = await listStoreFiles(this.#files, dir);
     for (const generation of snapshots) if (generation < snapshot) await this.#remove(snapshotName(dir, generation));
     for (const generation of logs) if (generation <= snapshot) await this.#remove(logName(dir, generation));
+    if (from === 1) return;
+    for (const name of await this.#files.list(dir)) {
+      if ((parseShippedSegment(name)?.from ?? from) < from) await this.#remove(`${dir}/${name}`);
+    }
   }
 
   async #remove(name: string): Promise<void> {

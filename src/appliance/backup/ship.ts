@@ -13,7 +13,15 @@ import { logName } from '../../store/store-files.ts';
 import { sealName, systemDir } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { isSegment } from './format.ts';
-import { isLog, type Point, type ShippedPlace, samePlace, sealDigest, shippedDirectory } from './ship-journal.ts';
+import {
+  firstOfSegment,
+  isLog,
+  type Point,
+  type ShippedPlace,
+  samePlace,
+  sealDigest,
+  shippedDirectory,
+} from './ship-journal.ts';
 import { ShipTarget } from './ship-target.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
@@ -147,6 +155,8 @@ export class Shipper {
 
 function placeOf({ uid, sequence, files, hold }: Collected['stores'][number]): ShippedPlace {
   const logs = files.filter(isLog);
+  const segments = files.filter(isSegment);
+  const from = firstOfSegment(segments[0]?.name ?? '');
   const last = logs.at(-1);
   const snapshot = hold?.snapshot ?? generationOf(files[0]?.name ?? '');
   return {
@@ -155,7 +165,8 @@ function placeOf({ uid, sequence, files, hold }: Collected['stores'][number]): S
     snapshot,
     log: hold?.log.generation ?? (last ? generationOf(last.name) : snapshot),
     offset: last?.bytes ?? 0,
-    segments: files.filter(isSegment).length,
+    segments: segments.length,
+    ...(from > 1 ? { from } : {}),
   };
 }
 

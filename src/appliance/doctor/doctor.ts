@@ -70,7 +70,7 @@ async function inside(options: DoctorOptions, data: string, findings: Findings) 
       `the stores were not examined: ${message}`,
       hint ?? 'unseal it, then examine it again',
     );
-    return { stores: 0, activities: 0 };
+    return { stores: 0, activities: 0, dropped: 0 };
   }
 }
 
@@ -93,7 +93,7 @@ async function examineHere({ keyFile, sources, now = Date.now }: DoctorOptions, 
 function inUseByAnother(data: string, findings: Findings) {
   const message = 'a process has it open and does not answer on its socket: its stores were not examined';
   findings.add('warning', 'in-use', data, message, 'wait until it is done, or look into its log');
-  return { stores: 0, activities: 0 };
+  return { stores: 0, activities: 0, dropped: 0 };
 }
 
 /** Keeps others from changing anything meanwhile, where that can be had without changing anything oneself. */

@@ -26,6 +26,8 @@ export interface Examined {
   readonly stores: number;
   /** Records of activity that were followed. */
   readonly activities: number;
+  /** Those before them, which retention dropped. */
+  readonly dropped: number;
 }
 
 export interface Examination extends Examined {

@@ -44,6 +44,7 @@ export async function examineStores(
   find: Find,
 ): Promise<Examined> {
   let activities = 0;
+  let dropped = 0;
   const there = new Set<string>();
   const sound = new Map<string, CheckedStore>();
   for (const { dir, keys } of stores) {
@@ -60,7 +61,9 @@ export async function examineStores(
       continue;
     }
     there.add(dir);
-    activities += checked.activity.seq;
+    const gone = checked.dropped?.seq ?? 0;
+    activities += checked.activity.seq - gone;
+    dropped += gone;
     for (const fault of checked.faults) findSegment(fault, find);
     if (checked.torn > 0) {
       const message = `the log ends in ${checked.torn} bytes of a write that was never acknowledged`;
@@ -80,7 +83,7 @@ export async function examineStores(
   const system = sound.get(systemDir);
   if (system) await examineRecords(system, there, now, find);
   if (system && witness) await examineAges(sound, system, witness, find);
-  return { stores: stores.length, activities };
+  return { stores: stores.length, activities, dropped };
 }
 
 export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'problem'>, find: Find): void {

@@ -4,6 +4,7 @@ import type { Meter } from '../../http/appliance.ts';
 import type { StoreStatus } from '../../store/port.ts';
 import { version } from '../../version.ts';
 import type { CopiesStatus } from '../backup/service.ts';
+import type { RetentionStatus } from '../retention.ts';
 import type { SpaceStatus } from '../space/space-guard.ts';
 import type { StreamStatus } from '../streaming/stream.ts';
 import { RequestCounts, StoreCounts } from './counts.ts';
@@ -20,6 +21,7 @@ interface MetricsView {
   readonly store: StoreStatus;
   readonly copies: CopiesStatus;
   readonly streams: readonly StreamStatus[];
+  readonly retention: RetentionStatus | undefined;
   readonly space: SpaceStatus | undefined;
 }
 
@@ -87,7 +89,7 @@ export class Metrics {
     out.counter('kms_ring_encrypts_total', 'Encrypts by keyring.', ['ring'], samples);
   }
 
-  #applianceNumbers(out: Exposition, { copies, streams, space }: MetricsView): void {
+  #applianceNumbers(out: Exposition, { copies, streams, retention, space }: MetricsView): void {
     out.gauge('kms_build_info', 'The version, as a label.', ['version'], [{ labels: { version }, value: 1 }]);
     out.gauge('kms_sealed', 'Always 0: a sealed appliance answers 503 in place of metrics.', [], [{ value: 0 }]);
     gauge(out, 'kms_unsealed_timestamp_seconds', 'When it was opened, in Unix time.', this.#openedAt / 1000);
@@ -107,6 +109,14 @@ export class Metrics {
       );
     }
     if (streams.length > 0) streamNumbers(out, streams);
+    if (retention) {
+      gauge(
+        out,
+        'kms_activity_retention_waiting_records',
+        'Records of all tenants that are old enough to be dropped and have not arrived where --activity-to says.',
+        retention.waitingRecords,
+      );
+    }
     gauge(out, 'kms_writes_refused', '1 while writes are refused for want of room on the disk.', space?.reason ? 1 : 0);
     if (!space) return;
     gauge(out, 'kms_disk_free_bytes', 'Free on the disk of the data directory, in bytes.', space.freeBytes);
@@ -159,7 +169,9 @@ function storeNumbers(out: Exposition, counts: StoreCounts, status: StoreStatus)
     'When the last whole pass over the contents of the closed files ended, in Unix time; 0 before the first.',
     (status.activityVerifiedAt ?? 0) / 1000,
   );
-  gauge(out, 'kms_activity_records', 'Records of the activity log.', status.activityCount);
+  const dropped = status.activityDropped?.seq ?? 0;
+  gauge(out, 'kms_activity_records', 'Records of the activity log that are kept.', status.activityCount - dropped);
+  gauge(out, 'kms_activity_dropped_records', 'Records of the activity log that retention dropped.', dropped);
 }
 
 /** Targets by their numbers, as `kms status` lists them: their addresses stand in no label. */

@@ -42,8 +42,13 @@ export class Lane {
     return { id, name };
   }
 
+  /** What retention dropped does not arrive any more. */
   get #place(): number {
-    return this.#places.of(this.tenant.record.id);
+    return Math.max(this.#places.of(this.tenant.record.id), this.#dropped);
+  }
+
+  get #dropped(): number {
+    return this.tenant.handle.store.status().activityDropped?.seq ?? 0;
   }
 
   get #end(): number {
@@ -79,8 +84,8 @@ export class Lane {
   }
 
   /**
-   * Before the first batch: what the receiver can tell of has arrived. Answers what is wrong with the place, where it
-   * is beyond the end of the log; then everything is sent again.
+   * Before the first batch: what the receiver can tell of has arrived. Answers what is wrong with the place: it is
+   * beyond the end of the log, and everything is sent again, or before its beginning.
    */
   async begin(receiver: Receiver): Promise<string | undefined> {
     if (this.#isBegun) return undefined;
@@ -89,6 +94,11 @@ export class Lane {
     if (this.#place > this.#end) {
       problem = `${this.#place} records of ${name} had arrived, and its log has ${this.#end}: all are sent again`;
       this.#places.set(id, 0);
+    }
+    const arrived = this.#places.of(id);
+    if (arrived < this.#dropped) {
+      const range = `${arrived + 1} to ${this.#dropped}`;
+      problem ??= `records ${range} of ${name} were dropped by retention and do not arrive`;
     }
     const there = await receiver.arrived?.(this.name, this.#place);
     if (there && there.seq > this.#place && there.seq <= this.#end) {

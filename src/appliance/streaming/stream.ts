@@ -105,6 +105,11 @@ export class Stream {
     };
   }
 
+  /** The last record of a tenant that has arrived. */
+  arrived(tenant: string): number {
+    return this.#deps.places.of(tenant);
+  }
+
   /** Nobody waits for it. */
   start(): void {
     this.#running = this.#run().catch((error: unknown) => this.#say('error', `it ended: ${reasonOf(error)}`, error));

@@ -33,6 +33,8 @@ interface StreamingDeps extends PlacesDeps {
 export interface Streaming {
   /** In the order in which the targets were given. */
   status(): readonly StreamStatus[];
+  /** The last record of a tenant that has arrived at every target; without a target there is no such limit. */
+  arrived(tenant: string): number;
   close(): Promise<void>;
 }
 
@@ -48,6 +50,7 @@ export async function openStreaming(deps: StreamingDeps, settings: StreamingSett
   for (const stream of streams) stream.start();
   return {
     status: () => streams.map(({ status }) => status),
+    arrived: (tenant) => Math.min(...streams.map((stream) => stream.arrived(tenant))),
     close: async () => void (await Promise.all(streams.map((stream) => stream.close()))),
   };
 }

@@ -129,7 +129,7 @@ export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
   await withClient(cli, async (client) => {
     const head = await client.getActivityHead();
     const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
-    await printThing(cli, head, pairs);
+    await printThing(cli, head, [...pairs, ['kept from', head.from]]);
   });
 }
 
@@ -139,6 +139,8 @@ interface Verdict {
   readonly head: { readonly seq: number; readonly hash: string };
   readonly broken?: { readonly seq: number; readonly problem: string };
   readonly since?: { readonly seq: number; readonly signedAt: string; readonly publicKey: string };
+  /** The last record that retention dropped; in an export its signed head. */
+  readonly dropped?: { readonly seq: number; readonly hash: string; readonly publicKey?: string };
 }
 
 /**
@@ -183,7 +185,7 @@ async function verifyLines(
 }
 
 async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict): Promise<void> {
-  const { tenant, count, head, broken, since } = verdict;
+  const { tenant, count, head, broken, since, dropped } = verdict;
   if (cli.json) await printJson(cli, { valid: broken === undefined, ...verdict });
   if (broken) {
     throw new KmsError('refused', `the activity log does not verify: ${broken.problem}`, {
@@ -193,7 +195,15 @@ async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict)
   if (cli.json) return;
   const whose = tenant === undefined ? '' : ` of the tenant ${tenant}`;
   await printLine(cli, `verified: ${count} records${whose}, up to record ${head.seq} with the hash ${head.hash}`);
+  if (dropped) {
+    const key = dropped.publicKey === undefined ? '' : `; key: ${dropped.publicKey}`;
+    await printLine(cli, `records up to ${dropped.seq} were dropped by retention${key}`);
+  }
   if (!since) return;
+  if (dropped && since.seq < dropped.seq) {
+    await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is one of them`);
+    return;
+  }
   await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is still there; key: ${since.publicKey}`);
 }
 

@@ -4,6 +4,7 @@
 import type { FullApiKey } from '../../api/apikeys.ts';
 import type { CopySettings } from '../../appliance/backup/service.ts';
 import type { PeopleSettings } from '../../appliance/mail.ts';
+import type { RetentionSettings } from '../../appliance/retention.ts';
 import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -90,6 +91,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     people: await peopleSettings(cli),
     copies: await copySettings(cli),
     streaming: await streamingSettings(cli),
+    retention: retentionSettings(cli),
     metrics: { rings: cli.get('--metrics-rings') },
     acceptOlder: cli.get('--accept-older'),
   });
@@ -206,6 +208,15 @@ async function checkDirectory(cli: Cli, option: string, path: string): Promise<v
     throw cli.wrong(`${option}: the data directory is for the appliance alone`);
   }
   if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
+}
+
+const shortestRetention = 24 * 60 * 60 * 1000;
+
+function retentionSettings(cli: CliOf<typeof appliance.serve>): RetentionSettings | undefined {
+  const keep = cli.get('--activity-retention');
+  if (keep === undefined) return undefined;
+  if (keep < shortestRetention) throw cli.wrong('--activity-retention: expected at least 1d');
+  return { keep };
 }
 
 async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<StreamingSettings | undefined> {

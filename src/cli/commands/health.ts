@@ -112,6 +112,8 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     ['crypto', way === 'socket' ? cryptoLine(status.crypto) : undefined],
     ...copyLines(status.copies),
     ...status.activityTo.map(streamLine),
+    ['activity kept', retentionLine(status.activityRetention)],
+    ...status.tenants.flatMap(droppedLine),
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
   ]);
@@ -123,7 +125,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     { title: 'accounts', value: ({ counts }) => counts.accounts },
     { title: 'API keys', value: ({ counts }) => counts.apikeys },
     { title: 'assets', value: ({ counts }) => counts.assets },
-    { title: 'activities', value: ({ store }) => store.activityCount },
+    { title: 'activities', value: ({ store }) => store.activityCount - (store.activityDropped?.seq ?? 0) },
     { title: 'log', value: ({ store }) => byteCount(store.logBytes), spare: true },
     { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes), spare: true },
     { title: 'activity', value: ({ store }) => byteCount(store.activityBytes), spare: true },
@@ -160,6 +162,20 @@ function streamLine(
   const lag = lagRecords === 0 ? 'up to date' : `${lagRecords} records behind, for ${ageOf(lagSeconds)}`;
   const state = error === undefined ? lag : `${lag}; ${error}`;
   return [length === 1 ? 'activity to' : `activity to (${at + 1})`, `${to}: ${state}`];
+}
+
+function retentionLine(retention: OpenStatus['activityRetention']): string | undefined {
+  if (!retention) return undefined;
+  const { seconds, waitingRecords } = retention;
+  const waiting = waitingRecords > 0 ? `; ${waitingRecords} older records wait until they have arrived` : '';
+  return `${ageOf(seconds)}${waiting}`;
+}
+
+/** From where on a tenant's activity is there, unless from its first record. */
+function droppedLine({ name, store: { activityDropped: dropped } }: OpenStatus['tenants'][number]): Pair[] {
+  if (!dropped) return [];
+  const until = new Date(dropped.until).toISOString();
+  return [[`activity of ${name}`, `from record ${dropped.seq + 1} on; those up to ${until} were dropped by retention`]];
 }
 
 function ageOf(seconds: number): string {
@@ -213,7 +229,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
 
 const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };
 
-async function show(cli: Cli, { findings, stores, activities, crypto }: Examination): Promise<void> {
+async function show(cli: Cli, { findings, stores, activities, dropped, crypto }: Examination): Promise<void> {
   const colour = hasColour(cli.io, cli.io.stdout);
   for (const { severity, name, subject, message, advice } of findings) {
     const word = colour ? `\u001b[${colours[severity]}m${severity}\u001b[0m` : severity;
@@ -222,9 +238,11 @@ async function show(cli: Cli, { findings, stores, activities, crypto }: Examinat
   const counts = (['error', 'warning', 'advice'] as const).map(
     (severity) => findings.filter((each) => each.severity === severity).length,
   );
+  const before = dropped > 0 ? ` (${dropped} before them were dropped by retention)` : '';
   await printLine(
     cli,
-    `examined: ${stores} stores, ${activities} activities; ${crypto ? `crypto: ${cryptoLine(crypto)}; ` : ''}` +
+    `examined: ${stores} stores, ${activities} activities${before}; ` +
+      `${crypto ? `crypto: ${cryptoLine(crypto)}; ` : ''}` +
       `errors: ${counts[0]}, warnings: ${counts[1]}, advice: ${counts[2]}`,
   );
 }

@@ -73,6 +73,10 @@ export const appliance = {
       '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
       '--ship-every': duration('TIME', 'how often: what at most is lost with the first disk (default: 5s)'),
       '--ship-window': duration('TIME', 'for how long earlier states stay restorable from there (default: 1d)'),
+      '--activity-retention': duration(
+        'TIME',
+        'drop activity that is older, such as 400d, in whole closed files (default: it is kept for ever)',
+      ),
       '--activity-to': list(
         'TARGET',
         'stream the activity of every tenant there: syslog+tcp://host:port, syslog+tls://host:port, https://host/path, ' +

@@ -147,6 +147,7 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
     description: [
       'Answers every record, the oldest first, one a line, each with its hash: `kms activity verify --file` and the programs in `docs/verify-activity` of the source verify them without this service. The last record is that of the export itself. With `since`, only those after that head; one that is none of this tenant is refused.',
       'The lines are made while they are read. An answer that breaks off is not whole.',
+      'Where the operator keeps activity for a limited time, a first line of its own is the signed head of the last record that was dropped: the first record goes on from its hash.',
       segmentNote,
     ],
     body: {},

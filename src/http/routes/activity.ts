@@ -3,6 +3,7 @@
 import type { activityEndpoints } from '../../api/activity.ts';
 import {
   type ActivityHead,
+  chainBegin,
   chainEnd,
   exportChain,
   exportStart,
@@ -19,15 +20,21 @@ import type { TenantHandle } from '../tenants.ts';
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
   searchActivity: beside(({ handle, body, page }) => searchActivity(handle.store, body, page)),
   getActivity: beside(({ handle, params }) => getActivity(handle.store, params.id)),
-  getActivityHead: beside(async ({ appliance, handle: { tenant, store } }) =>
-    signHead(tenant, await chainEnd(store), appliance.world.now()),
-  ),
+  getActivityHead: beside(async ({ appliance, handle: { tenant, store } }) => {
+    const { seq } = chainBegin(store);
+    const head = signHead(tenant, await chainEnd(store), appliance.world.now());
+    return seq === 0 ? head : { ...head, from: seq + 1 };
+  }),
   exportActivity: {
-    async prepare({ handle, body }) {
-      const { store } = handle;
-      const start = await exportStart(store, sinceOf(handle, body));
+    async prepare({ appliance, handle, body }) {
+      const { store, tenant } = handle;
+      const since = sinceOf(handle, body);
+      const begin = chainBegin(store);
+      const start = await exportStart(store, since ?? begin);
+      const isLater = since === undefined && begin.seq > 0;
+      const leading = isLater ? signHead(tenant, begin, appliance.world.now()) : undefined;
       // Nothing is read before the record of it is durable: it is the last one.
-      return async ({ caller }) => exportChain(store, start, caller.id);
+      return async ({ caller }) => exportChain(store, start, caller.id, leading);
     },
   },
 };
@@ -36,12 +43,13 @@ export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> 
 export const chainRoutes: Pick<TenantRoutes, 'verifyActivity'> = {
   async verifyActivity({ handle, body }) {
     const since = sinceOf(handle, body);
-    const { count, head, broken } = await verifyActivity(handle.store, since);
+    const { count, head, start, broken } = await verifyActivity(handle.store, since);
     return {
       tenant: handle.tenant.name,
       valid: broken === undefined,
       count,
       head,
+      ...(start.seq > 0 && { dropped: start }),
       ...(broken && { broken }),
       ...(since && { since }),
     };

@@ -5,9 +5,17 @@ import { setImmediate } from 'node:timers/promises';
 import { toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../files.ts';
-import type { ActivityFilter, ActivityInput, ActivityRecord, ChainHead, SegmentSummary } from '../port.ts';
+import type {
+  ActivityFilter,
+  ActivityInput,
+  ActivityRecord,
+  ChainHead,
+  DroppedActivity,
+  SegmentSummary,
+} from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { othersTurn } from '../turns.ts';
+import { afterDropping, placeBefore } from './dropped.ts';
 import { parseActivityLine } from './record.ts';
 import { Found, findInSegment, prepareFilter, searchSegments } from './search.ts';
 import { type ActivityKeys, bytesOfSegments, decodeHash, endOfSegments, segmentOf, segmentPath } from './segment.ts';
@@ -26,6 +34,8 @@ export interface ActivityLogOptions {
   /** The store's 16 bytes, to which its segments are bound. */
   readonly uid: Uint8Array;
   readonly segments: readonly SegmentSummary[];
+  /** What retention let go of before them. */
+  readonly dropped?: DroppedActivity | undefined;
   /** The canonical lines after the segments. */
   readonly tail: readonly string[];
   readonly head: ChainHead;
@@ -56,7 +66,10 @@ export class ActivityLog {
   readonly #reader: SegmentReader;
   readonly #tail: ActivityTail;
   #segments: readonly SegmentSummary[];
+  #dropped: DroppedActivity | undefined;
   #bytes: number;
+  /** Who reads segments that may be dropped meanwhile. */
+  #readers = 0;
 
   constructor(options: ActivityLogOptions) {
     const { segments, tail, head, cacheBytes = 16 * 1024 * 1024 } = options;
@@ -66,7 +79,8 @@ export class ActivityLog {
     this.#reader = new SegmentReader({ ...options, cache: new ByteCache(cacheBytes) });
     this.#segments = segments;
     this.#bytes = bytesOfSegments(segments);
-    const covered = endOfSegments(segments);
+    this.#dropped = options.dropped;
+    const covered = endOfSegments(segments, placeBefore(options.dropped));
     if (head.seq !== covered.seq + tail.length || (tail.length === 0 && head.hash !== toBase64Url(covered.hash))) {
       throw new KmsError(
         'corrupt',
@@ -85,7 +99,7 @@ export class ActivityLog {
     return { seq, hash: toBase64Url(hash) };
   }
 
-  /** Records in the log. */
+  /** The number of its last record. */
   get count(): number {
     return this.#tail.headSeq;
   }
@@ -97,6 +111,16 @@ export class ActivityLog {
 
   get segments(): readonly SegmentSummary[] {
     return this.#segments;
+  }
+
+  /** What retention let go of; undefined where the log has its first record. */
+  get dropped(): DroppedActivity | undefined {
+    return this.#dropped;
+  }
+
+  /** Whether somebody reads who may still want files of dropped segments. */
+  get isRead(): boolean {
+    return this.#readers > 0;
   }
 
   get stagedCount(): number {
@@ -140,9 +164,11 @@ export class ActivityLog {
     const segments = this.#segments;
     const beforeSeq = page.after ?? Number.MAX_SAFE_INTEGER;
     const found = new Found(page.limit);
-    await this.#tail.search(prepared, beforeSeq, found);
-    if (!found.enough) await searchSegments(this.#reader, segments, prepared, beforeSeq, found);
-    return found.page();
+    return this.#reading(async () => {
+      await this.#tail.search(prepared, beforeSeq, found);
+      if (!found.enough) await searchSegments(this.#reader, segments, prepared, beforeSeq, found);
+      return found.page();
+    });
   }
 
   async find(id: string): Promise<ActivityRecord | undefined> {
@@ -150,23 +176,48 @@ export class ActivityLog {
     const segments = this.#segments;
     const inTail = this.#tail.find(id);
     if (inTail) return inTail;
-    for (let at = segments.length - 1; at >= 0; at--) {
-      const summary = segments[at];
-      const record = summary && (await findInSegment(this.#reader, summary, id));
-      if (record) return record;
+    return this.#reading(async () => {
+      for (let at = segments.length - 1; at >= 0; at--) {
+        const summary = segments[at];
+        const record = summary && (await findInSegment(this.#reader, summary, id));
+        if (record) return record;
+      }
+      return undefined;
+    });
+  }
+
+  /** No file of a segment goes away meanwhile. */
+  async #reading<R>(read: () => Promise<R>): Promise<R> {
+    this.#readers++;
+    try {
+      return await read();
+    } finally {
+      this.#readers--;
     }
-    return undefined;
   }
 
   /**
-   * The records from `fromSeq` to the head of this moment in chain order. Every segment on the way is read and verified
-   * whole. Throws `corrupt` where the chain breaks.
+   * The records from `fromSeq`, or from the first that is kept, to the head of this moment in chain order. Every segment
+   * on the way is read and verified whole. Throws `corrupt` where the chain breaks.
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
+    this.#readers++;
+    try {
+      yield* this.#read(fromSeq);
+    } finally {
+      this.#readers--;
+    }
+  }
+
+  async *#read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     const end = this.#tail.headSeq;
+    const kept = (this.#dropped?.seq ?? 0) + 1;
+    // Those that are dropped meanwhile are read to their end.
+    const known = this.#segments;
     await this.hashed();
-    for (let next = Math.max(1, fromSeq); next <= end; ) {
-      const segment = next < this.#tail.firstSeq ? segmentOf(this.#segments, next) : undefined;
+    for (let next = Math.max(kept, fromSeq); next <= end; ) {
+      const isClosed = next < this.#tail.firstSeq;
+      const segment = isClosed ? (segmentOf(known, next) ?? segmentOf(this.#segments, next)) : undefined;
       if (segment) {
         for await (const link of readSegmentChain(this.#reader, segment)) {
           if (link.record.seq >= next && link.record.seq <= end) yield link;
@@ -180,11 +231,35 @@ export class ActivityLog {
     }
   }
 
-  /** Takes over the segments that a checkpoint made of this log, and lets go of the records that they cover. */
-  adopt(segments: readonly SegmentSummary[]): void {
-    this.#tail.dropTo(endOfSegments(segments));
+  /**
+   * Takes over the segments that a checkpoint made of this log, and what it dropped before them, and lets go of the
+   * records that they cover.
+   */
+  adopt(segments: readonly SegmentSummary[], dropped?: DroppedActivity): void {
+    this.#tail.dropTo(endOfSegments(segments, placeBefore(dropped)));
     this.#segments = segments;
+    this.#dropped = dropped;
     this.#bytes = bytesOfSegments(segments);
+  }
+
+  /**
+   * What the log would lack without its first segments, as far as all their records are from before `before` and none is
+   * behind record `upTo`. Undefined where no further one may go.
+   */
+  droppable(before: number, upTo: number): DroppedActivity | undefined {
+    const may = ({ to, lastSeq }: SegmentSummary): boolean => to < before && lastSeq <= upTo;
+    const dropped = afterDropping(this.#segments, this.#dropped, may);
+    return dropped === this.#dropped ? undefined : dropped;
+  }
+
+  /** Lets go of the segments up to record `seq`; their files stay. For a checkpoint alone, on a log of its own. */
+  drop(seq: number): void {
+    const dropped = afterDropping(this.#segments, this.#dropped, ({ lastSeq }) => lastSeq <= seq);
+    const from = dropped?.seq ?? 0;
+    this.adopt(
+      this.#segments.filter(({ firstSeq }) => firstSeq > from),
+      dropped,
+    );
   }
 
   /**
@@ -202,7 +277,7 @@ export class ActivityLog {
       const hashOf = (seq: number): Uint8Array => this.#tail.hashOf(seq);
       const { summary, bytes } = makeSegment({ firstSeq: this.#tail.firstSeq, lines, hashOf }, keys, uid);
       await files.replace(segmentPath(dir, summary.file), bytes);
-      this.adopt([...this.#segments, summary]);
+      this.adopt([...this.#segments, summary], this.#dropped);
     }
     return this.#segments;
   }

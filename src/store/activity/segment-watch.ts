@@ -138,6 +138,10 @@ export class SegmentWatch implements StoreSegments {
     return { uid, segments: activity.segments };
   }
 
+  async #isKept({ file }: SegmentSummary): Promise<boolean> {
+    return (await this.#current()).segments.some((segment) => segment.file === file);
+  }
+
   /** Answers how many were found at fault. */
   async #look(uid: Uint8Array, segments: readonly SegmentSummary[]): Promise<number> {
     const reader = this.#reader(uid);
@@ -148,7 +152,8 @@ export class SegmentWatch implements StoreSegments {
         const look = (): Promise<void> => reader.look(summary);
         // Once more: it may have been replaced, with its key, meanwhile.
         const fault = (await faultOf(look)) && (await faultOf(look));
-        if (!fault) continue;
+        // Not at all where retention dropped it meanwhile.
+        if (!fault || !(await this.#isKept(summary))) continue;
         this.#note(fault);
         found++;
       }
@@ -162,8 +167,8 @@ export class SegmentWatch implements StoreSegments {
     const path = this.#path(summary);
     for (let tries = 1; ; tries++) {
       // Throws once the store is closed: what is gone then says nothing.
-      const { uid, segments } = await this.#current();
-      if (!segments.some(({ file }) => file === summary.file)) return;
+      const { uid } = await this.#current();
+      if (!(await this.#isKept(summary))) return;
       const problem = await verify({ dir, uid, summary });
       if (problem === undefined) return this.#well(path);
       // Once more: it may have been replaced, with its key, meanwhile.

@@ -8,7 +8,7 @@ import { hmacSha256 } from '../../crypto/fast-hash.ts';
 import { hkdfSha256 } from '../../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../../errors.ts';
 import type { SegmentSummary } from '../port.ts';
-import { type ChainPlace, genesisHash, hashLength } from './chain.ts';
+import { type ChainPlace, hashLength } from './chain.ts';
 
 export const headerLength = 52;
 const nonceLength = 24;
@@ -262,10 +262,13 @@ export function decodeHash(text: string): Uint8Array {
   return hash;
 }
 
-/** The place of the last record that the segments cover. Throws `corrupt` when they do not follow each other. */
-export function endOfSegments(segments: readonly SegmentSummary[]): ChainPlace {
-  let seq = 0;
-  let hash = toBase64Url(genesisHash());
+/**
+ * The place of the last record that the segments cover, `start` being that before the first. Throws `corrupt` when they
+ * do not follow it and each other.
+ */
+export function endOfSegments(segments: readonly SegmentSummary[], start: ChainPlace): ChainPlace {
+  let { seq } = start;
+  let hash = toBase64Url(start.hash);
   for (const segment of segments) {
     if (segment.firstSeq !== seq + 1 || segment.prevHash !== hash || segment.lastSeq < segment.firstSeq) {
       throw new KmsError('corrupt', `activity segment ${segment.file} does not follow record ${seq}`, {

@@ -1,0 +1,355 @@
+// Retention as an operator meets it: old activity goes in whole closed files, which is recorded; whatever reads the log
+// says from where on it is there; what is still to be streamed stays; and a file that retention did not drop is missed.
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { tenantDir } from '../../src/appliance/data-dir.ts';
+import { examine } from '../../src/appliance/doctor/doctor.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
+import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { parseTarget } from '../../src/appliance/streaming/target.ts';
+import { verifyExport } from '../../src/appliance/verify-export.ts';
+import { signHead } from '../../src/core/activity.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import { tenantTables } from '../../src/store/tables/databases.ts';
+import { tenantMigrations } from '../../src/store/tables/migrations.ts';
+import { activityInput } from '../store/contract.ts';
+import { openEmbedded } from '../support/embedded-store.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Answer = { readonly status: number; readonly body: any };
+
+const base = mkdtempSync(join(tmpdir(), 'kms-retention-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+const sound = join(base, 'sound');
+const keyFile = `${sound}.master.key`;
+const env = (): undefined => undefined;
+const day = 86_400_000;
+const retention = { keep: day, firstAfter: 0, every: 10 };
+let dir = '';
+let apiKey = '';
+let files: string[] = [];
+
+before(async () => {
+  const made = await initAppliance({ data: sound, env });
+  apiKey = made.apiKey.key;
+  const { seal } = await openSealFile(sound, { keyFile, env });
+  const name = seal.stores.find((each) => each !== 'system') ?? '';
+  dir = tenantDir(name);
+  const tenant = await openEmbedded({
+    files: nodeFiles(sound),
+    dir,
+    keys: seal.keysFor(name),
+    wasm: sqlWasm,
+    migrations: tenantMigrations,
+    tables: tenantTables,
+    limits: { segmentRecords: 4 },
+  });
+  // Two segments are old, and a third is not.
+  for (let n = 0; n < 12; n++) {
+    const createdAt = n < 8 ? 1000 + n : Date.now();
+    await tenant.transaction(async (tx) => tx.record({ ...activityInput(`act_${n}`), createdAt }));
+  }
+  await tenant.checkpoint();
+  await tenant.close();
+  seal.wipe();
+  files = readdirSync(join(sound, dir)).filter((each) => each.startsWith('activity-'));
+  assert.equal(files.length, 3);
+});
+
+let count = 0;
+interface Place {
+  readonly data: string;
+  readonly events: ApplianceEvent[];
+  segments(): string[];
+  open(more?: Partial<ApplianceOptions>): Promise<Opened>;
+}
+interface Opened extends AsyncDisposable {
+  readonly appliance: OpenAppliance;
+  ask(method: string, path: string, body?: object): Promise<Answer>;
+  local(method: string, path: string, body?: object): Promise<Answer>;
+  store(): Promise<Answer['body']>;
+  dropped(): Promise<void>;
+}
+
+function place(): Place {
+  const data = join(base, `p${++count}`);
+  cpSync(sound, data, { recursive: true });
+  const events: ApplianceEvent[] = [];
+  return {
+    data,
+    events,
+    segments: () => readdirSync(join(data, dir)).filter((each) => each.startsWith('activity-')),
+    async open(more = {}) {
+      const onEvent = (event: ApplianceEvent) => void events.push(event);
+      const appliance = await openAppliance({ data, keyFile, sources: { env }, onEvent, ...more });
+      const send = async (local: boolean, method: string, path: string, body?: object): Promise<Answer> => {
+        const headers = {
+          'content-type': 'application/json',
+          host: 'kms.local',
+          ...(local ? {} : { authorization: `Bearer ${apiKey}` }),
+        };
+        const request = new Request(`http://kms.local${path}`, {
+          method,
+          headers,
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        const response = await (local ? appliance.fetchLocal(request) : appliance.app.fetch(request, { headers }));
+        const text = await response.text();
+        const isJson = /^application\/json(;|$)/.test(response.headers.get('content-type') ?? '');
+        return { status: response.status, body: isJson ? JSON.parse(text) : text };
+      };
+      const store = async (): Promise<Answer['body']> => (await appliance.status()).tenants[0]?.store;
+      return {
+        appliance,
+        ask: (...args) => send(false, ...args),
+        local: (...args) => send(true, ...args),
+        store,
+        async dropped() {
+          for (let tries = 0; tries < 1000; tries++) {
+            if ((await store()).activityDropped !== undefined) return;
+            await setTimeout(10);
+          }
+          assert.fail(`nothing was dropped: ${JSON.stringify(events)}`);
+        },
+        [Symbol.asyncDispose]: () => appliance.close(),
+      };
+    },
+  };
+}
+
+const verdictOf = (text: string, more: object = {}) => verifyExport([Buffer.from(text)] as never, more);
+
+test('without it nothing goes', async () => {
+  const p = place();
+  await using a = await p.open();
+  await a.ask('POST', '/ks/keyrings', { name: 'one' });
+  await setTimeout(50);
+  assert.equal((await a.store()).activityDropped, undefined);
+  assert.equal((await a.appliance.status()).activityRetention, undefined);
+  assert.deepEqual(p.segments(), files);
+  const { body } = await a.ask('GET', '/auth/activity/head');
+  assert.equal('from' in body, false);
+  assert.ok((await a.ask('POST', '/auth/activity/export', {})).body.startsWith('{"hash":'));
+});
+
+test('old closed files go, that is recorded, and every reader says from where on the log is there', async () => {
+  const p = place();
+  const early = await p.open();
+  const kept = (await early.ask('GET', '/auth/activity/head')).body;
+  await early.appliance.close();
+  const began = Date.now();
+  {
+    await using a = await p.open({ retention });
+    await a.dropped();
+    const store = await a.store();
+    assert.deepEqual([store.activityDropped.seq, store.activityDropped.until], [8, 1007]);
+    while (p.segments().length > 1) await setTimeout(5);
+    assert.deepEqual(p.segments(), files.slice(2));
+    assert.deepEqual((await a.appliance.status()).activityRetention, { seconds: 86_400, waitingRecords: 0 });
+
+    const { body: found } = await a.ask('POST', '/auth/search/activity', { action: 'system.retention' });
+    const [record, ...more] = found.data;
+    assert.deepEqual(more, [], 'recorded once');
+    assert.deepEqual(
+      [record.keyid, record.props, record.createdAt >= began],
+      ['local', { operation: 'drop', records: 8, through: 8, until: new Date(1007).toISOString() }, true],
+    );
+    const all = (await a.ask('POST', '/auth/search/activity', {})).body.data.map(({ id }: { id: string }) => id);
+    assert.ok(!all.includes('act_7') && all.includes('act_8'));
+    assert.equal((await a.ask('GET', '/auth/activity/act_7')).status, 404);
+    assert.equal((await a.ask('GET', '/auth/activity/act_8')).status, 200);
+
+    assert.equal((await a.ask('GET', '/auth/activity/head')).body.from, 9);
+    const { body: verdict } = await a.local('POST', '/local/activity/verify', {});
+    assert.deepEqual([verdict.valid, verdict.dropped.seq], [true, 8], JSON.stringify(verdict));
+    const since = await a.local('POST', '/local/activity/verify', { since: kept });
+    assert.equal(since.body.valid, true, JSON.stringify(since.body));
+
+    const { body: lines } = await a.ask('POST', '/auth/activity/export', {});
+    const offline = await verdictOf(lines, { since: kept, publicKey: kept.publicKey });
+    assert.deepEqual([offline.broken, offline.dropped?.seq, offline.head.seq], [undefined, 8, offline.count + 8]);
+    assert.match((await verdictOf(lines.slice(lines.indexOf('\n') + 1))).broken?.problem ?? '', /record 1 was dropped/);
+    const later = await a.ask('POST', '/auth/activity/export', { since: kept });
+    assert.equal((await verdictOf(later.body, { since: kept })).broken, undefined);
+    assert.ok(later.body.startsWith('{"hash":'));
+
+    const { body: metrics } = await a.ask('GET', '/metrics');
+    assert.match(metrics, /^kms_activity_dropped_records 8$/m);
+    assert.match(metrics, /^kms_activity_retention_waiting_records 0$/m);
+    const { body: doctor } = await a.local('GET', '/local/doctor');
+    assert.deepEqual(
+      [doctor.dropped, doctor.findings.filter(({ severity }: { severity: string }) => severity === 'error')],
+      [8, []],
+    );
+    assert.equal((await a.local('POST', '/local/tenants/default/rekey', {})).body.complete, true);
+    assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
+    assert.deepEqual((await a.store()).activityFaults, []);
+  }
+  assert.ok(p.events.some(({ message }) => /retention dropped activity of default: records 1 to 8/.test(message)));
+  const warnings = p.events.filter(({ level }) => level !== 'info');
+  assert.deepEqual(warnings, []);
+
+  // It stays so without the option, and for whoever looks at the files alone.
+  await using again = await p.open();
+  assert.equal((await again.store()).activityDropped.seq, 8);
+});
+
+test('a head whose record is gone begins no export, and verifies what is there', async () => {
+  const p = place();
+  const early = await p.open();
+  const { body: whole } = await early.ask('POST', '/auth/activity/export', {});
+  const { id } = (await early.appliance.status()).tenants[0] ?? assert.fail();
+  await early.appliance.close();
+  const { seal } = await openSealFile(p.data, { keyFile, env });
+  const keys = seal.keysFor(seal.stores.find((each) => each !== 'system') ?? '');
+  const lineOf4 = JSON.parse(whole.split('\n')[3]);
+  const tenant = { id, name: 'default', limits: {}, keys, secondFactorFor: [] };
+  const head = signHead(tenant, { seq: lineOf4.seq, hash: lineOf4.hash }, 0);
+  seal.wipe();
+
+  await using a = await p.open({ retention });
+  assert.equal((await a.ask('POST', '/auth/activity/export', { since: head })).status, 200);
+  await a.dropped();
+  const refused = await a.ask('POST', '/auth/activity/export', { since: head });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.message, /records up to 8 were dropped by retention/);
+  const { body } = await a.ask('POST', '/auth/activity/export', {});
+  const verdict = await verdictOf(body, { since: head, publicKey: head.publicKey });
+  assert.deepEqual([verdict.broken, verdict.dropped?.seq, verdict.since?.seq], [undefined, 8, 4]);
+  assert.equal((await a.local('POST', '/local/activity/verify', { since: head })).body.valid, true);
+});
+
+test('a further file that is taken away is missed by its name', async () => {
+  const p = place();
+  {
+    await using a = await p.open({ retention });
+    await a.dropped();
+    while (p.segments().length > 1) await setTimeout(5);
+  }
+  const left = p.segments()[0] ?? '';
+  rmSync(join(p.data, dir, left));
+  await using a = await p.open({ retention });
+  const { body } = await a.local('POST', '/local/activity/verify', {});
+  assert.equal(body.valid, false);
+  assert.match(body.broken.problem, new RegExp(`${left} is missing`));
+  const doctor = await a.local('GET', '/local/doctor');
+  assert.match(JSON.stringify(doctor.body.findings), new RegExp(left));
+  assert.equal((await a.ask('POST', '/auth/activity/export', {})).status, 503);
+});
+
+test('a file that is at fault is dropped with the others, and named in the record of it', async () => {
+  const p = place();
+  rmSync(join(p.data, dir, files[0] ?? ''));
+  await using a = await p.open({ retention });
+  await a.dropped();
+  const { body } = await a.ask('POST', '/auth/search/activity', { action: 'system.retention' });
+  assert.deepEqual([body.data[0].props.faulty, body.data[0].props.faultyCount], [[files[0]], 1]);
+  assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
+});
+
+test('backups and what is shipped restore, and know from where on the log is there', async () => {
+  const p = place();
+  const shipTo = join(base, `shipped-${count}`);
+  const backup = join(base, `backup-${count}.kms`);
+  const copies = { shipping: { to: shipTo, every: 10, window: 1 } };
+  {
+    await using a = await p.open({ copies });
+    const arrived = async () => (await a.appliance.status()).copies.shipping?.arrivedAt !== undefined;
+    while (!(await arrived())) await setTimeout(10);
+  }
+  const shippedSegments = () => {
+    const [root = ''] = readdirSync(shipTo);
+    return readdirSync(join(shipTo, root, dir))
+      .filter((each) => each.startsWith('activity-'))
+      .sort();
+  };
+  assert.equal(shippedSegments().length, 3);
+  {
+    await using a = await p.open({ copies, retention });
+    await a.dropped();
+    const headers = { host: 'kms.local', authorization: `Bearer ${apiKey}` };
+    const request = new Request('http://kms.local/system/backup', { method: 'POST', headers });
+    const response = await a.appliance.app.fetch(request, { headers });
+    assert.equal(response.status, 200);
+    writeFileSync(backup, Buffer.from(await response.arrayBuffer()));
+    while (p.segments().length > 1) await setTimeout(5);
+  }
+  // The state before that was still restorable; now it is past the window.
+  await (await p.open({ copies })).appliance.close();
+  assert.deepEqual(
+    shippedSegments().map((name) => name.slice(0, -2)),
+    files.slice(2),
+    'what no state needs is gone there too',
+  );
+  for (const [from, into] of [
+    [shipTo, join(base, `from-ship-${count}`)],
+    [backup, join(base, `from-backup-${count}`)],
+  ] as const) {
+    if (from === backup)
+      assert.deepEqual((await verifyBackup(from, { data: p.data, keys: { keyFile, env } })).proof?.lacks, []);
+    const restored = await restoreAppliance({ from, data: into, keys: { keyFile, env } });
+    assert.deepEqual(restored.proof.lacks, []);
+    assert.deepEqual(
+      readdirSync(join(into, dir)).filter((each) => each.startsWith('activity-')),
+      files.slice(2),
+    );
+    const { findings, dropped } = await examine({ data: into, keyFile, sources: { env } });
+    assert.deepEqual([findings.filter(({ severity }) => severity === 'error'), dropped], [[], 8]);
+  }
+});
+
+test('what has not arrived where activity is streamed to stays, and goes once it has', async () => {
+  const p = place();
+  const to = join(base, `stream-${count}`);
+  const target = parseTarget(to, (path) => path);
+  writeFileSync(to, 'in the way');
+  {
+    await using a = await p.open({
+      retention,
+      streaming: { targets: [target], from: 'start', pace: { poll: 5, pause: 5 } },
+    });
+    const waiting = async () => (await a.appliance.status()).activityRetention?.waitingRecords;
+    while ((await waiting()) !== 8) await setTimeout(5);
+    await setTimeout(60);
+    assert.equal((await a.store()).activityDropped, undefined);
+    assert.deepEqual(p.segments(), files);
+    assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_retention_waiting_records 8$/m);
+    const said = p.events.filter(({ message }) => /is kept until it has arrived/.test(message));
+    assert.deepEqual(
+      said.map(({ level }) => level),
+      ['warn'],
+      'said once',
+    );
+    rmSync(to);
+    await a.dropped();
+    assert.equal(await waiting(), 0);
+  }
+  const [day = ''] = readdirSync(join(to, 'default'));
+  const lines = readFileSync(join(to, 'default', day), 'utf8')
+    .trimEnd()
+    .split('\n');
+  assert.deepEqual(
+    lines.slice(0, 12).map((line) => JSON.parse(line).seq),
+    Array.from({ length: 12 }, (_, at) => at + 1),
+  );
+
+  // A target that comes later, and wants the beginning, is told what it does not get.
+  const other = parseTarget(join(base, `stream-later-${count}`), (path) => path);
+  await using a = await p.open({ streaming: { targets: [other], from: 'start', pace: { poll: 5, pause: 5 } } });
+  while ((await a.appliance.status()).activityTo[0]?.lagRecords !== 0) await setTimeout(5);
+  assert.ok(
+    p.events.some(({ message }) =>
+      /records 1 to 8 of default were dropped by retention and do not arrive/.test(message),
+    ),
+  );
+});
