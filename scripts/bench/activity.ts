@@ -15,7 +15,7 @@ interface Pair<T> {
 }
 
 /** A figure of both, measured in rounds: one beside the other in each. */
-async function inAlternation(rounds: number, measure: (which: keyof Pair<unknown>) => Promise<number>) {
+export async function inAlternation(rounds: number, measure: (which: keyof Pair<unknown>) => Promise<number>) {
   const values = { none: [] as number[], many: [] as number[] };
   for (let round = 0; round <= rounds; round++) {
     for (const which of round % 2 === 0 ? (['none', 'many'] as const) : (['many', 'none'] as const)) {
@@ -54,7 +54,7 @@ export async function measureActivity(records: number, rounds: number): Promise<
   rmSync(home, { recursive: true });
 }
 
-async function makeRing(appliance: BenchAppliance): Promise<void> {
+export async function makeRing(appliance: BenchAppliance): Promise<void> {
   const served = await serve(0, appliance);
   await served.ask('/ks/keyrings', { name: 'bench' });
   await served.stop();
@@ -112,7 +112,7 @@ async function checkpoints(pair: Pair<BenchAppliance>, rounds: number) {
   return figures;
 }
 
-async function encrypts({ url }: Served, { headers }: BenchAppliance): Promise<number> {
+export async function encrypts({ url }: Served, { headers }: BenchAppliance): Promise<number> {
   const body = JSON.stringify({ ringname: 'bench' });
   const { perSecond, failed } = await load(1, { url: `${url}/ks/encrypt`, method: 'POST', headers, body, seconds: 3 });
   if (failed > 0) throw new Error(`${failed} encrypts failed`);

@@ -81,11 +81,40 @@ interface Addition {
 }
 
 /** One of each kind, of the size that real ones have; no one will open their keys. */
-async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, appliance }: Addition): Promise<void> {
-  const times = { createdAt: now, updatedAt: now };
+async function add(tx: Transaction<Tables>, addition: Addition): Promise<void> {
+  const { at, now, newId, ringId, first, appliance } = addition;
+  await addRing(tx, { ...addition, id: ringId, keysTo: first.keyringId });
+  const userId = await addUser(tx, addition);
+  await addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: first.keyringName });
+  await tx.accounts.insert({
+    id: newId('acct'),
+    uid: `account-${at}`,
+    notes: 'made by the bench',
+    props: {},
+    createdAt: now,
+    updatedAt: now,
+  });
+  await tx.assets.insert({
+    id: newId('asset'),
+    ringId: first.keyringId,
+    data: { kind: 'report', file: `report-${at}.pdf`, owner: { name: 'Ada', desk: at } },
+    parents: [],
+    apikeyId: 'apik_bench',
+    accountId: appliance.accountId,
+    createdAt: now,
+  });
+}
+
+type Numbered = Pick<Addition, 'at' | 'now' | 'newId'>;
+
+/** A ring, and a key of the ring `keysTo`. */
+export async function addRing(
+  tx: Transaction<Tables>,
+  { at, now, newId, id, keysTo }: Numbered & { readonly id: string; readonly keysTo: string },
+): Promise<void> {
   const keyId = newId('key');
   await tx.rings.insert({
-    id: ringId,
+    id,
     service: 'ks',
     name: `ring-${at}`,
     displayName: `Ring-${at}`,
@@ -96,20 +125,25 @@ async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, app
     props: { team: `team-${at % 50}` },
     keyProps: {},
     maxEncryptCount: 2 ** 32,
-    ...times,
+    createdAt: now,
+    updatedAt: now,
   });
   await tx.ringKeys.insert({
     id: keyId,
-    ringId: first.keyringId,
+    ringId: keysTo,
     algorithm: 'aes256',
     wrapped: toBase64(systemRandom(80)),
     iv: toBase64(systemRandom(12)),
     props: {},
     createdAt: now,
   });
-  const userId = newId('user');
+}
+
+/** Answers the user's id. */
+export async function addUser(tx: Transaction<Tables>, { at, now, newId }: Numbered): Promise<string> {
+  const id = newId('user');
   await tx.users.insert({
-    id: userId,
+    id,
     username: `user-${at}`,
     email: `user-${at}@example.com`,
     firstName: 'Ada',
@@ -118,15 +152,23 @@ async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, app
     flagsText: JSON.stringify({ [`keyring.ring-${at}.encrypt`]: true, 'asset.search': true }),
     props: { desk: at },
     passwordHash: undefined,
-    ...times,
+    createdAt: now,
+    updatedAt: now,
   });
-  await tx.accounts.insert({
-    id: newId('acct'),
-    uid: `account-${at}`,
-    notes: 'made by the bench',
-    props: {},
-    ...times,
-  });
+  return id;
+}
+
+interface KeyAddition extends Numbered {
+  readonly userId: string;
+  readonly accountId: string;
+  /** The ring that it may use. */
+  readonly keyringName: string;
+}
+
+export async function addApiKey(
+  tx: Transaction<Tables>,
+  { at, now, newId, userId, accountId, keyringName }: KeyAddition,
+): Promise<void> {
   await tx.apiKeys.insert({
     name: `key ${at}`,
     expiresAt: undefined,
@@ -135,20 +177,12 @@ async function add(tx: Transaction<Tables>, { at, now, newId, ringId, first, app
     id: newId('apik'),
     secretHash: toBase64Url(systemRandom(32)),
     active: true,
-    accountId: appliance.accountId,
+    accountId,
     userId,
-    flagsText: JSON.stringify({ [`keyring.${first.keyringName}.encrypt`]: true, 'keyring.list': true }),
-    rings: [first.keyringName],
+    flagsText: JSON.stringify({ [`keyring.${keyringName}.encrypt`]: true, 'keyring.list': true }),
+    rings: [keyringName],
     props: { program: `program-${at % 100}` },
-    ...times,
-  });
-  await tx.assets.insert({
-    id: newId('asset'),
-    ringId: first.keyringId,
-    data: { kind: 'report', file: `report-${at}.pdf`, owner: { name: 'Ada', desk: at } },
-    parents: [],
-    apikeyId: 'apik_bench',
-    accountId: appliance.accountId,
     createdAt: now,
+    updatedAt: now,
   });
 }

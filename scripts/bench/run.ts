@@ -1,4 +1,4 @@
-// `npm run bench [requests|commits|files|logins|activity|pages …]`: the figures of the README, as ratios inside one
+// `npm run bench [requests|commits|files|logins|activity|pages|years …]`: the figures of the README, as ratios inside one
 // run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -9,6 +9,7 @@ import { measureFiles } from './file-throughput.ts';
 import { measureLogins } from './logins.ts';
 import { measurePages } from './pages.ts';
 import { measureRequests } from './requests.ts';
+import { measureYears } from './years.ts';
 
 const chosen = process.argv.slice(2);
 const wanted = (name: string): boolean => chosen.length === 0 || chosen.includes(name);
@@ -23,3 +24,4 @@ if (wanted('files')) await measureFiles(2048, 3);
 if (wanted('logins')) await measureLogins(3, 5);
 if (wanted('activity')) await measureActivity(1_000_000, 9);
 if (wanted('pages')) await measurePages(9);
+if (wanted('years')) await measureYears(10_000_000, 100_000, 5);

@@ -1,0 +1,182 @@
+// What years of use cost: an appliance with 10 million records of activity and 100,000 rings, users and API keys each,
+// its start and memory, searches of it warm and cold, and encrypts beside an appliance with none of it.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
+import { systemWorld } from '../../src/appliance/environment.ts';
+import { sqlWasm } from '../../src/appliance/program-files.ts';
+import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { createLog } from '../../src/store/log-file.ts';
+import { nodeFiles } from '../../src/store/node-files.ts';
+import type { ActivityInput } from '../../src/store/port.ts';
+import { recover } from '../../src/store/recover.ts';
+import { writeSnapshot } from '../../src/store/snapshot.ts';
+import { encrypts, inAlternation, makeRing } from './activity.ts';
+import { type History, history } from './activity-records.ts';
+import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
+import { goal, median, row, short } from './figures.ts';
+import { addApiKey, addRing, addUser } from './pages.ts';
+import { cpuSeconds } from './process.ts';
+
+export async function measureYears(records: number, things: number, rounds: number): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
+  const pair = { none: makeAppliance(join(home, 'none')), many: makeAppliance(join(home, 'many')) };
+  for (const appliance of Object.values(pair)) await makeRing(appliance);
+  const account = { id: 'acct_bench', keyids: Array.from({ length: 20 }, (_, at) => `apik_bench${at}`) };
+  const past = history(account);
+  const took = await timed(async () => {
+    await addThings(pair.many, things, account);
+    await addRecords(pair.many, past, records);
+  });
+  console.log(
+    `\nYears: ${records} records, ${things} rings, users and API keys each (made in ${short(took / 1000)} s)`,
+  );
+  await starts(pair.many, records);
+  await search(pair.many, past, records);
+  await compareEncrypts(pair, rounds);
+  rmSync(home, { recursive: true });
+}
+
+/** Rings with a key each, users, API keys; and the account of the searches. */
+async function addThings(
+  appliance: BenchAppliance,
+  things: number,
+  account: Parameters<typeof history>[0],
+): Promise<void> {
+  const store = await openTenant(appliance);
+  const { newId, now } = systemWorld();
+  await store.transaction(async (tx) => {
+    const times = { createdAt: 0, updatedAt: 0 };
+    await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
+    for (const id of account.keyids) {
+      const secret = { secretHash: id, rings: [], flagsText: '{}', props: {}, active: true, userId: undefined };
+      const bare = { name: '', expiresAt: undefined, addresses: [], createdBy: undefined };
+      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
+    }
+  });
+  for (let from = 0; from < things; from += 500) {
+    await store.transaction(async (tx) => {
+      for (let at = from; at < Math.min(from + 500, things); at++) {
+        const id = newId('ring');
+        const addition = { at, now: now(), newId };
+        await addRing(tx, { ...addition, id, keysTo: id });
+        const userId = await addUser(tx, addition);
+        await addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: `ring-${at}` });
+      }
+    });
+  }
+  await store.close();
+}
+
+/** Records of a go: a multiple of what a segment holds. */
+const go = 8 * 8192;
+
+/** Straight into segments and a new snapshot, as a checkpoint makes them: the log itself would take hours. */
+async function addRecords({ data }: BenchAppliance, past: History, records: number): Promise<void> {
+  const { seal } = await openSealFile(data, undefined);
+  const name = seal.stores.find((each) => each !== systemDir) ?? '';
+  const world = { files: nodeFiles(data), dir: tenantDir(name), keys: seal.keysFor(name), random: systemRandom };
+  const { state, activity, uid, log } = await recover({ ...world, wasm: await sqlWasm() });
+  for (let from = 1; from <= records; from += go) {
+    for (let at = from; at < Math.min(from + go, records + 1); at++) activity.stage(withAddress(past.record(at), at));
+    activity.commitStaged();
+    await activity.roll();
+  }
+  const { segments, head } = activity;
+  const { sequence, chain, runs } = log.place;
+  const { generation } = log.header;
+  await (await createLog(world, { uid, generation: generation + 1, sequence, chain, runs })).close();
+  const content = { schema: state.schemaVersion, savedAt: Date.now(), runs, activity: { segments, head } };
+  const start = { uid, generation, sequence, chain };
+  await writeSnapshot(world, start, content, activity.tailLines(), state.image());
+  state.close();
+  seal.wipe();
+}
+
+/** One of a thousand, most records from a few of them. */
+function withAddress(record: ActivityInput, number: number): ActivityInput {
+  const at = Math.floor(((number * 7919) % 1000) ** 2 / 1000);
+  return { ...record, address: `10.${at % 7}.${at >> 5}.${at & 255}` };
+}
+
+async function starts(appliance: BenchAppliance, records: number): Promise<void> {
+  const times: number[] = [];
+  const memory: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const served = await serve(0, appliance);
+    times.push(served.startMilliseconds);
+    memory.push(served.megabytes());
+    if (round === 2) {
+      const [, bytes = '0'] = /^kms_activity_bytes (\d+)/m.exec(await served.ask('/metrics')) ?? [];
+      goal('disk per record', Number(bytes) / records, 30, 'at most', ' bytes');
+    }
+    await served.stop();
+  }
+  goal('start', median(times) / 1000, 3, 'at most', ' s');
+  goal('memory after it', median(memory), 500, 'at most', ' MB');
+}
+
+/** Lets go of what the system has cached of the closed segments. */
+function evict({ data }: BenchAppliance): void {
+  for (const dir of readdirSync(join(data, 'tenants'))) {
+    const path = join(data, 'tenants', dir);
+    for (const file of readdirSync(path).filter((each) => each.startsWith('activity-'))) {
+      const args = [`of=${join(path, file)}`, 'oflag=nocache', 'conv=notrunc,fdatasync', 'count=0', 'status=none'];
+      execFileSync('dd', args);
+    }
+  }
+}
+
+async function search(appliance: BenchAppliance, past: History, records: number): Promise<void> {
+  console.log(
+    '\nThe newest 100 over HTTP: after a start, with no segment in the cache of the system; then median of 9',
+  );
+  row('', 'found', 'cold ms', 'warm ms');
+  const slowest = { cold: 0, warm: 0 };
+  const searches = {
+    ...past.searches(records),
+    'an address': { address: '10.3.28.200' },
+    'a network': { address: '10.5.0.0/16' },
+  };
+  for (const [name, body] of Object.entries(searches)) {
+    evict(appliance);
+    const served = await serve(0, appliance);
+    let answer = '';
+    const ask = async () => {
+      answer = await served.ask('/auth/search/activity?limit=100', body);
+    };
+    // What runs for the first time in the process is no part of it.
+    await served.ask('/auth/search/activity?limit=1', { keyid: 'apik_none', start: 0, end: 1 });
+    const cold = await timed(ask);
+    const warm: number[] = [];
+    for (let round = 0; round < 9; round++) warm.push(await timed(ask));
+    await served.stop();
+    row(name, JSON.parse(answer).data.length, short(cold), short(median(warm)));
+    slowest.cold = Math.max(slowest.cold, cold);
+    slowest.warm = Math.max(slowest.warm, median(warm));
+  }
+  goal('the newest 100 by any filter, cold', slowest.cold, 300, 'at most', ' ms');
+  goal('the newest 100 by any filter, warm', slowest.warm, 50, 'at most', ' ms');
+}
+
+async function compareEncrypts(
+  pair: { readonly none: BenchAppliance; readonly many: BenchAppliance },
+  rounds: number,
+): Promise<void> {
+  const served = { none: await serve(0, pair.none), many: await serve(0, pair.many) };
+  const cost = { none: 0, many: 0 };
+  const { none, many, ratio } = await inAlternation(rounds, async (which) => {
+    const { pid } = served[which].child;
+    const before = cpuSeconds(pid);
+    const perSecond = await encrypts(served[which], pair[which]);
+    cost[which] += (cpuSeconds(pid) - before) / (perSecond * 3);
+    return perSecond;
+  });
+  row('encrypts/s', short(none), short(many), ratio.toFixed(3));
+  goal('encrypts a second, of those at none', ratio, 0.95, 'at least');
+  goal('encrypts for the same CPU time, of those at none', cost.none / cost.many, 0.95, 'at least');
+  for (const each of Object.values(served)) await each.stop();
+}
