@@ -133,10 +133,10 @@ class Exchange implements Input<unknown>, CheckedInput {
     return this.from.remoteAddress ?? 'local';
   }
 
-  /** What the browser says, where it fits the host that was asked: a tenant may be reached by several. */
+  /** What the browser says, where it is a page at the host that was asked: a tenant may be reached by several. */
   get origin(): string {
     const said = headerOf(this.#c, 'origin') ?? '';
-    const page = URL.canParse(said) ? new URL(said) : undefined;
+    const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
     return page?.host === hostOf(this.#c) ? page.origin : new URL(baseUrlOf(this)).origin;
   }
 

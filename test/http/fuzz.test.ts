@@ -30,6 +30,19 @@ const oddText = fc.oneof(
 );
 const oddValue = fc.oneof(oddText, fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(2 ** 53, -1, 0, 1.5, 1e308));
 
+/** Of pages and of what is none, at the host that is asked too. */
+const oddOrigins = [
+  'null',
+  '',
+  'http://kms.test',
+  'https://kms.test:1',
+  'https://kms.test@other.test',
+  ...['javascript', 'file', 'data', 'blob', 'chrome-extension'].map((scheme) => `${scheme}://kms.test`),
+  'https://[::1',
+  'kms.test',
+  'x'.repeat(5000),
+];
+
 /** Good values of all samples, to be put where they do not belong. */
 async function material(a: Appliance): Promise<{ samples: Sample[]; values: unknown[] }> {
   const samples: Sample[] = [];
@@ -54,11 +67,12 @@ test('no request makes it fail', async () => {
     value: anyValue,
     part: fc.constantFrom('params', 'query', 'body', 'raw', 'none'),
     raw: fc.oneof(fc.json({ maxDepth: 3 }), fc.string({ unit: 'binary' })),
+    origin: fc.constantFrom(...oddOrigins),
     mix: fc.boolean(),
   });
   const statuses = new Map<number, number>();
   await fc.assert(
-    fc.asyncProperty(request, async ({ index, mixed, field, value, part, raw, mix }) => {
+    fc.asyncProperty(request, async ({ index, mixed, field, value, part, raw, origin, mix }) => {
       const sample = samples[index] ?? {};
       const { endpoint } = sampled[index] ?? assert.fail();
       const change = (from: Readonly<Record<string, unknown>> = {}) => {
@@ -72,7 +86,7 @@ test('no request makes it fail', async () => {
       const search = Object.entries(query).map(([name, each]) => `${escaped(name)}=${escaped(each)}`);
       const url = search.length === 0 ? path : `${path}?${search.join('&')}`;
       const hasBody = endpoint.body !== undefined;
-      const asLocal = { env: { local: true }, key: null };
+      const asLocal = { env: { local: true }, key: null, headers: { origin } };
       const options = hasBody && part === 'raw' ? { ...asLocal, raw: raw.toWellFormed() } : asLocal;
       const answer = await a.call(endpoint.method, url, hasBody ? body : undefined, options);
       assert.notEqual(answer.status, 500, `${endpoint.method} ${url} ${JSON.stringify(body)}\n${a.log.at(-1)}`);

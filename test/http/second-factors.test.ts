@@ -440,6 +440,19 @@ test('the page may be at any host of the tenant that has a name; passkeys are fo
   }
 });
 
+test('what is no address of a page is none, wherever it says that it is', async () => {
+  const a = await testAppliance();
+  const ada = await person(a);
+  for (const scheme of ['javascript', 'file', 'chrome-extension', 'ws', 'blob']) {
+    const from = { headers: { Origin: `${scheme}://kms.test` } };
+    const options = await a.call('POST', '/auth/passkey/options', {}, { key: null, ...from });
+    assert.deepEqual([options.status, options.body.rpId], [200, 'kms.test'], scheme);
+    const proof = { currentPassword: ada.password };
+    const made = await a.call('POST', `${factorPath}/passkey`, proof, { key: ada.key, ...from });
+    assert.deepEqual([made.status, made.body.rp.id], [200, 'kms.test'], scheme);
+  }
+});
+
 test('twenty second factors are enough for one user', async () => {
   const a = await testAppliance();
   const ada = await person(a);
