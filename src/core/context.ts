@@ -89,13 +89,21 @@ export interface Context {
   readonly address?: string | undefined;
 }
 
+/** What the record of a login says of it beside whose it is. */
+export interface HowLoggedIn {
+  /** With the right password, and with no second factor where one is needed, or with a wrong one. */
+  readonly secondFactor?: 'missing' | 'wrong';
+  /** By an identity provider. */
+  readonly operation?: 'oidc';
+}
+
 /** What an operation is given that needs no credential. */
 export interface PublicContext extends Omit<Context, 'caller' | 'handsOut'> {
   /**
    * Says under whose id the request is recorded, which nothing else tells: that of the user whose name or link it came
-   * with. `undefined` for a name that nobody has: then it is counted, and not recorded.
+   * with. `undefined` for a name that nobody has: then it is counted, and not recorded. `how` holds of refusals too.
    */
-  readonly identify?: ((userId: string | undefined) => void) | undefined;
+  readonly identify?: ((userId: string | undefined, how?: HowLoggedIn) => void) | undefined;
 }
 
 /** RFC 3339, UTC, with milliseconds. */

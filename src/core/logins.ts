@@ -69,7 +69,8 @@ interface LoginInput {
 export async function login(ctx: PublicContext, input: LoginInput): Promise<{ user: User; accessToken: string }> {
   const { users } = ctx.tx;
   const { candidate, step, lifetimes } = input;
-  ctx.identify?.(candidate?.userId);
+  const secondFactor = step?.is === 'missing' || step?.is === 'wrong' ? step.is : undefined;
+  ctx.identify?.(candidate?.userId, secondFactor && { secondFactor });
   const user = candidate && step ? await users.byId(candidate.userId) : undefined;
   if (!user || !step || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'wrong user name or password');

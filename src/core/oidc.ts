@@ -161,7 +161,7 @@ export async function loginByClaims(
   const linked = await tx.oidc.bySubject(issuer, subject);
   const userId =
     linked?.userId ?? (await matchedUser(ctx, provider, claims)) ?? (await madeUser(ctx, provider, claims));
-  ctx.identify?.(userId);
+  ctx.identify?.(userId, { operation: 'oidc' });
   const before = linked ?? (await tx.oidc.byUser(userId));
   if (before?.issuer === issuer && before.subject !== subject) {
     throw refusal('forbidden', 'this user belongs to another person at the identity provider');

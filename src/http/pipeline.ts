@@ -5,7 +5,7 @@
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
-import type { Caller, Context, KeyHandedOut, PublicContext } from '../core/context.ts';
+import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext } from '../core/context.ts';
 import { localCaller, type Origin } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
@@ -80,7 +80,7 @@ class Exchange implements Input<unknown>, CheckedInput {
   /** Whether the operation itself denied it. */
   isDenied = false;
   /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
-  named: { readonly userId: string | undefined } | undefined = undefined;
+  named: { readonly userId: string | undefined; readonly how?: HowLoggedIn | undefined } | undefined = undefined;
   #checked: Checked | undefined = undefined;
 
   constructor(
@@ -144,8 +144,8 @@ class Exchange implements Input<unknown>, CheckedInput {
     return this.endpoint.path;
   }
 
-  identify(userId: string | undefined): void {
-    this.named = { userId };
+  identify(userId: string | undefined, how?: HowLoggedIn): void {
+    this.named = { userId, how };
   }
 
   afterCommit(work: () => Promise<void>): void {
@@ -296,8 +296,8 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
   /** Answers the record's id. */
-  function record({ deed, from }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
-    const props = isActOfOperator && recorded.validAction ? byOperator : undefined;
+  function record({ deed, from, named }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
+    const props = isActOfOperator && recorded.validAction ? byOperator : named?.how && { ...named.how };
     const made = activityRecord(world, { ...recorded, action, status, props, deed, address: from.remoteAddress });
     tx.record(made);
     return made.id;
@@ -318,7 +318,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
       const given = { tx, tenant: handle.tenant, world, note, address };
       const ctx: PublicContext | Context = admitted
         ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut }
-        : { ...given, identify: (userId) => exchange.identify(userId) };
+        : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
       // Where there is no room for the answer, nothing is done.
       return await tx.savepoint(async () => answerOf(exchange, admitted, await operation(ctx, exchange)));
     } catch (error) {

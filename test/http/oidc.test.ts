@@ -76,8 +76,8 @@ test('a user is found by the verified address, logs in, and is known by the subj
   assert.equal((await a.call('GET', '/auth/users', undefined, { key: answer.body.accessToken })).status, 200);
   const [, record] = await a.activity();
   assert.deepEqual(
-    [record?.action, record?.keyid, record?.validAction, record?.address],
-    ['session.create', user.id, true, address],
+    [record?.action, record?.keyid, record?.validAction, record?.address, record?.props],
+    ['session.create', user.id, true, address, { operation: 'oidc' }],
   );
   // Another address does not lead to another user.
   assert.equal((await a.call('PATCH', '/auth/users/lovelace', { email: 'countess@example.org' })).status, 200);

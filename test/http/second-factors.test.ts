@@ -562,6 +562,9 @@ test('what is done with second factors is recorded, with what it was', async () 
   const { secondFactor: app, secret, recoveryCodes } = await addTotp(a, ada, 'phone');
   const { secondFactor: passkey } = await addPasskey(a, ada, new Authenticator());
   a.advance(step);
+  await logIn(a, { ...ada, password: 'wrong' }, { code: appCode(secret, a.world.now()) });
+  await logIn(a, ada);
+  await logIn(a, ada, { code: '000000' });
   await logIn(a, ada, { code: appCode(secret, a.world.now()) });
   await logIn(a, ada, { code: recoveryCodes[0] });
   await post(a, ada, '/auth/user/recovery-codes', { currentPassword: ada.password });
@@ -577,6 +580,9 @@ test('what is done with second factors is recorded, with what it was', async () 
       ['user.add-second-factor', 200, { object: thing(app), changed: ['recoveryCodes'] }],
       ['user.begin-second-factor', 200, {}],
       ['user.add-second-factor', 200, { object: thing(passkey) }],
+      ['session.create', 400, {}],
+      ['session.create', 400, { secondFactor: 'missing' }],
+      ['session.create', 400, { secondFactor: 'wrong' }],
       ['session.create', 200, { objects: [thing(app)] }],
       ['session.create', 200, { changed: ['recoveryCodes'] }],
       ['user.new-recovery-codes', 200, { object: { type: 'user', id, name }, changed: ['recoveryCodes'] }],
