@@ -102,7 +102,7 @@ function makeExecutable(bundles: Bundles, executable: string): void {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   const bytes = readFileSync(output);
-  freeCodeCache(bytes);
+  freeCodeCache(bytes, execArgv);
   const smaller = dropLanguages(bytes);
   if (!smaller) say('note: the runtime keeps all languages of its Unicode library, 25 MB that dist/kms does not need');
   writeInPieces(output, smaller ?? bytes);
