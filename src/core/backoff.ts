@@ -101,6 +101,11 @@ export class Backoff<Scope extends string> {
     });
   }
 
+  /** Ends what is counted under these keys, as a success does. */
+  forgive(keys: BackoffKeys<Scope>): void {
+    for (const [scope, key] of keys) this.#of(scope).forgive(key);
+  }
+
   /** Counts and lots that are remembered. */
   get size(): number {
     return [...this.#counts.values()].reduce((sum, { size }) => sum + size, 0);

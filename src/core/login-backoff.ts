@@ -37,6 +37,8 @@ export interface LoginBackoff {
    * make it wait. Whoever tries must not learn that: it would say that those names are one user's.
    */
   take(attempt: UserAttempt): BackoffTurn | undefined;
+  /** Ends what is counted of whoever comes from there: to be said when somebody got in whose turn is over. */
+  forgive(origin: LoginOrigin): void;
   /** How much is remembered. */
   readonly size: number;
 }
@@ -68,6 +70,7 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
       const ofUser = userId === undefined ? [] : keysOf(attempt, `user ${userId}`);
       return backoff.begin([...ofName, ...ofUser, ...originKeys(attempt)]);
     },
+    forgive: (origin) => backoff.forgive(originKeys(origin)),
     take: (attempt) => backoff.take(keysOf(attempt, `user ${attempt.userId}`)),
     get size() {
       return backoff.size;

@@ -186,7 +186,9 @@ export async function takeSecondStep(ctx: Used, userId: string, step: SecondStep
 export async function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Promise<Deed> {
   const now = world.now();
   const known = await tx.secondFactors.byId(factor.userId, factor.id);
-  if (!known) throw new KmsError('invalid', 'the passkey was not accepted');
+  // Of two at once with one count of uses, one is a copy (Web Authentication §6.1.1).
+  const isCopy = known?.data.kind === 'passkey' && data.counter > 0 && data.counter <= known.data.counter;
+  if (!known || isCopy) throw new KmsError('invalid', 'the passkey was not accepted');
   await useChallenge(tx, challenge, now);
   await tx.secondFactors.noteUse(factor.id, data, now);
   return { objects: [factorThing(factor)] };

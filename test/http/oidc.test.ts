@@ -452,6 +452,22 @@ test('another person at the provider does not get a user by its name, until it i
   }
 });
 
+test('whom the provider knows and who is nobody here forgives no failures of the address; who gets in does', async () => {
+  await using o = await place();
+  await o.a.call('POST', '/auth/users', { ...ada, email: people.bob.email });
+  const fail = async (count: number) => {
+    for (let n = 0; n < count; n++) assert.equal((await o.finish({ code: 'x', state: 'y', binding: 'z' })).status, 400);
+  };
+  await fail(49);
+  assert.equal((await o.logIn()).status, 403);
+  await fail(1);
+  assert.equal((await o.finish(await o.begin().catch(() => ({})))).status, 429);
+  o.a.advance(1_000);
+  assert.equal((await o.logIn('bob')).status, 200);
+  await fail(49);
+  assert.equal((await o.logIn('bob')).status, 200);
+});
+
 test('tries that fail make whoever is at that address wait', async () => {
   await using o = await place();
   const guess = { code: 'x', state: 'y', binding: 'z' };

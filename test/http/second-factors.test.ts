@@ -400,6 +400,25 @@ test('a passkey alone logs in whose it is, where the authenticator saw to it tha
   assert.equal((await use(authenticator.get(await options(), atPage))).status, 429);
 });
 
+test('of two uses at once with one count, one is refused; and tries with passkeys make no name wait', async () => {
+  const a = await testAppliance();
+  const ada = await person(a);
+  const authenticator = new Authenticator();
+  await addPasskey(a, ada, authenticator);
+  const options = async () => (await a.call('POST', '/auth/passkey/options', {}, { key: null })).body;
+  const use = async (asked: AnyJson, counter: number) => {
+    const credential = authenticator.get(asked, { origin: pageOrigin, counter });
+    return (await a.call('POST', '/auth/passkey/login', { credential }, { key: null })).status;
+  };
+  const [one, other] = [await options(), await options()];
+  assert.deepEqual((await Promise.all([use(one, 7), use(other, 7)])).sort(), [200, 400]);
+  const response = authenticator.get(await options(), { origin: pageOrigin });
+  const named = { ...response, id: ada.user.username, rawId: ada.user.username };
+  const from = { key: null, env: { remoteAddress: '192.0.2.1' } };
+  for (let i = 0; i < 6; i++) await a.call('POST', '/auth/passkey/login', { credential: named }, from);
+  assert.deepEqual((await logIn(a, ada)).body.secondFactor, ['passkey', 'recovery-code']);
+});
+
 test('nothing that an authenticator sends is asked elsewhere about', async (t) => {
   const fetched = t.mock.method(globalThis, 'fetch', () => Promise.reject(new Error('no network')));
   const a = await testAppliance();

@@ -32,11 +32,16 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
       const { body, open, handle, address } = input;
       const { backoff, lifetimes } = open.people;
       const provider = await neededProvider(input);
-      const attempt = await backoff.begin({ tenant: handle.tenant.id, address });
+      const origin = { tenant: handle.tenant.id, address };
+      const attempt = await backoff.begin(origin);
       try {
         const proven = await finishLogin(placeOf(input, provider), body);
-        attempt.succeeded();
-        return (ctx) => loginByClaims(ctx, { provider, proven, lifetimes });
+        return async (ctx) => {
+          const answer = await loginByClaims(ctx, { provider, proven, lifetimes });
+          // Whom the provider knows and who is nobody here has not succeeded.
+          backoff.forgive(origin);
+          return answer;
+        };
       } catch (error) {
         if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
         attempt.failed();

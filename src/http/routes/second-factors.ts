@@ -72,7 +72,8 @@ export const passkeyLoginRoutes: PasskeyLogins = {
       const subject = { purpose: 'login', userId: '' } as const;
       const { factor, use } = await atPace(
         input,
-        { name: credential.id },
+        // Not as a user is called.
+        { name: `passkey ${credential.id}` },
         async () => {
           const factor = await handle.store.peek((tables) => tables.secondFactors.byCredentialId(credential.id));
           const checked = verifyPasskeyUse(placeOf(input), factor, subject, credential);
