@@ -11,7 +11,13 @@ export function visible(text: string): string {
   });
 }
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+let segmenter: Intl.Segmenter | undefined;
+/** Made when first needed: it takes 15 ms, of which a server's start has none to give. */
+function graphemes(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
+
 /**
  * Takes no cell: marks, the vowels and finals of Hangul that join a syllable, and what else is only drawn with its
  * neighbour.
@@ -29,7 +35,7 @@ const wide =
 export function width(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length;
   let cells = 0;
-  for (const { segment } of graphemes.segment(text)) cells += cellsOf(segment);
+  for (const { segment } of graphemes(text)) cells += cellsOf(segment);
   return cells;
 }
 
@@ -45,7 +51,7 @@ export function shorten(text: string, cells: number): string {
   if (width(text) <= cells) return text;
   let short = '';
   let room = cells - 1;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemes(text)) {
     room -= cellsOf(segment);
     if (room < 0) break;
     short += segment;
