@@ -16,7 +16,7 @@ import { localCaller } from './credential.ts';
 import { type Provider, providerOf } from './identity-provider.ts';
 import type { Lifetimes } from './links.ts';
 import { logIn } from './logins.ts';
-import { addUser, checkFree, findUser, userThing } from './users.ts';
+import { addUser, findUser, userThing } from './users.ts';
 
 /** Of a validated ID token. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -199,7 +199,6 @@ async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider
   if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
   const username = userClaim === 'email' ? (textIn(claims, 'preferred_username') ?? email) : textIn(claims, userClaim);
   const names = { username: username ?? email, email };
-  await checkFree(ctx.tx.users, names);
   const full = textIn(claims, 'name') ?? names.username;
   const fields = {
     ...names,
@@ -208,10 +207,17 @@ async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider
     displayName: full,
   };
   const { world } = ctx;
-  const user = await addUser({ ...ctx, caller: localCaller }, fields);
+  const user = await addUser({ ...ctx, caller: localCaller }, fields).catch(tellLog);
   const deed = { object: userThing(user) };
   ctx.tx.record(activityRecord(world, { ...made, keyid: user.id, action: 'user.create', deed, address: ctx.address }));
   return user.id;
+}
+
+/** A name that is taken, or a limit that is reached, is the operator's to mend. */
+function tellLog(error: unknown): never {
+  if (!(error instanceof KmsError) || error.code === 'internal') throw error;
+  const { code, message, fields } = error;
+  throw new KmsError(code, message, { ...(fields && { fields }), logReason: message });
 }
 
 const made = { props: { operation: 'oidc' } } as const;

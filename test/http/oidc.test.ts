@@ -194,6 +194,23 @@ test('every refused login is in the log with its reason, and with no code, token
   for (const each of [...told, people.ada.email, clientSecret]) assert.ok(each !== '' && !log.includes(each), each);
 });
 
+test('why no user can be made is in the log too', async () => {
+  await using o = await place({ createUsers: true });
+  const reason = async (status: number) => {
+    assert.equal((await o.logIn()).status, status);
+    return JSON.parse(o.a.log.at(-1) ?? '{}').reason;
+  };
+  await o.a.call('POST', '/auth/users', { ...ada, username: 'ada', email: 'other@example.org' });
+  assert.equal(await reason(400), 'username: is taken');
+  const { preferred_username: name } = people.ada;
+  people.ada.preferred_username = '..';
+  try {
+    assert.equal(await reason(400), 'username: expected a name');
+  } finally {
+    people.ada.preferred_username = name;
+  }
+});
+
 test('a login that was begun in one tenant does not end in another, nor with other settings', async () => {
   await using o = await place({ createUsers: true });
   const begun = await o.begin();
