@@ -218,20 +218,32 @@ export function flagsCovering(flag: string): string[] {
   return [...new Set([name, '*', `${resource}.*`, ...ofRings])];
 }
 
-/** Whether two flags that both may have wildcards grant something in common. */
-function meet(one: string, other: string): boolean {
-  const [a, b] = [splitFlag(one), splitFlag(other)];
-  if (!a || !b || a.resource !== b.resource) return one === other;
-  const isAll = ({ ring, operation }: FlagParts): boolean => ring === undefined && operation === '*';
-  if (isAll(a) || isAll(b)) return true;
-  if ((a.ring === undefined) !== (b.ring === undefined)) return false;
-  const isSame = (x: string | undefined, y: string | undefined): boolean => x === y || x === '*' || y === '*';
-  return isSame(a.ring, b.ring) && isSame(a.operation, b.operation);
+/** Any ring, or any operation, whichever it is. */
+const whichever = '?';
+
+/**
+ * The wildcards that have something in common with one of these names, so that a policy of many is looked up. What is
+ * neither wider nor narrower, as `keyring.payroll.*` and `keyring.*.rotate`, stands with a question mark.
+ */
+function wildcardsMet(names: readonly string[]): ReadonlySet<string> {
+  const met = new Set<string>();
+  for (const name of names) {
+    const parts = splitFlag(name);
+    if (!parts) continue;
+    const { resource, ring, operation } = parts;
+    met.add(`${resource}.*`);
+    if (ring === undefined) continue;
+    for (const wider of [`${ring}.*`, `*.${operation}`, '*.*']) met.add(`${resource}.${wider}`);
+    if (operation === '*') met.add(`${resource}.*.${whichever}`);
+    if (ring === '*') met.add(`${resource}.${whichever}.*`);
+  }
+  return met;
 }
 
 function compile(set: ReadonlySet<string>): Flags {
   const names = [...set];
   const all = set.has('*');
+  let met: ReadonlySet<string> | undefined;
 
   function allowsAnyRing(resource: string, operation: string): boolean {
     return set.has(`${resource}.*.*`) || set.has(`${resource}.*.${operation}`);
@@ -267,7 +279,15 @@ function compile(set: ReadonlySet<string>): Flags {
     covers: (flag) => covers(flag.toLowerCase()),
     touches(flag) {
       const lower = flag.toLowerCase();
-      return covers(lower) || (lower !== '*' && names.some((name) => meet(name, lower)));
+      if (covers(lower)) return true;
+      if (lower === '*') return false;
+      met ??= wildcardsMet(names);
+      const { resource, ring, operation } = splitFlag(lower) ?? {};
+      return (
+        met.has(lower) ||
+        (ring === '*' && met.has(`${resource}.*.${whichever}`)) ||
+        (ring !== undefined && operation === '*' && met.has(`${resource}.${whichever}.*`))
+      );
     },
     allowsSome(action) {
       if (allows(action, null)) return true;

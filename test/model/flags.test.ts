@@ -285,3 +285,35 @@ test('a set covers a flag when it lacks nothing of it', () => {
     }),
   );
 });
+
+test('a set touches a flag when both let do something, and * when it has it', () => {
+  const rings = ['payroll', 'a.b', '*'];
+  const names = fc.constantFrom(
+    ...rings.flatMap((ring) =>
+      ['read', 'rotate', '*'].flatMap((operation) => [`keyring.${ring}.${operation}`, `asym.${ring}.${operation}`]),
+    ),
+    ...['*', 'keyring.*', 'asym.*', 'keyring.create', 'asym.create', 'user.*', 'user.read', 'User.Update'],
+  );
+  const questions: (readonly [string, string?])[] = [
+    ...['user.read', 'user.update', 'user.delete', 'keyring.create', 'asym.create'].map((action) => [action] as const),
+    ...['keyring.read', 'keyring.rotate', 'keyring.encrypt', 'asym.read', 'asym.rotate'].flatMap((action) =>
+      ['payroll', 'a.b', 'third'].map((ring) => [action, ring] as const),
+    ),
+  ];
+  fc.assert(
+    fc.property(fc.array(names, { maxLength: 3 }), names, (have, wanted) => {
+      const [held, flag] = [flags(...have), flags(wanted)];
+      const common = questions.some((question) => held.allows(...question) && flag.allows(...question));
+      assert.equal(held.touches(wanted), wanted === '*' ? have.includes('*') : common, `${have} ${wanted}`);
+    }),
+    { numRuns: 5000, seed: 13 },
+  );
+});
+
+test('whether a large set touches one of many flags is soon known', () => {
+  const held = flags(...Array.from({ length: 5000 }, (_, n) => `keyring.ring-${n}.read`));
+  const before = process.cpuUsage();
+  for (let n = 0; n < 100; n++) assert.equal(held.touches(`keyring.other-${n}.*`), false);
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 100_000, `${user + system} µs`);
+});
