@@ -8,6 +8,17 @@ import { goal, median, row, short } from './figures.ts';
 import { load, type Measured } from './load.ts';
 import { residentMegabytes, start } from './process.ts';
 
+/** Of the bare route. */
+const wanted: Readonly<Record<string, number>> = {
+  encrypt: 0.5,
+  decrypt: 0.6,
+  hash: 0.5,
+  header: 0.5,
+  validate: 0.5,
+  'encrypt with asset': 0.15,
+  'decrypt with asset': 0.25,
+};
+
 const node = process.execPath;
 const here = import.meta.dirname;
 const kms = join(here, '../../dist/kms');
@@ -58,6 +69,19 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
       answer: await ask(`/ks/hash/${issued.hash}`),
     },
     {
+      name: 'header',
+      path: `/ks/header/${issued.header}`,
+      bare: `/header/${issued.header}`,
+      answer: await ask(`/ks/header/${issued.header}`),
+    },
+    {
+      name: 'validate',
+      path: '/auth/validate',
+      bare: '/validate',
+      body: { apikey: root },
+      answer: await ask('/auth/validate', { apikey: root }),
+    },
+    {
       name: 'encrypt with asset',
       path: '/ks/encrypt',
       bare: '/asset',
@@ -75,9 +99,10 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   const answers = Object.fromEntries(operations.map(({ bare, answer }) => [`/${bare.split('/')[1]}`, answer]));
   const bare = await start(0, node, [join(here, 'bare-route.ts'), JSON.stringify(answers)], /listening on (\S+)/);
 
+  // One after the other, since assets leave rows behind that later checkpoints write.
   const results = new Map<string, { kms: Measured[]; bare: Measured[] }>();
-  for (let round = 0; round <= rounds; round++) {
-    for (const { name, path, bare: twin, body } of operations) {
+  for (const { name, path, bare: twin, body } of operations) {
+    for (let round = 0; round <= rounds; round++) {
       const request = {
         method: body ? ('POST' as const) : ('GET' as const),
         headers,
@@ -97,7 +122,7 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   }
 
   console.log(`\nRequests: 64 connections, ${rounds} rounds of ${seconds} s; median of the rounds`);
-  row('', 'kms req/s', 'p50 ms', 'p99 ms', 'bare req/s', 'p50 ms', 'p99 ms', 'ratio');
+  row('', 'kms req/s', 'p50 ms', 'p99 ms', 'bare req/s', 'p50 ms', 'p99 ms', 'ratio', 'wanted');
   const ratios = new Map<string, number>();
   for (const [name, { kms: ours, bare: theirs }] of results) {
     const failed = [...ours, ...theirs].reduce((sum, each) => sum + each.failed, 0);
@@ -106,9 +131,11 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
     const ratio = median(ours.map((each, at) => each.perSecond / (theirs[at]?.perSecond ?? Number.NaN)));
     ratios.set(name, ratio);
     const cells = (from: Measured[]) => [short(of(from, 'perSecond')), of(from, 'p50'), of(from, 'p99')];
-    row(name, ...cells(ours), ...cells(theirs), ratio.toFixed(3));
+    row(name, ...cells(ours), ...cells(theirs), ratio.toFixed(3), wanted[name] ?? '');
   }
-  goal('encrypt, durable, of the bare route', ratios.get('encrypt') ?? 0, 0.3, 'at least');
+  for (const [name, least] of Object.entries(wanted)) {
+    goal(`${name}, durable, of the bare route`, ratios.get(name) ?? 0, least, 'at least');
+  }
   console.log('\nThe process');
   goal('start on an empty directory', startMilliseconds / 1000, 0.5, 'at most', ' s');
   goal('idle memory', idle, 150, 'at most', ' MB');
