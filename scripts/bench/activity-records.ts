@@ -1,5 +1,6 @@
 // A made-up history: the same records for the same numbers. 1,000 keys of which a tenth does most, 100 rings, 1 %
 // denied, props on every tenth record, unique ones on every hundredth.
+import { idFromBytes } from '../../src/crypto/ulid.ts';
 import type { ActivityFilter, ActivityInput } from '../../src/store/port.ts';
 
 const start = Date.UTC(2026, 0, 1);
@@ -26,6 +27,12 @@ export function history(account: { readonly id: string; readonly keyids: readonl
     return Math.floor((state / 2 ** 32) * below);
   };
   const text = (length: number): string => Array.from({ length }, () => alphabet[chance(32)]).join('');
+  const bytes = new Uint8Array(16);
+  const idAt = (time: number): string => {
+    new DataView(bytes.buffer).setBigUint64(0, BigInt(time) << 16n);
+    for (let at = 6; at < 16; at++) bytes[at] = chance(256);
+    return idFromBytes('act', bytes);
+  };
   const keyids = Array.from({ length: 1000 }, (_, at) => account.keyids[at - 700] ?? `apik_01kxyz${text(20)}`);
   return {
     record(number) {
@@ -33,7 +40,7 @@ export function history(account: { readonly id: string; readonly keyids: readonl
       const validAction = chance(100) !== 0;
       const client = { name: `app-${chance(50)}`, version: 3 };
       return {
-        id: `act_${createdAt.toString(32).padStart(10, '0')}${text(16)}`,
+        id: idAt(createdAt),
         createdAt,
         keyid: keyids[chance(chance(4) === 0 ? 1000 : 100)] ?? '',
         action: chance(4) === 0 ? 'keyring.decrypt' : chance(1000) === 0 ? 'user.invite' : 'keyring.encrypt',

@@ -1,6 +1,6 @@
-// The files of `test/compat/activity-1` and `activity-2` were made by earlier programs and must open for ever: tenant key
+// The files of `test/compat/activity-1` to `activity-3` were made by earlier programs and must open for ever: tenant key
 // of epoch 1, records 1 to 305, the first 300 of them in a segment. Those of 1 are as `activity` makes them, without
-// addresses, those of 2 as `auditedActivity` does. KMS_WRITE_FIXTURE=1 writes the newest where there are none.
+// addresses, those of 2 and 3 as `auditedActivity` does. KMS_WRITE_FIXTURE=1 writes the newest where there are none.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -18,16 +18,16 @@ import { activity, auditedActivity, checkpoint, collect, testId, testKeys, testL
 const file = 'activity-000000000001.kms';
 const rootOf = (number: number): URL => new URL(`../compat/activity-${number}/`, import.meta.url);
 
-if (process.env.KMS_WRITE_FIXTURE && !existsSync(rootOf(2))) {
+if (process.env.KMS_WRITE_FIXTURE && !existsSync(rootOf(3))) {
   const { log, files } = testLog();
   for (let number = 1; number <= 305; number++) log.stage(auditedActivity(number));
   log.commitStaged();
   const start = { segments: [], tail: [], head: emptyHead };
   await checkpoint(log, { files, dir: 't', keys: testKeys(), uid, ...start, segmentRecords: 300 });
-  mkdirSync(rootOf(2));
-  writeFileSync(new URL(file, rootOf(2)), files.contents.get(`t/${file}`) ?? '');
+  mkdirSync(rootOf(3));
+  writeFileSync(new URL(file, rootOf(3)), files.contents.get(`t/${file}`) ?? '');
   const manifest = { segments: log.segments, tail: log.tailLines(), head: log.head };
-  writeFileSync(new URL('manifest.json', rootOf(2)), `${JSON.stringify(manifest, null, 2)}\n`);
+  writeFileSync(new URL('manifest.json', rootOf(3)), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 function opened(number: number): ActivityLog {
@@ -92,13 +92,27 @@ describe('format 1 of the activity log', () => {
   });
 });
 
-describe('format 2 of the activity log', () => {
-  it('opens, is searched and verifies', async () => {
-    const log = opened(2);
-    await verifies(log, auditedActivity);
-    for (const filter of [...filters, ...newFilters, { props: { object: { id: 'user_4' } } }]) {
-      assert.ok((await count(log, filter)) >= 5, JSON.stringify(filter));
-    }
-    assert.equal(await count(log, { address: '203.0.113.0/24' }), 0);
+for (const number of [2, 3]) {
+  describe(`format ${number} of the activity log`, () => {
+    it('opens, is searched and verifies', async () => {
+      const log = opened(number);
+      await verifies(log, auditedActivity);
+      for (const filter of [...filters, ...newFilters, { props: { object: { id: 'user_4' } } }]) {
+        assert.ok((await count(log, filter)) >= 5, JSON.stringify(filter));
+      }
+      assert.equal(await count(log, { address: '203.0.113.0/24' }), 0);
+    });
+
+    it('keeps its version under a new key', async () => {
+      const { segments, tail, head } = manifestOf(number);
+      const [summary = assert.fail()] = segments;
+      const files = new MemoryFiles();
+      const keys = testKeys(2);
+      const old = readFileSync(new URL(file, rootOf(number)));
+      const resealed = Buffer.concat([...resealedSegment(old, keys, file, summary.hash)]);
+      assert.deepEqual([old.readUInt16BE(8), resealed.readUInt16BE(8)], [number, number]);
+      files.contents.set(`t/${file}`, resealed);
+      await verifies(openActivityLog({ files, dir: 't', keys, uid, segments, tail, head }), auditedActivity);
+    });
   });
-});
+}

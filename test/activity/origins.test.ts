@@ -1,8 +1,11 @@
-// Addresses in closed segments: what goes in comes out, by which positions they are found, and what they cost.
+// Records in columns and addresses in closed segments: what goes in comes out to the byte, by which positions addresses
+// are found, and what all of it costs.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
+import { decodeBlock, decodeTexts, encodeBlock, TextCollector } from '../../src/store/activity/columns.ts';
 import { decodeOrigins, OriginCollector, positionsFrom, withOrigin } from '../../src/store/activity/origins.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
 import { makeSegment } from '../../src/store/activity/segment-writer.ts';
@@ -10,46 +13,120 @@ import { testWorld } from '../support/context.ts';
 import { prng } from '../support/prng.ts';
 import { activity, testKeys, uid } from './appliance-log.ts';
 
-/** The lines as they are stored, and as they are read again; positions 10 and 11 are looked up. */
-function roundTrip(lines: readonly string[]): { stored: string[]; read: string[]; bytes: Uint8Array } {
-  const collector = new OriginCollector(lines.length);
-  const stored = lines.map((line) => collector.add(line, parseActivityLine(line) ?? assert.fail(line)));
-  const bytes = collector.bytes();
-  const origins = bytes.length === 0 ? undefined : (decodeOrigins(bytes, lines.length) ?? assert.fail());
-  return { stored, read: stored.map((line, at) => (origins ? withOrigin(line, origins, at) : line)), bytes };
+/** The lines as they are stored, and as they are read again. */
+function roundTrip(lines: readonly string[]): { bytes: Uint8Array; read: string[] } {
+  const all = lines.map((line) => parseActivityLine(line) ?? assert.fail(line));
+  const texts = new TextCollector(lines.length);
+  const isBare = all.map((record) => texts.add(record));
+  const prevHash = new Uint8Array(32).fill(7);
+  const bytes = encodeBlock(prevHash, lines, all, isBare, 1);
+  const decoded = decodeTexts(texts.bytes(), lines.length) ?? assert.fail();
+  const block = decodeBlock(bytes, { first: 0, seq: 1, records: lines.length }, decoded) ?? assert.fail();
+  assert.deepEqual(block.prevHash, prevHash);
+  return { bytes, read: Array.from({ length: block.records }, (_, at) => block.line(at)) };
 }
 
-describe('origins', () => {
-  it('come back as they went in, whatever else is in the lines', () => {
-    const text = fc.oneof(fc.string(), fc.constantFrom('a', '"', '\\', '","address":"192.0.2.1",', '{"action":"a",'));
+describe('columns', () => {
+  it('give back each line to the byte, whatever is in it', () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.constantFrom('a', '"', '\\', '"address":"192.0.2.1",', '{"action":"a",', '\n'),
+    );
     const address = fc.oneof(fc.constantFrom('192.0.2.1', '2001:db8::1', '198.51.100.7'), text);
+    const id = fc.oneof(
+      fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => idFromBytes('act', bytes)),
+      fc.nat(300).map((n) =>
+        idFromBytes(
+          'act',
+          Uint8Array.from({ length: 16 }, (_, at) => (at === 15 ? n : 1)),
+        ),
+      ),
+      fc.constantFrom('act_1', 'act_', '', 'act_0000000001000000000000000o', 'ACT_00000000010000000000000000'),
+    );
+    const createdAt = fc.oneof(fc.integer(), fc.maxSafeInteger(), fc.double({ noNaN: true, noDefaultInfinity: true }));
     const inputs = fc.record(
-      { action: text, keyid: text, ringname: text, address, props: fc.dictionary(text, text) },
-      { requiredKeys: ['action', 'keyid', 'ringname', 'props'] },
+      {
+        id,
+        createdAt,
+        action: text,
+        keyid: text,
+        ringname: text,
+        address,
+        props: fc.dictionary(text, text),
+        reporter: text,
+      },
+      { requiredKeys: ['id', 'createdAt', 'action', 'keyid', 'ringname', 'props'] },
     );
     fc.assert(
-      fc.property(fc.array(inputs, { maxLength: 40 }), (all) => {
+      fc.property(fc.array(inputs, { minLength: 1, maxLength: 128 }), (all) => {
         const lines = all.map((each, at) => activityLine(activity(at, { address: undefined, ...each }), at + 1));
-        const { stored, read } = roundTrip(lines);
-        assert.deepEqual(read, lines);
-        for (const [at, each] of all.entries()) {
-          if (each.address !== undefined) assert.ok((stored[at]?.length ?? 0) < (lines[at]?.length ?? 0));
-        }
+        assert.deepEqual(roundTrip(lines).read, lines);
       }),
+      { numRuns: 200 },
     );
   });
 
-  it('are nothing where no record has an address', () => {
-    assert.equal(roundTrip([1, 2, 3].map((seq) => activityLine(activity(seq), seq))).bytes.length, 0);
+  it('keep lines as they are that no writer of this program made', () => {
+    const good = activityLine(activity(1), 1);
+    const odd = [
+      good.replace('"seq":1', '"seq":1.0'),
+      good.replace('"createdAt":', '"createdAt": '),
+      good.replace('"keyid":"', '"keyid":"\\u0061'),
+      good.replace('{', '{"a":1,'),
+      good.replace('"ringname":"', '"ringname":"\\ud800'),
+    ];
+    for (const line of odd) assert.deepEqual(roundTrip([line, activityLine(activity(2), 2)]).read[0], line);
   });
 
-  it('leave what is more than they can number in its line', () => {
-    const lines = Array.from({ length: 65_600 }, (_, at) =>
-      activityLine(activity(at, { address: `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}` }), at + 1),
-    );
-    const { stored, read } = roundTrip(lines);
-    assert.deepEqual(read, lines);
-    assert.equal(stored.filter((line, at) => line === lines[at]).length, 65_600 - 65_535);
+  it('take of an ordinary record little more than the random bytes of its id, of ids that count up almost nothing', () => {
+    const clock = { now: 1_790_000_000_000 };
+    const linesOf = (steps: number): string[] => {
+      const world = testWorld(clock, 1);
+      return Array.from({ length: 128 }, (_, at) => {
+        clock.now += steps;
+        const same = {
+          keyid: 'apik_1',
+          action: 'keyring.encrypt',
+          ringname: 'payroll',
+          props: {},
+          address: '192.0.2.1',
+        };
+        const fields = { ...same, validAction: true, status: 200, id: world.newId('act'), createdAt: clock.now };
+        return activityLine(activity(at, fields), at + 1);
+      });
+    };
+    assert.ok(roundTrip(linesOf(7)).bytes.length < 128 * 11.5);
+    assert.ok(roundTrip(linesOf(0)).bytes.length < 128 * 2);
+  });
+
+  it('that are cut or of another length are none', () => {
+    const texts = new TextCollector(2);
+    for (const seq of [1, 2]) texts.add({ ...activity(seq, { address: '192.0.2.1' }), seq });
+    const bytes = texts.bytes();
+    assert.ok(decodeTexts(bytes, 2));
+    for (let length = 0; length < bytes.length; length++)
+      assert.equal(decodeTexts(bytes.subarray(0, length), 2), undefined);
+    assert.equal(decodeTexts(bytes, 3), undefined);
+  });
+});
+
+describe('origins', () => {
+  it('of version 2 go back into their lines', () => {
+    const line = activityLine(activity(1), 1);
+    const origins = { addresses: ['192.0.2.1'], numbers: Uint16Array.from([0, 1]) };
+    assert.equal(withOrigin(line, origins, 0), line);
+    assert.equal(withOrigin(line, origins, 1), activityLine(activity(1, { address: '192.0.2.1' }), 1));
+  });
+
+  it('number no more than they can, and no text that a list cannot hold', () => {
+    const collector = new OriginCollector(65_540);
+    for (let at = 0; at < 65_535; at++) assert.ok(collector.add(`a${at}`));
+    assert.equal(collector.add('one more'), false);
+    assert.equal(collector.add('a7'), true);
+    assert.equal(collector.add(undefined), false);
+    const small = new OriginCollector(3);
+    assert.deepEqual([small.add('a\nb'), small.add('\ud800'), small.add('')], [false, false, true]);
+    assert.deepEqual(decodeOrigins(small.bytes(), 3), { addresses: [''], numbers: Uint16Array.from([0, 0, 1]) });
   });
 
   it('tell the positions of any addresses', () => {
@@ -59,7 +136,9 @@ describe('origins', () => {
   });
 
   it('that are cut or of another length are none', () => {
-    const { bytes } = roundTrip([activityLine(activity(1, { address: '192.0.2.1' }), 1)]);
+    const collector = new OriginCollector(1);
+    collector.add('192.0.2.1');
+    const bytes = collector.bytes();
     assert.ok(decodeOrigins(bytes, 1));
     for (let length = 0; length < bytes.length; length++) {
       assert.equal(decodeOrigins(bytes.subarray(0, length), 1), undefined);
@@ -78,6 +157,7 @@ describe('origins', () => {
     ] as const) {
       const cost = (sizeOf(addresses) - plain) / records;
       assert.ok(cost < most, `${addresses} addresses: ${cost} bytes a record`);
+      assert.ok(sizeOf(addresses) / records < 30, 'addresses and all');
     }
   });
 });

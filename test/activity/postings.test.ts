@@ -7,7 +7,9 @@ import {
   findPositions,
   intersect,
   makePages,
+  packPage,
   union,
+  unpackPage,
 } from '../../src/store/activity/postings.ts';
 import { makeBloom, readBloom } from '../../src/store/activity/terms.ts';
 
@@ -37,7 +39,7 @@ describe('postings', () => {
           const pages = makePages(postings, 3001);
           const find = (term: number): number[] => {
             const page = pages.findLast((candidate) => candidate.firstTerm <= term);
-            return page ? findPositions(page.bytes, term) : [];
+            return page ? findPositions(unpackPage(packPage(page.bytes)), term) : [];
           };
           for (const [term, positions] of postings) assert.deepEqual(find(term), positions);
           if (!postings.has(other)) assert.deepEqual(find(other), []);

@@ -1,24 +1,24 @@
-// Origins are where the records of a segment came from: each address once, and for each record the number of its own.
-// They stand apart from the lines, since addresses repeat, but in no order: between the other fields one of a hundred
-// takes five bytes a record, here less than one. A search by address reads them in place of postings.
+// Origins are the texts of one field of a segment's records that repeat, in no order (where they came from, by which key,
+// about which ring): each text once, and for each record the number of its own. They stand apart from the records, since
+// between the other fields one of a hundred addresses takes five bytes a record, here less than one. A search by address
+// reads them in place of postings.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import type { AddressSet } from '../../model/addresses.ts';
-import type { ActivityRecord } from '../port.ts';
 import { addressMember } from './record.ts';
 
 export interface Origins {
   /** The first has the number 1. */
   readonly addresses: readonly string[];
-  /** By position; 0 where a record has no address, or has it in its line. */
+  /** By position; 0 where a record has none, or has it with its other fields. */
   readonly numbers: Uint16Array;
 }
 
 /** What stands before the address in a line. */
 const before = /^\{"action":"(?:[^"\\]|\\.)*",/;
 
-/** Takes the addresses out of the lines of a segment, in the order of their positions. */
+/** Takes one text of each record of a segment, in the order of their positions. */
 export class OriginCollector {
-  readonly #addresses = new Map<string, number>();
+  readonly #texts = new Map<string, number>();
   readonly #numbers: Uint16Array;
   #count = 0;
 
@@ -26,31 +26,29 @@ export class OriginCollector {
     this.#numbers = new Uint16Array(records);
   }
 
-  get addresses(): Iterable<string> {
-    return this.#addresses.keys();
+  get texts(): Iterable<string> {
+    return this.#texts.keys();
   }
 
-  /** The line as it is stored. */
-  add(line: string, { address }: ActivityRecord): string {
+  /** Answers whether the text has a number: not where it is one of too many, or cannot stand in a list. */
+  add(text: string | undefined): boolean {
     const at = this.#count++;
-    const member = address === undefined ? '' : addressMember(address);
-    const place = before.exec(line)?.[0].length ?? 0;
-    if (address === undefined || !line.startsWith(member, place)) return line;
-    const known = this.#addresses.get(address);
-    const number = known ?? this.#addresses.size + 1;
-    if (number > 0xffff) return line;
-    if (known === undefined) this.#addresses.set(address, number);
+    if (text === undefined || text.includes('\n') || !text.isWellFormed()) return false;
+    const known = this.#texts.get(text);
+    const number = known ?? this.#texts.size + 1;
+    if (number > 0xffff) return false;
+    if (known === undefined) this.#texts.set(text, number);
     this.#numbers[at] = number;
-    return line.slice(0, place) + line.slice(place + member.length);
+    return true;
   }
 
   /**
-   * Length of the text u32, the addresses with a line feed between them, then for each record the high byte of its
-   * number, then for each the low byte. Empty where no record has an address.
+   * Length of the list u32, the texts with a line feed between them, then for each record the high byte of its number,
+   * then for each the low byte. Empty where no record has one.
    */
   bytes(): Uint8Array {
-    if (this.#addresses.size === 0) return new Uint8Array();
-    const text = utf8([...this.#addresses.keys()].join('\n'));
+    if (this.#texts.size === 0) return new Uint8Array();
+    const text = utf8([...this.#texts.keys()].join('\n'));
     const lead = new Uint8Array(4);
     new DataView(lead.buffer).setUint32(0, text.length);
     const high = Uint8Array.from(this.#numbers, (number) => number >> 8);
@@ -71,7 +69,7 @@ export function decodeOrigins(bytes: Uint8Array, records: number): Origins | und
   return { addresses, numbers };
 }
 
-/** The line of the record at a position, with its address. */
+/** The line of the record at a position, as version 2 stores it, with its address. */
 export function withOrigin(line: string, { addresses, numbers }: Origins, at: number): string {
   const address = addresses[(numbers[at] ?? 0) - 1];
   if (address === undefined) return line;

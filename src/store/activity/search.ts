@@ -335,12 +335,12 @@ async function searchSegment(
 ): Promise<void> {
   const { segment, positions } = plan;
   const before = Math.min(beforeSeq, segment.summary.lastSeq + 1) - segment.summary.firstSeq;
-  const load = async (block: BlockPlan) => ({ ...block, lines: (await reader.block(segment, block.index)).lines });
-  for await (const { index, high, low, lines } of lookAhead(planBlocks(plan, prepared, before), load)) {
+  const load = async (block: BlockPlan) => ({ ...block, loaded: await reader.block(segment, block.index) });
+  for await (const { index, high, low, loaded } of lookAhead(planBlocks(plan, prepared, before), load)) {
     await othersTurn();
     const start = segment.starts[index] ?? 0;
     for (let at = high; at >= low; at--) {
-      const line = lines[(positions ? (positions[at] ?? 0) : at) - start] ?? '';
+      const line = loaded.line((positions ? (positions[at] ?? 0) : at) - start);
       const record = parseActivityLine(line);
       if (record && prepared.matches(record) && found.add(record, line.length)) return;
     }
@@ -360,7 +360,9 @@ export async function findInSegment(
   const needle = `"id":${JSON.stringify(id)}`;
   for (let index = idFrom.length - 1; index >= 0; index--) {
     if (mark < (idFrom[index] ?? '') || mark > (idTo[index] ?? '')) continue;
-    for (const line of (await reader.block(segment, index)).lines) {
+    const block = await reader.block(segment, index);
+    for (let at = 0; at < block.records; at++) {
+      const line = block.line(at);
       const record = line.includes(needle) ? parseActivityLine(line) : undefined;
       if (record?.id === id) return record;
     }

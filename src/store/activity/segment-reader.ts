@@ -7,10 +7,13 @@ import type { Files } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
 import { othersTurn } from '../turns.ts';
 import { chainHash, hashLength } from './chain.ts';
+import { decodeBlock, decodeTexts, type SegmentTexts } from './columns.ts';
 import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
+import { unpackPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
+  columnsSince,
   decodeHash,
   decodeHeader,
   headerLength,
@@ -18,6 +21,7 @@ import {
   openPart,
   type PartKind,
   readError,
+  type SegmentBlock,
   SegmentFault,
   type SegmentHeader,
   type SegmentRoot,
@@ -81,16 +85,19 @@ export class ByteCache {
   }
 }
 
-interface SegmentBlock {
-  /** Chain hash before the block's first line. */
-  readonly prevHash: Uint8Array;
-  readonly lines: readonly string[];
+/** Before version 3 the addresses alone. */
+type KnownTexts = SegmentTexts | Pick<SegmentTexts, 'addresses'>;
+
+function costOf(texts: KnownTexts): number {
+  const all: readonly Origins[] = Object.values(texts);
+  return all.reduce((sum, { numbers, addresses }) => sum + numbers.byteLength + addresses.length * 48, 256);
 }
 
 /** A segment whose header and root have been read. */
 export interface OpenSegment {
   readonly summary: SegmentSummary;
   readonly header: Uint8Array;
+  readonly version: number;
   readonly epoch: number;
   /**
    * Of that epoch: held here, so that whoever is in the middle of reading gets to the end when the epoch is retired.
@@ -184,9 +191,9 @@ export class SegmentReader {
     }
   }
 
-  /** Undefined where no record has an address. */
-  origins(segment: OpenSegment): Promise<Origins | undefined> {
-    return this.#asItIs(segment, (current) => this.#readOrigins(current));
+  /** Where its records came from; undefined where none has an address. */
+  async origins(segment: OpenSegment): Promise<Origins | undefined> {
+    return (await this.#asItIs(segment, (current) => this.#readTexts(current)))?.addresses;
   }
 
   async #readBlock(segment: OpenSegment, index: number): Promise<SegmentBlock> {
@@ -197,26 +204,28 @@ export class SegmentReader {
       part = this.#open(segment, 'block', index, await this.#part(segment, index));
       cache.set(name, part, part.length + 256);
     }
-    return this.#block(segment, index, part, await this.#readOrigins(segment));
+    return this.#block(segment, index, part, await this.#readTexts(segment));
   }
 
-  async #readOrigins(segment: OpenSegment): Promise<Origins | undefined> {
+  async #readTexts(segment: OpenSegment): Promise<KnownTexts | undefined> {
     const { records, pageLengths, originsLength = 0 } = segment.root;
     if (originsLength === 0) return undefined;
     const { cache } = this.#source;
     const name = `${segment.summary.file} origins`;
-    const known = cache.get<Origins>(name);
+    const known = cache.get<KnownTexts>(name);
     if (known) return known;
-    const origins = this.#origins(segment, await this.#part(segment, records.length + pageLengths.length));
-    cache.set(name, origins, 256 + origins.numbers.byteLength + origins.addresses.length * 48);
-    return origins;
+    const texts = this.#texts(segment, await this.#part(segment, records.length + pageLengths.length));
+    cache.set(name, texts, costOf(texts));
+    return texts;
   }
 
-  #origins(segment: OpenSegment, sealed: Uint8Array): Origins {
+  #texts(segment: OpenSegment, sealed: Uint8Array): KnownTexts {
     const part = inflatePart(this.#open(segment, 'origins', 0, sealed));
-    const origins = decodeOrigins(part, segment.starts.at(-1) ?? 0);
-    if (!origins) throw new SegmentFault(this.path(segment.summary), 'has bad origins');
-    return origins;
+    const records = segment.starts.at(-1) ?? 0;
+    const addresses = segment.version < columnsSince ? decodeOrigins(part, records) : undefined;
+    const texts = addresses ? { addresses } : decodeTexts(part, records);
+    if (!texts) throw new SegmentFault(this.path(segment.summary), 'has bad origins');
+    return texts;
   }
 
   async #readPage(segment: OpenSegment, index: number): Promise<Uint8Array> {
@@ -226,7 +235,8 @@ export class SegmentReader {
     if (known) return known;
     const part = this.#open(segment, 'page', index, await this.#part(segment, segment.root.records.length + index));
     // A copy: the buffer that zlib gives is larger than the page.
-    const page = new Uint8Array(inflatePart(part));
+    const stored = inflatePart(part);
+    const page = segment.version < columnsSince ? new Uint8Array(stored) : unpackPage(stored);
     cache.set(name, page, page.length + 256);
     return page;
   }
@@ -243,9 +253,9 @@ export class SegmentReader {
       this.#open(segment, 'page', index, part(header.blocks + index));
       if (index % pagesATurn === pagesATurn - 1) await setImmediate();
     }
-    const origins = segment.root.originsLength ? this.#origins(segment, part(header.blocks + header.pages)) : undefined;
+    const texts = segment.root.originsLength ? this.#texts(segment, part(header.blocks + header.pages)) : undefined;
     for (let index = 0; index < header.blocks; index++)
-      yield this.#block(segment, index, this.#open(segment, 'block', index, part(index)), origins);
+      yield this.#block(segment, index, this.#open(segment, 'block', index, part(index)), texts);
   }
 
   #length(summary: SegmentSummary, length: number): void {
@@ -275,18 +285,28 @@ export class SegmentReader {
     if (root.hash !== summary.hash) throw new SegmentFault(path, 'is from another history than the snapshot');
     const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength ?? 0]);
     if (offsets.at(-1) !== summary.bytes) throw new SegmentFault(path, 'is cut short');
-    return { summary, header: clear, epoch: header.epoch, key, root, starts: runningSum(0, root.records), offsets };
+    const { version, epoch } = header;
+    return { summary, header: clear, version, epoch, key, root, starts: runningSum(0, root.records), offsets };
   }
 
-  #block(segment: OpenSegment, index: number, part: Uint8Array, origins: Origins | undefined): SegmentBlock {
+  #block(segment: OpenSegment, index: number, part: Uint8Array, texts: KnownTexts | undefined): SegmentBlock {
+    const first = segment.starts[index] ?? 0;
+    if (segment.version >= columnsSince) {
+      const place = { first, seq: segment.summary.firstSeq + first, records: segment.root.records[index] ?? 0 };
+      const decoded = texts && 'keyids' in texts ? decodeBlock(part, place, texts) : undefined;
+      if (decoded) return decoded;
+      throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
+    }
     const block = inflatePart(part);
     const lines = fromUtf8(block.subarray(hashLength))?.split('\n');
     if (!lines || lines.length !== segment.root.records[index])
       throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
     const prevHash = new Uint8Array(block.subarray(0, hashLength));
-    if (!origins) return { prevHash, lines };
-    const first = segment.starts[index] ?? 0;
-    return { prevHash, lines: lines.map((line, at) => withOrigin(line, origins, first + at)) };
+    const line = (at: number): string => {
+      const stored = lines[at] ?? '';
+      return texts ? withOrigin(stored, texts.addresses, first + at) : stored;
+    };
+    return { prevHash, line, records: lines.length };
   }
 
   async #part(segment: OpenSegment, index: number): Promise<Uint8Array> {
@@ -343,7 +363,8 @@ export async function* readSegmentChain(
   let hash = decodeHash(summary.prevHash);
   for await (const block of reader.blocks(summary)) {
     if (!equalBytes(block.prevHash, hash)) throw new SegmentFault(path, `breaks the hash chain before record ${seq}`);
-    for (const line of block.lines) {
+    for (let at = 0; at < block.records; at++) {
+      const line = block.line(at);
       const record = parseActivityLine(line);
       if (record?.seq !== seq) throw new SegmentFault(path, `has another record where record ${seq} should be`);
       hash = chainHash(hash, line);

@@ -3,8 +3,8 @@
 import { concatBytes, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
-import { OriginCollector } from './origins.ts';
-import { makePages } from './postings.ts';
+import { encodeBlock, TextCollector } from './columns.ts';
+import { makePages, packPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
@@ -71,7 +71,7 @@ export function makeSegment(
     actions: makeBloom(terms.actions, bloomBytes.actions),
     rings: makeBloom(terms.rings, bloomBytes.rings),
     props: makeBloom(terms.props, bloomBytes.props),
-    addresses: makeBloom(new Set([...blocks.origins.addresses].flatMap(networkTerms)), bloomBytes.addresses),
+    addresses: makeBloom(new Set([...blocks.texts.addresses].flatMap(networkTerms)), bloomBytes.addresses),
   };
   return { summary, bytes };
 }
@@ -89,16 +89,15 @@ function segmentBytes(
   uid: Uint8Array,
 ): Uint8Array {
   const pages = makePages(terms.postings, lines.length);
-  const pageParts = pages.map((page) => compressPart(page.bytes));
-  const { parts, origins, ...columns } = blocks;
-  const originsBytes = origins.bytes();
-  const originsPart = originsBytes.length > 0 ? compressPart(originsBytes) : undefined;
+  const pageParts = pages.map((page) => compressPart(packPage(page.bytes)));
+  const { parts, texts, ...columns } = blocks;
+  const textsPart = compressPart(texts.bytes());
   const root: SegmentRoot = {
     hash,
     ...columns,
     pageTerms: pages.map((page) => page.firstTerm),
     pageLengths: pageParts.map(sealedLength),
-    originsLength: originsPart ? sealedLength(originsPart) : 0,
+    originsLength: sealedLength(textsPart),
   };
   const rootPart = compressPart(utf8(JSON.stringify(root)));
   const header = encodeHeader({
@@ -116,7 +115,7 @@ function segmentBytes(
     seal(header, 'root', 0, rootPart),
     ...parts.map((part, index) => seal(header, 'block', index, part)),
     ...pageParts.map((part, index) => seal(header, 'page', index, part)),
-    ...(originsPart ? [seal(header, 'origins', 0, originsPart)] : []),
+    seal(header, 'origins', 0, textsPart),
   );
 }
 
@@ -133,15 +132,16 @@ class SegmentBlocks {
   readonly to: number[] = [];
   readonly idFrom: string[] = [];
   readonly idTo: string[] = [];
-  readonly origins: OriginCollector;
+  readonly texts: TextCollector;
 
   constructor(records: number) {
-    this.origins = new OriginCollector(records);
+    this.texts = new TextCollector(records);
   }
 
-  add(prevHash: Uint8Array, lines: readonly string[], records: readonly ActivityRecord[]): void {
-    const stored = records.map((record, at) => this.origins.add(lines[at] ?? '', record));
-    const part = compressPart(concatBytes(prevHash, utf8(stored.join('\n'))));
+  /** `seq` is the number of the first. */
+  add(prevHash: Uint8Array, lines: readonly string[], records: readonly ActivityRecord[], seq: number): void {
+    const isBare = records.map((record) => this.texts.add(record));
+    const part = encodeBlock(prevHash, lines, records, isBare, seq);
     const times = range(records.map((record) => record.createdAt));
     const ids = range(records.map((record) => idMark(record.id)));
     this.parts.push(part);
@@ -180,7 +180,8 @@ function makeBlocks(run: SegmentRun, each: (record: ActivityRecord, position: nu
     records.push(record);
     text += line.length;
     if (records.length < blockRecords && text < blockText && position + 1 < run.lines.length) continue;
-    blocks.add(run.hashOf(run.firstSeq + first - 1), run.lines.slice(first, position + 1), records);
+    const seq = run.firstSeq + first;
+    blocks.add(run.hashOf(seq - 1), run.lines.slice(first, position + 1), records, seq);
     first = position + 1;
     text = 0;
     records = [];

@@ -16,8 +16,9 @@ const tagLength = 16;
 /** A little more than the ordinary block. */
 const inflateChunk = 32 * 1024;
 const magic = utf8('KMS-ACTV');
-/** In version 1 there are no origins. */
-const formatVersion = 2;
+/** In version 1 there are no origins, and since version 3 records stand in columns. */
+const formatVersion = 3;
+export const columnsSince = 3;
 const partKinds = { root: 1, block: 2, page: 3, origins: 4 } as const;
 
 export type PartKind = keyof typeof partKinds;
@@ -44,6 +45,14 @@ export interface SegmentHeader {
 /** The newest version unless it says otherwise. */
 type NewHeader = Omit<SegmentHeader, 'version'> & Partial<Pick<SegmentHeader, 'version'>>;
 
+export interface SegmentBlock {
+  /** Chain hash before the block's first line. */
+  readonly prevHash: Uint8Array;
+  /** Of its records, from 0 on. Put together when it is asked for: a search looks at a few of them. */
+  readonly line: (at: number) => string;
+  readonly records: number;
+}
+
 /** How a segment's file is laid out; columns with one entry a block, then one a page. */
 export interface SegmentRoot {
   /** The segment's last chain hash, which tells a file of another history by. */
@@ -56,7 +65,10 @@ export interface SegmentRoot {
   readonly idTo: readonly string[];
   readonly pageTerms: readonly number[];
   readonly pageLengths: readonly number[];
-  /** Sealed bytes of the origins; 0 where no record has an address, absent in version 1. */
+  /**
+   * Sealed bytes of the origins, since version 3 of the texts of several fields; 0 where there are none, absent in
+   * version 1.
+   */
   readonly originsLength?: number;
 }
 
