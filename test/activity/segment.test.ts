@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
-import { compressPart, encodeHeader, inflatePart, openPart, partSealer } from '../../src/store/activity/segment.ts';
+import { compressPart, inflatePart } from '../../src/store/activity/compression.ts';
+import { encodeHeader, openPart, partSealer } from '../../src/store/activity/segment.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
 import { checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 

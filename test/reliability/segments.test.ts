@@ -196,11 +196,13 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'a bit of a page': {
     ...all,
-    damage: flipped(({ bytes }) => bytes - 1),
+    // Before the texts, which take about as much.
+    damage: flipped(({ bytes }) => bytes - 120),
     byTime: false,
     byLook: false,
     leftOut: false,
   },
+  'a bit of the texts': { ...all, damage: flipped(({ bytes }) => bytes - 1), byLook: false, leftOut: false },
 };
 
 /** Known once the sound appliance is made; which of both it is makes no difference to the readers. */

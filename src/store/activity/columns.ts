@@ -5,9 +5,10 @@ import { concatBytes, equalBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 import type { ActivityRecord } from '../port.ts';
 import { hashLength } from './chain.ts';
+import { compressPart, inflatePart } from './compression.ts';
 import { decodeOrigins, OriginCollector, type Origins } from './origins.ts';
 import { addressMember } from './record.ts';
-import { compressPart, inflatePart, type SegmentBlock } from './segment.ts';
+import type { SegmentBlock } from './segment.ts';
 
 const prefix = 'act';
 /** Bytes of an id before its random ones, which are its time. */

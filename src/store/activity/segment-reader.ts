@@ -8,6 +8,7 @@ import type { ActivityRecord, SegmentSummary } from '../port.ts';
 import { othersTurn } from '../turns.ts';
 import { chainHash, hashLength } from './chain.ts';
 import { decodeBlock, decodeTexts, type SegmentTexts } from './columns.ts';
+import { inflatePart } from './compression.ts';
 import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
 import { unpackPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
@@ -17,7 +18,6 @@ import {
   decodeHash,
   decodeHeader,
   headerLength,
-  inflatePart,
   openPart,
   type PartKind,
   readError,

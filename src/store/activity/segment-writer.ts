@@ -4,11 +4,11 @@ import { concatBytes, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
 import { encodeBlock, TextCollector } from './columns.ts';
+import { compressPart } from './compression.ts';
 import { makePages, packPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
-  compressPart,
   encodeHeader,
   idMark,
   partSealer,

@@ -1,7 +1,6 @@
 // A segment file of the activity log: a clear header, then sealed parts (root, blocks, pages of postings). Each part is
 // bound by associated data to the header, to its kind and to its number, so that no part can stand anywhere else. Also
 // the list of segments as the snapshot has it: they follow each other without gap or break.
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
 import { concatBytes, equalBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256 } from '../../crypto/fast-hash.ts';
@@ -9,12 +8,11 @@ import { hkdfSha256 } from '../../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../../errors.ts';
 import type { SegmentSummary } from '../port.ts';
 import { type ChainPlace, hashLength } from './chain.ts';
+import { inflatePart } from './compression.ts';
 
 export const headerLength = 52;
 const nonceLength = 24;
 const tagLength = 16;
-/** A little more than the ordinary block. */
-const inflateChunk = 32 * 1024;
 const magic = utf8('KMS-ACTV');
 /** In version 1 there are no origins, and since version 3 records stand in columns. */
 const formatVersion = 3;
@@ -128,10 +126,6 @@ function associated(header: Uint8Array, kind: PartKind, index: number): Uint8Arr
   return concatBytes(header, place);
 }
 
-export function compressPart(part: Uint8Array): Uint8Array {
-  return zstdCompressSync(part);
-}
-
 /** Bytes that a compressed part takes in the file. */
 export function sealedLength(compressed: Uint8Array): number {
   return compressed.length + nonceLength + tagLength;
@@ -163,11 +157,6 @@ export function openPart(
   const nonce = sealed.subarray(0, nonceLength);
   if (nonce.length < nonceLength) return undefined;
   return openXChaCha(key, nonce, sealed.subarray(nonceLength), associated(header, kind, index));
-}
-
-/** The part; its buffer may be larger than it is. */
-export function inflatePart(compressed: Uint8Array): Uint8Array {
-  return zstdDecompressSync(compressed, { chunkSize: inflateChunk });
 }
 
 /** The key epoch that the first bytes of a segment's file name. Throws `corrupt`. */
