@@ -1,5 +1,5 @@
 // Known answers of the primitives that a platform may do in place of noble: whichever is in use has to give these bytes.
-// A digest stands for many answers, of lengths around the blocks that an implementation works in.
+// A digest stands for several, of few bytes, since noble is at its slowest when it is called for the first time.
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { argon2id } from './argon2id.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from './bytes.ts';
@@ -10,7 +10,7 @@ import { runningSha256 } from './hash.ts';
 const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
 const key = counted(32);
 const nonce = counted(24);
-const lengths = [0, 1, 55, 56, 63, 64, 65, 111, 112, 127, 128, 129, 256, 1000];
+const lengths = [0, 65, 128, 300];
 
 interface KnownAnswer {
   readonly of: string;
@@ -23,12 +23,12 @@ interface KnownAnswer {
 const quickAnswers: readonly KnownAnswer[] = [
   {
     of: 'SHA-256',
-    answer: '2f65cd4d7b85c529ca05f0068e5eed3f12e5e92c4e0c64c73819eb75ae79cce4',
+    answer: 'b3e208d4fcc4c8e0db74d85bbac48be0ca153a068b9554f0bf349b6bffc3faf3',
     run: () => sha256(concatBytes(...lengths.map((length) => sha256(counted(length))))),
   },
   {
     of: 'SHA-256 in pieces',
-    answer: '1027950ddc23ef4ec408f35d5b5f51bcf908ae41b5981c13369a6dda7f673ff1',
+    answer: 'd4f06e16e0873cbb6d798e2830c9a7e46ded58c6ee260c77ee6220148946631a',
     run() {
       const running = runningSha256();
       for (const length of lengths) running.update(counted(length));
@@ -37,7 +37,7 @@ const quickAnswers: readonly KnownAnswer[] = [
   },
   {
     of: 'XChaCha20-Poly1305',
-    answer: 'ded033fb81679186774c7204752cc61845641e556c03ebcc439ab7d12698a9ba',
+    answer: '20cb4d9a7fd11ef7fca7fd16e0c4fcbe3eeb6f87023570699e4e688f1dfb76d4',
     run: () => sha256(concatBytes(...lengths.map(sealedAndOpened))),
   },
   {
