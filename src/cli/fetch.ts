@@ -2,9 +2,9 @@
 // socket, with as much of it as the commands need.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { getCACertificates, setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
 import { KmsError } from '../errors.ts';
-import type { Authorities } from './target.ts';
+import { type Authorities, isOpenToOthers } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
 
@@ -28,12 +28,70 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
 export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
   if (authorities !== undefined) trust(authorities);
   return async (request) => {
+    let response: Response;
     try {
-      return await fetch(request);
+      response = await fetch(request);
     } catch (cause) {
-      throw certificateFault(cause, base, authorities?.from) ?? cause;
+      const fault = certificateFault(cause, base, authorities?.from);
+      throw fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? cause;
     }
+    // What many servers and proxies tell a client that forgot TLS. An appliance answers in JSON.
+    const isPage = response.status === 400 && !/json/.test(response.headers.get('content-type') ?? '');
+    const fault = isPage && new URL(base).protocol === 'http:' ? await schemeFault(base) : undefined;
+    if (fault) throw fault;
+    return response;
   };
+}
+
+/** How it ends when one side speaks TLS and the other does not; it can mean other things too. */
+const brokenOff =
+  /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)|UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/;
+
+/** The error where the port speaks plain HTTP and TLS was expected, or the other way; found by trying. */
+async function schemeFault(base: string, cause?: unknown): Promise<KmsError | undefined> {
+  const url = new URL(base);
+  const expectsTls = url.protocol === 'https:';
+  const other = new URL(base.replace(/^https?/i, expectsTls ? 'http' : 'https'));
+  // The port stays, also where it went without saying.
+  if (url.port === '') other.port = expectsTls ? '443' : '80';
+  if (!(await (expectsTls ? speaksPlainHttp(other) : speaksTls(other)))) return undefined;
+  const [expected, got] = expectsTls ? ['TLS', 'plain HTTP'] : ['plain HTTP', 'TLS'];
+  const tryIt = `use ${other.href.replace(/\/+$/, '')}`;
+  const hint = isOpenToOthers(other)
+    ? `ask for its https address; ${other.origin} would send everything unencrypted`
+    : tryIt;
+  const message = `expected ${expected} from ${base}, got ${got}`;
+  return new KmsError('unavailable', message, { hint, cause });
+}
+
+/** In milliseconds. */
+const probeTimeout = 2000;
+
+function speaksPlainHttp(url: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = httpRequest(url, { method: 'HEAD', agent: false, timeout: probeTimeout }, () => {
+      resolve(true);
+      probe.destroy();
+    });
+    probe.once('timeout', () => probe.destroy());
+    probe.once('error', () => resolve(false));
+    probe.once('close', () => resolve(false));
+    probe.end();
+  });
+}
+
+/** Nothing is sent to it, so whether its certificate is good does not matter here. */
+function speaksTls({ hostname, port }: URL): Promise<boolean> {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return new Promise((resolve) => {
+    const probe = tlsConnect({ host, port: Number(port) || 443, rejectUnauthorized: false }, () => {
+      resolve(true);
+      probe.destroy();
+    });
+    probe.setTimeout(probeTimeout, () => probe.destroy());
+    probe.once('error', () => resolve(false));
+    probe.once('close', () => resolve(false));
+  });
 }
 
 /** For the whole process, which is one command: `fetch` has no setting of its own. */

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -236,5 +236,50 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
   } finally {
     server.close();
     server.closeAllConnections();
+  }
+});
+
+test('an address with the wrong scheme is said to be one, with the right one', async () => {
+  await using d = await servedDesk();
+  const tls = createServer({ cert: certificate, key: privateKey }, (_request, response) => response.end());
+  // As many proxies have it: a page for whoever comes without TLS.
+  const proxy = net.createServer((socket) => {
+    socket.once('data', (bytes) => {
+      if (bytes[0] !== 0x16)
+        return socket.end('HTTP/1.1 400 Bad Request\r\ncontent-type: text/html\r\n\r\n<p>TLS!</p>');
+      const behind = net.connect(tlsPort, '127.0.0.1');
+      behind.write(bytes);
+      socket.pipe(behind).pipe(socket);
+      behind.on('error', () => undefined);
+    });
+    socket.on('error', () => undefined);
+  });
+  const silent = net.createServer((socket) => socket.once('data', () => socket.destroy()));
+  const portOf = async (server: net.Server): Promise<number> => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as AddressInfo).port; // of TCP
+  };
+  const [tlsPort, proxyPort, silentPort] = [await portOf(tls), await portOf(proxy), await portOf(silent)];
+  try {
+    const env = { KMS_API_KEY: d.appliance.root.key };
+    const cases: [server: string, said: string][] = [
+      [d.url.replace('http', 'https'), `expected TLS from URL, got plain HTTP; use ${d.url}`],
+      [`${d.url.replace('http', 'https')}/`, `expected TLS from URL, got plain HTTP; use ${d.url}`],
+      [`http://127.0.0.1:${tlsPort}`, `expected plain HTTP from URL, got TLS; use https://127.0.0.1:${tlsPort}`],
+      [`http://localhost:${tlsPort}`, `expected plain HTTP from URL, got TLS; use https://localhost:${tlsPort}`],
+      [`http://127.0.0.1:${proxyPort}`, `expected plain HTTP from URL, got TLS; use https://127.0.0.1:${proxyPort}`],
+      // Neither: what it is cannot be known.
+      [`http://127.0.0.1:${silentPort}`, 'cannot reach URL: other side closed'],
+    ];
+    for (const [server, said] of cases) {
+      for (const line of ['keyring list', 'apikey validate', 'metrics']) {
+        const ran = await d.kms([...line.split(' '), '--server', server], { env, stdin: 'kms_x' });
+        const url = server.replace(/\/$/, '');
+        assert.deepEqual([ran.code, ran.stdout, ran.stderr], [3, '', `kms: ${said.replace('URL', url)}\n`], line);
+      }
+    }
+  } finally {
+    tls.closeAllConnections();
+    for (const server of [tls, proxy, silent]) server.close();
   }
 });
