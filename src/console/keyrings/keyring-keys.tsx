@@ -7,7 +7,7 @@ import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
 import { useList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Json, Time } from '../parts/values.tsx';
+import { Day, Json } from '../parts/values.tsx';
 import { countText } from '../text.ts';
 
 type Names = ReadonlyMap<string, string>;
@@ -39,7 +39,7 @@ export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
         </>
       ),
     },
-    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Day at={createdAt} /> },
     {
       title: 'Used',
       cell: ({ usage }) => (
@@ -91,7 +91,7 @@ function Uses({ usage, kind, names }: UsesProps) {
   if (recent === 0) {
     return (
       <span>
-        Nothing was {kind}ed with this key since <Time at={since} />
+        Nothing was {kind}ed with this key since <Day at={since} />
         {who && <>, then by {who}</>}.
       </span>
     );
@@ -99,7 +99,7 @@ function Uses({ usage, kind, names }: UsesProps) {
   return (
     <span>
       {kind === 'encrypt' ? 'Encrypted' : 'Decrypted'} {recent === 1 ? 'once' : `${countText(recent)} times`} in the
-      last {recentDays} days, at last <Time at={since} />
+      last {recentDays} days, at last <Day at={since} />
       {who && <> by {who}</>}.
     </span>
   );

@@ -84,8 +84,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
         show={({ secondFactors, recoveryCodes }) =>
           secondFactors.length === 0 ? (
             <p key="none">
-              None: your password alone lets in. With a second factor, a password that somebody else learns is not
-              enough.
+              None yet. With a second factor, a password that somebody else learns is not enough to log in as you.
             </p>
           ) : (
             <div key="some">

@@ -35,7 +35,7 @@ export function Time({ at }: { readonly at: number | string }) {
 }
 
 /** The same as a day alone, for tables with many columns; hovering tells the rest. */
-export function Day({ at }: { readonly at: number | null }) {
+export function Day({ at }: { readonly at: number | string | null }) {
   if (at === null) return <span data-quiet>never</span>;
   const date = new Date(at);
   return (
