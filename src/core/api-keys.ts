@@ -7,13 +7,14 @@ import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secre
 import { invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
-import { changedFields, changedRights, changedUse, type Thing } from '../model/deed.ts';
+import { changedFields, changedRights, changedUse } from '../model/deed.ts';
 import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed } from '../model/flags.ts';
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type ApiKey, flagsOfRow } from '../store/tables/api-keys.ts';
+import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
@@ -180,6 +181,8 @@ async function update(
     props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
     updatedAt: world.now(),
   };
+  const owners = await ownersTouched(tx, key.userId, changed.userId);
+  for (const { user } of owners) if (user) mayTouch(caller, user);
   if (changed.userId !== undefined && changed.userId !== key.userId) await needPlace(tx, changed.userId);
   await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
   const after = { ...key, ...changed };
@@ -190,7 +193,7 @@ async function update(
       { ...safeApiKey(key), owner: key.userId ?? null },
       { ...answer, owner: changed.userId ?? null },
     ),
-    objects: await ownersTouched(tx, key.userId, changed.userId),
+    objects: owners.map(({ id, user }) => (user ? userThing(user) : { type: 'user', id })),
     ...changedUse(
       { active: key.active, flags: flagsOfText(key.flagsText) },
       { active: changed.active, flags: compiled },
@@ -199,17 +202,15 @@ async function update(
   return { ...answer, op: input.op };
 }
 
-/** The new owner of a key and the former one, who may be deleted; nobody where that stays. */
+/** The new owner of a key and the former one, who may be deleted; nobody where that stays. Their `keys` change. */
 async function ownersTouched(
   { users }: Pick<Tables, 'users'>,
   before: string | undefined,
   after: string | undefined,
-): Promise<Thing[]> {
-  const owners: Thing[] = [];
+): Promise<{ readonly id: string; readonly user: User | undefined }[]> {
+  const owners: { id: string; user: User | undefined }[] = [];
   for (const id of before === after ? [] : [after, before]) {
-    if (id === undefined) continue;
-    const user = await users.byId(id);
-    owners.push(user ? userThing(user) : { type: 'user', id });
+    if (id !== undefined) owners.push({ id, user: await users.byId(id) });
   }
   return owners;
 }

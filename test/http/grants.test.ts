@@ -120,6 +120,24 @@ const operations: Readonly<Record<string, Operation>> = {
     },
     request: ({ keyid, path }) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', owner: path }],
   },
+  'a key handed to a user with flags': {
+    needs: ['apikey.update'],
+    async make(a, flags) {
+      const { body } = await a.call('POST', '/auth/users', person(flags));
+      return { ...(await aKey(a, {})), path: body.user.id };
+    },
+    request: ({ keyid, path }) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', owner: path }],
+  },
+  'a key taken from a user with flags': {
+    needs: ['apikey.update'],
+    async make(a, flags) {
+      const [from, to] = await Promise.all([flags, {}].map((each) => a.call('POST', '/auth/users', person(each))));
+      const key = await aKey(a, {});
+      await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', owner: from?.body.user.id });
+      return { ...key, path: to?.body.user.id };
+    },
+    request: ({ keyid, path }) => ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', owner: path }],
+  },
   'a key given a name, an end and addresses': update({ name: 'n', expiresAt: 1, allowedAddresses: ['192.0.2.1'] }),
   'a key disabled by its secret': updateBySecret({ active: false }),
   'a key given fewer flags by its secret': updateBySecret({ op: 'replace', flags: {} }),

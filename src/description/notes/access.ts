@@ -90,7 +90,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   updateApiKey: {
     description: [
       'Changes the API key that has this id. What `op` says is for `flags` and `props`; all else is set where it is given, under any `op`.',
-      '`owner` hands the key to another User: it is in the `keys` of that User from then on, and ends when that User is deleted. The caller must have every flag of the key.',
+      '`owner` hands the key to another User: it is in the `keys` of that User from then on, and ends when that User is deleted. The caller must have every flag of the key, and of both Users.',
     ],
     problems: {
       400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, noAddress, lastHolder],
