@@ -16,6 +16,7 @@ export interface Latencies {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
+  readonly longest: number;
 }
 
 /** Measures in a process of its own. */
@@ -49,7 +50,7 @@ async function measure({ url, headers, body, clients, seconds }: Asked): Promise
   agent.destroy();
   const sorted = Float64Array.from(took).sort();
   const at = (part: number) => sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
-  return { perSecond: sorted.length / seconds, p50: at(0.5), p99: at(0.99) };
+  return { perSecond: sorted.length / seconds, p50: at(0.5), p99: at(0.99), longest: sorted.at(-1) ?? Number.NaN };
 }
 
 if (import.meta.main) console.log(JSON.stringify(await measure(JSON.parse(process.argv[2] ?? ''))));

@@ -153,7 +153,7 @@ export interface DroppedActivity {
   readonly until: number;
 }
 
-/** What a search and a start need to know of a closed file of the activity log; JSON, about a kilobyte at most. */
+/** What a search and a start need to know of a closed file of the activity log; JSON, some kilobytes at most. */
 export interface SegmentSummary {
   readonly file: string;
   readonly bytes: number;

@@ -29,7 +29,8 @@ import {
   wideTerm,
 } from './terms.ts';
 
-const bloomBytes = { keys: 200, actions: 100, rings: 150, props: 300, addresses: 200 };
+/** Ten bits a term up to here: a thousand keys, or addresses with their networks, are told apart from a stranger. */
+const bloomBytes = { keys: 2048, actions: 100, rings: 512, props: 1024, addresses: 2048 };
 
 interface SegmentRun {
   readonly firstSeq: number;
