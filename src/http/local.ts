@@ -51,7 +51,7 @@ export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { rea
       if (type === undefined) return { outcome: answered(answer) };
       // The types of the handlers see to it that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;
-      return { outcome: streamed(type, reported(appliance.logger, path, pieces)) };
+      return { outcome: streamed(type, reported(appliance.logger, path, pieces, c.env?.room)) };
     } catch (error) {
       return { outcome: refused(error) };
     }

@@ -338,7 +338,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
     if (endpoint.binary || endpoint.lines) {
       const pieces = answer as AsyncIterable<string | Uint8Array>;
-      return streamed(endpoint.lines ?? 'application/octet-stream', reported(logger, path, pieces));
+      return streamed(endpoint.lines ?? 'application/octet-stream', reported(logger, path, pieces, room));
     }
     if (!endpoint.text) return answeredText(JSON.stringify(answer), room, holder);
     const made = answeredText(answer as string, room, holder);

@@ -2,7 +2,7 @@
 // all others at debug, since the activity log has them and a line a request would cost as much as the rest of it. It
 // names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
 import type { Appliance, Logger, Meter } from './appliance.ts';
-import type { AppContext } from './request.ts';
+import type { AnswerRoom, AppContext } from './request.ts';
 import { type Outcome, refused, type Served } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
@@ -74,12 +74,21 @@ export function requestIds(prefix: string): RequestIds {
   return { next: () => `${prefix}-${(++count).toString(36)}` };
 }
 
-/** The status has gone out already when a stream fails: what went wrong is for the log. */
-export async function* reported<T>(logger: Logger, route: string, pieces: AsyncIterable<T>): AsyncGenerator<T> {
+/**
+ * The status has gone out already when a stream fails: what went wrong is for the log. The connection is cut before
+ * anybody else can end the answer, which would make it look whole.
+ */
+export async function* reported<T>(
+  logger: Logger,
+  route: string,
+  pieces: AsyncIterable<T>,
+  room: AnswerRoom | undefined,
+): AsyncGenerator<T> {
   try {
     yield* pieces;
   } catch (err) {
     logger.error({ err, route }, 'an answer broke off');
+    room?.cut();
     throw err;
   }
 }

@@ -27,6 +27,8 @@ export interface AnswerRoom {
   takeNow(bytes: number, holder: Holder): void;
   /** From now on so many bytes are left to be sent; what was taken beyond them is given back. */
   left(bytes: number): void;
+  /** Breaks the connection: what went out is not whole, and must not look so. */
+  cut(): void;
 }
 
 /** Given with each request to `app.fetch(request, env)`. */

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
+import { silentLogger } from '../../src/http/appliance.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
+import { reported } from '../../src/http/request-log.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const big = 'x'.repeat(200_000);
@@ -29,6 +31,7 @@ function roomOf(isThere: boolean): Told {
     take: async (bytes, holder) => ask('take', bytes, holder),
     takeNow: (bytes, holder) => ask('now', bytes, holder),
     left: (bytes) => void told.push(`left ${bytes}`),
+    cut: () => void told.push('cut'),
   };
 }
 
@@ -124,4 +127,18 @@ test('any other long answer without room does nothing, and is recorded', async (
   assert.deepEqual([status, headers.get('content-length')], [200, String(Buffer.byteLength(text))]);
   assert.equal(some.told[0], `now ${Buffer.byteLength(text)}`);
   assert.equal(some.told.at(-1), 'left 0');
+});
+
+test('an answer that breaks off cuts its connection before anybody could end it', async () => {
+  const room = roomOf(true);
+  async function* pieces(): AsyncGenerator<string> {
+    yield 'a';
+    throw new Error('gone');
+  }
+  const seen: string[] = [];
+  const read = async (): Promise<void> => {
+    for await (const piece of reported(silentLogger, '/x', pieces(), room)) seen.push(piece);
+  };
+  await assert.rejects(read(), /gone/);
+  assert.deepEqual([seen, room.told], [['a'], ['cut']]);
 });
