@@ -155,22 +155,12 @@ async function ofSelf(
 }
 
 /** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
-function isAboutRingInBody({ access }: Endpoint): boolean {
+export function isAboutRingInBody({ access }: Endpoint): boolean {
   return access.kind === 'flag' && (access.ring?.from === 'body' || access.ring?.from === 'sealed-body');
 }
 
-/**
- * The id of who asks, where headers alone tell it, and it was looked up before; undefined where the store has to be
- * asked.
- */
-export function knownAsker(
-  endpoint: Endpoint,
-  { store }: TenantHandle,
-  credential: Bearer,
-  from: Origin,
-  now: number,
-): string | undefined {
-  if (!isAboutRingInBody(endpoint)) return undefined;
+/** The id of who asks, where it was looked up before; undefined where the store has to be asked. */
+export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Origin, now: number): string | undefined {
   return store.glance((tables) => knownApiKey(tables, credential, from, now));
 }
 

@@ -7,6 +7,7 @@ import { endpoints } from '../api/endpoints.ts';
 import { localEndpoints } from '../api/local.ts';
 import { sealEndpoints } from '../api/system.ts';
 import type { Appliance } from './appliance.ts';
+import { FairQueue } from './fair-queue.ts';
 import { serveLocal } from './local.ts';
 import { consolePaths, descriptionPaths } from './pages.ts';
 import { type PlainRoute, serveEndpoint } from './pipeline.ts';
@@ -36,7 +37,9 @@ export type Straight = (env: RequestEnv) => Promise<Reply>;
 
 export function createApp(appliance: Appliance): App {
   // Cast: types have bound each route to its endpoint where it is declared; from here on only the declaration counts.
-  const ofTenant = (endpoint: Endpoint, route: unknown) => serveEndpoint(appliance, endpoint, route as PlainRoute);
+  const queue = new FairQueue(appliance.fairLimits);
+  const ofTenant = (endpoint: Endpoint, route: unknown) =>
+    serveEndpoint(appliance, endpoint, route as PlainRoute, queue);
   const registry: readonly ServedPath[] = [
     // Each in one transaction of its tenant, with the record of it: 503 while the appliance is sealed.
     ...endpoints.map((endpoint) => ofTenant(endpoint, routes[endpoint.id])),

@@ -11,6 +11,7 @@ import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
 import type { Turn } from './answer-text.ts';
+import type { FairLimits } from './fair-queue.ts';
 import type { RequestEnv } from './request.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
@@ -20,6 +21,8 @@ export interface Appliance {
   readonly logger: Logger;
   /** Bytes of a request's body. */
   readonly bodyLimit: number;
+  /** Of requests at once, where they are not the usual ones. */
+  readonly fairLimits?: FairLimits | undefined;
   readonly sealing: Sealing;
   /** Whoever serves a request asks once, and goes on with that: the appliance may be sealed meanwhile. */
   readonly state: State;

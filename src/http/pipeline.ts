@@ -19,6 +19,7 @@ import {
   admitByHeaders,
   type Credential,
   credentialOf,
+  isAboutRingInBody,
   knownAsker,
   noCredential,
   sealedError,
@@ -27,6 +28,7 @@ import {
 import { answeredList, answeredText } from './answer-text.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
+import type { FairQueue } from './fair-queue.ts';
 import {
   type Checked,
   type CheckedInput,
@@ -153,12 +155,20 @@ class Exchange implements Input<unknown>, CheckedInput {
   }
 }
 
-export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: PlainRoute): ServedPath {
+/** @param queue where requests wait for those that are worked on. */
+export function serveEndpoint(
+  appliance: Appliance,
+  endpoint: Endpoint,
+  route: PlainRoute,
+  queue: FairQueue,
+): ServedPath {
   const { world, logger } = appliance;
   const { method, path, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   const backsOff = access.kind !== 'flag' && access.backoff === true;
   const action = actionOf(access);
+  /** What has to wait for something else than the store has bounds of its own, and would keep others from their turn. */
+  const isQueued = !isPublic && typeof route === 'function' && !endpoint.paginated;
   const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
@@ -182,16 +192,29 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
     const wait = backsOff ? open.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
     const { room } = exchange;
+    let asker: string | undefined;
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
-        const asker = await askerOf(exchange);
+        asker = await askerOf(exchange);
         if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
         if (endpoint.paginated && room && asker !== undefined) await takeRoom(exchange, room, asker);
       } catch (error) {
         return { outcome: failed(error), action, tenant };
       }
     }
-    const served = await transact(exchange);
+    let served: Served;
+    if (isQueued && credential !== 'local') {
+      asker ??= credential && knownAsker(handle, credential, exchange.from, world.now());
+      try {
+        const turn = queue.enter(tenant, asker ?? 'unknown');
+        if (turn) await turn;
+      } catch (error) {
+        return { outcome: { ...refused(error), cause: undefined }, action, tenant };
+      }
+      served = await transact(exchange).finally(() => queue.leave());
+    } else {
+      served = await transact(exchange);
+    }
     if (endpoint.paginated) served.outcome = await listOutcome(served.outcome, room);
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
@@ -202,7 +225,7 @@ export function serveEndpoint(appliance: Appliance, endpoint: Endpoint, route: P
   async function askerOf({ handle, credential, from, raw }: Exchange): Promise<string | undefined> {
     if (credential === 'local') return localCaller.id;
     if (!credential || isPublic) return undefined;
-    const known = knownAsker(endpoint, handle, credential, from, world.now());
+    const known = isAboutRingInBody(endpoint) ? knownAsker(handle, credential, from, world.now()) : undefined;
     if (known !== undefined) return known;
     const admission = await handle.store.peek(async (tables) =>
       admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),

@@ -17,6 +17,7 @@ import {
   type State,
 } from '../../src/http/appliance.ts';
 import { defaultBodyLimit } from '../../src/http/body.ts';
+import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/request.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
@@ -49,6 +50,8 @@ export interface ApplianceOptions {
   readonly people?: Partial<PeopleOptions>;
   /** Is given what the tables of each tenant stand on, for tests that fill them by statements. */
   readonly onSql?: (sql: Sql) => void;
+  /** Of requests at once. */
+  readonly fairLimits?: FairLimits;
 }
 
 /** An API key, and what made it. */
@@ -155,6 +158,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     stateOf: ({ tenant }) => `appliance.${tenant.id}.1.0`,
   };
   const app = createApp({
+    fairLimits: options.fairLimits,
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,

@@ -1,0 +1,129 @@
+// FairQueue is where requests wait that are more than can be worked on at once: first come, first served for each
+// caller, in turns between callers and between tenants. Whoever sends most waits longest; beyond the bounds the newest
+// are refused, and nobody waits for longer than the patience.
+import { KmsError } from '../errors.ts';
+
+export interface FairLimits {
+  /** Requests that are worked on at once: enough to fill the groups that become durable together. */
+  readonly atOnce: number;
+  /** Requests that wait: in all, of one tenant, of one caller. */
+  readonly waiting: number;
+  readonly ofOneTenant: number;
+  readonly ofOneCaller: number;
+  /** Milliseconds that one may wait. */
+  readonly patience: number;
+}
+
+const usualFairLimits: FairLimits = {
+  atOnce: 512,
+  waiting: 8192,
+  ofOneTenant: 6144,
+  ofOneCaller: 4096,
+  patience: 10_000,
+};
+
+interface Waiter {
+  readonly until: number;
+  readonly enter: () => void;
+  readonly refuse: (error: KmsError) => void;
+}
+
+interface Tenant {
+  waiting: number;
+  /** Those who wait by caller, in the order of their turns; none is empty. */
+  readonly callers: Map<string, Set<Waiter>>;
+}
+
+export class FairQueue {
+  readonly #limits: FairLimits;
+  /** In the order of their turns; each has somebody who waits. */
+  readonly #tenants = new Map<string, Tenant>();
+  #working = 0;
+  #waiting = 0;
+  #looking: NodeJS.Timeout | undefined;
+
+  constructor(limits: FairLimits = usualFairLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * To be awaited before a request is worked on; undefined where it may begin at once. `leave` is to be called when it
+   * is done. Throws `unavailable` where too many wait already, or none of them gets on.
+   */
+  enter(tenant: string, caller: string): Promise<void> | undefined {
+    if (this.#working < this.#limits.atOnce && this.#waiting === 0) {
+      this.#working++;
+      return undefined;
+    }
+    const { waiting, ofOneTenant, ofOneCaller, patience } = this.#limits;
+    const queue = this.#tenants.get(tenant) ?? { waiting: 0, callers: new Map<string, Set<Waiter>>() };
+    const line = queue.callers.get(caller) ?? new Set<Waiter>();
+    if (this.#waiting >= waiting || queue.waiting >= ofOneTenant || line.size >= ofOneCaller) {
+      return Promise.reject(tooMany());
+    }
+    this.#tenants.set(tenant, queue);
+    queue.callers.set(caller, line);
+    queue.waiting++;
+    this.#waiting++;
+    this.#looking ??= setInterval(() => this.#refuseLate(), 1000).unref();
+    return new Promise((enter, refuse) => line.add({ until: performance.now() + patience, enter, refuse }));
+  }
+
+  /** A request is done: whoever has the turn begins. */
+  leave(): void {
+    const next = this.#waiting === 0 ? undefined : this.#take();
+    if (next) next.enter();
+    else this.#working--;
+  }
+
+  #take(): Waiter | undefined {
+    for (const [tenant, queue] of this.#tenants) {
+      for (const [caller, line] of queue.callers) {
+        for (const waiter of line) {
+          // The last turn comes next.
+          queue.callers.delete(caller);
+          queue.callers.set(caller, line);
+          this.#tenants.delete(tenant);
+          this.#tenants.set(tenant, queue);
+          this.#remove(tenant, caller, waiter);
+          return waiter;
+        }
+      }
+    }
+    return undefined;
+  }
+
+  #remove(tenant: string, caller: string, waiter: Waiter): void {
+    const queue = this.#tenants.get(tenant);
+    const line = queue?.callers.get(caller);
+    if (!queue || !line?.delete(waiter)) return;
+    queue.waiting--;
+    this.#waiting--;
+    if (line.size === 0) queue.callers.delete(caller);
+    if (queue.waiting === 0) this.#tenants.delete(tenant);
+    if (this.#waiting > 0) return;
+    clearInterval(this.#looking);
+    this.#looking = undefined;
+  }
+
+  #refuseLate(): void {
+    const now = performance.now();
+    for (const [tenant, { callers }] of this.#tenants) {
+      for (const [caller, line] of callers) {
+        for (const waiter of line) {
+          // Those behind it came later.
+          if (now < waiter.until) break;
+          this.#remove(tenant, caller, waiter);
+          waiter.refuse(tooMany());
+        }
+      }
+    }
+  }
+}
+
+/** Seconds. */
+const soon = 1;
+
+function tooMany(): KmsError {
+  return new KmsError('unavailable', 'too many requests at once; try again', { retryAfter: soon });
+}
