@@ -156,11 +156,22 @@ export async function needPrivateDirectory(path: string): Promise<void> {
 
 /** Throws `refused` for a key file that others can read. */
 export async function needPrivateKey(path: string): Promise<void> {
-  const info = await look(path);
-  const exposure = exposureOf(info);
+  refuseExposed(path, await look(path), 'a key', 'rotate the master key');
+}
+
+/**
+ * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open; `remedy`
+ * is for when they did.
+ */
+export function refuseExposed(path: string, info: Owned, what: string, remedy: string, me = identity()): void {
+  const exposure = exposureOf(info, me);
   if (exposure === 'none' || exposure === 'own-group') return;
-  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds a key (mode ${modeText(info.mode)})`, {
-    hint: `run: chmod 0600 ${path}; if anybody else may have read it, rotate the master key`,
+  // Neither owner nor group and yet let in: by an access list, as systemd makes one for a credential. The bits of the
+  // group are then the list's mask, and say nothing of a group.
+  const isListed = info.uid !== me.uid && me.uid !== 0 && !me.groups.includes(info.gid);
+  if (exposure === 'group' && isListed) return;
+  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
+    hint: `run: chmod 0600 ${path}; if anybody else may have read it, ${remedy}`,
   });
 }
 

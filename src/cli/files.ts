@@ -43,12 +43,17 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** The text of a small file; `what` says what it should hold. */
-export async function readSmallText(path: string, what: string): Promise<string> {
+/** The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it. */
+export async function readSmallText(
+  path: string,
+  what: string,
+  check?: (file: FileHandle) => Promise<void>,
+): Promise<string> {
   const most = 65_536;
   let file: FileHandle | undefined;
   try {
     file = await open(path, constants.O_RDONLY);
+    await check?.(file);
     const buffer = Buffer.alloc(most + 1);
     let length = 0;
     for (;;) {

@@ -5,8 +5,9 @@ import { privateKeyPem, readPrivateKey } from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
-import { fileError, type NewFile, newFile, readSmallText } from './files.ts';
+import { fileError, type NewFile, newFile } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
+import { readSecretFile } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
 
@@ -23,7 +24,7 @@ export async function loadRingKey(
   const named = cli.get('--private-key');
   try {
     const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
-    return readPrivateKey(await readSmallText(path, 'the private key'), path);
+    return readPrivateKey(await readSecretFile(path, 'the private key'), path);
   } catch (error) {
     if (named !== undefined || !(error instanceof KmsError)) throw error;
     throw new KmsError(error.code, error.message, {

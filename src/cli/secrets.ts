@@ -1,13 +1,12 @@
 // Secrets that people give: typed without echo, on stdin, in a file, in the environment. Never on the command line,
 // where other users of the machine could see them.
-import { stat } from 'node:fs/promises';
 import { createInterface, type ReadLineOptions } from 'node:readline';
 import { addAbortSignal, Writable } from 'node:stream';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
-import { say, write } from './io.ts';
+import { write } from './io.ts';
 
 const most = 16_384;
 
@@ -73,10 +72,23 @@ export function askLine(options: ReadLineOptions, question: string, signal: Abor
   });
 }
 
+/**
+ * The text of a small file that nobody else may read, since it holds `what`, which is secret. Throws `refused` where
+ * others can. A pipe's mode says nothing.
+ */
+export async function readSecretFile(path: string, what: string): Promise<string> {
+  return readSmallText(path, what, async (file) => {
+    const info = await file.stat();
+    if (!info.isFile()) return;
+    const { refuseExposed } = await import('../appliance/data-dir.ts');
+    refuseExposed(path, info, what, 'put another in its place');
+  });
+}
+
 /** The one in the file that --passphrase-file names, else in KMS_PASSPHRASE. */
 export async function givenPassphrase(cli: Cli): Promise<string | undefined> {
   const file = cli.globals.get('--passphrase-file');
-  if (file !== undefined) return (await readSmallText(file, 'the passphrase')).replace(/\r?\n$/, '');
+  if (file !== undefined) return (await readSecretFile(file, 'the passphrase')).replace(/\r?\n$/, '');
   return cli.io.env.KMS_PASSPHRASE || undefined;
 }
 
@@ -117,13 +129,7 @@ export async function readApiKey(cli: Cli): Promise<string | undefined> {
     const key = cli.io.env.KMS_API_KEY?.trim();
     return key ? checkedApiKey(key, 'KMS_API_KEY') : undefined;
   }
-  const key = checkedApiKey((await readSmallText(path, 'the API key')).trim(), path);
-  const mode = await stat(path).then(
-    (info) => info.mode,
-    () => 0,
-  );
-  if ((mode & 0o077) !== 0) await say(cli.io, `warning: other users can read ${path}; run: chmod 600 ${path}`);
-  return key;
+  return checkedApiKey((await readSecretFile(path, 'the API key')).trim(), path);
 }
 
 export function checkedApiKey(key: string, source: string): string {

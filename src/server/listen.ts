@@ -1,10 +1,10 @@
 // Where the server listens: what the options may say, what is too dangerous to do, and taking the port on the network
 // and the socket in the data directory.
-import { chmod, readFile, rm } from 'node:fs/promises';
+import { chmod, readFile, rm, stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { inDir, socketFile } from '../appliance/data-dir.ts';
+import { inDir, refuseExposed, socketFile } from '../appliance/data-dir.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
@@ -75,6 +75,8 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   }
   const [cert, key] = await Promise.all([tlsCert, tlsKey].map(readPem));
   if (!cert || !key) throw new KmsError('internal', 'two files were read');
+  const info = await stat(tlsKey);
+  if (info.isFile()) refuseExposed(tlsKey, info, "the certificate's private key", 'get another certificate');
   try {
     createSecureContext({ cert, key });
   } catch (error) {

@@ -19,7 +19,7 @@ const { key } = (await call('POST', '/auth/apikey', { accountId: accounts[0].id,
 const env = { KMS_SERVER: appliance.url, KMS_API_KEY: key };
 const { privateKey } = (await call('POST', '/ks/keyrings', { name: 'payroll' })).body;
 const { privateKey: otherKey } = (await call('POST', '/ks/keyrings', { name: 'other' })).body;
-await writeFile(d.path('payroll.key'), privateKey);
+await writeFile(d.path('payroll.key'), privateKey, { mode: 0o600 });
 await writeFile(d.path('other.key'), otherKey);
 /** More than one block, and no whole number of chunks. */
 const content = Buffer.from(Array.from({ length: 700_001 }, (_, index) => (index * 31 + (index >> 8)) & 255));

@@ -53,7 +53,7 @@ test('works over the network with the one flag that each needs', async () => {
 test('the private key may come from elsewhere, as PEM or base64', async () => {
   await using d = await servedDesk();
   const { privateKey } = await d.json<{ privateKey: string }>('keyring create r --json --private-key-out r.pem');
-  await writeFile(d.path('r.b64'), `${privateKey}\n`);
+  await writeFile(d.path('r.b64'), `${privateKey}\n`, { mode: 0o600 });
   assert.equal((await d.kms('encrypt --ring r --private-key r.b64 -o x', { stdin: 'hi' })).code, 0);
   assert.deepEqual(told(await d.kms('decrypt --private-key r.pem x')), [0, 'hi', '']);
 });
@@ -110,10 +110,12 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
   await writeFile(
     d.path('wrong.pem'),
     generateKeyPairSync('x25519').privateKey.export({ format: 'pem', type: 'pkcs8' }),
+    { mode: 0o600 },
   );
   await writeFile(
     d.path('rsa.pem'),
     generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+    { mode: 0o600 },
   );
   await writeFile(d.path('in'), 'hi');
   const before = await readdir(d.dir);

@@ -11,7 +11,7 @@ test('a provider is set, shown, replaced and removed; its secret is never shown'
   await using d = await desk();
   await d.json('init --json');
   await d.json('tenant create blue --host blue.example --json');
-  await writeFile(join(d.dir, 'secret'), `${secret}\n`);
+  await writeFile(join(d.dir, 'secret'), `${secret}\n`, { mode: 0o600 });
   const common = '--issuer https://login.example.org --client-id kms --client-secret-file secret';
   const several = await d.kms(`tenant oidc set ${common}`);
   assert.equal(several.code, 2);

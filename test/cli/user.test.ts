@@ -155,7 +155,7 @@ test('a mail server’s password has no place on the command line, nor in an err
   await using d = await desk();
   const typed = await d.kms('serve --smtp-url smtp://me:s3cret@mail.example --smtp-from kms@x.example');
   assert.equal(typed.code, 2);
-  await writeFile(d.path('smtp'), 'imap://me:s3cret@mail.example\n');
+  await writeFile(d.path('smtp'), 'imap://me:s3cret@mail.example\n', { mode: 0o600 });
   const wrong = await d.kms('serve --smtp-url-file smtp --smtp-from kms@x.example');
   assert.equal(wrong.code, 2);
   for (const { stdout, stderr } of [typed, wrong]) {

@@ -23,7 +23,7 @@ import type { appliance } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
-import { askLine, serverKeySources } from '../secrets.ts';
+import { askLine, readSecretFile, serverKeySources } from '../secrets.ts';
 import { dataDirectory, refuseRemote } from '../target.ts';
 import { visible } from '../text.ts';
 
@@ -242,7 +242,7 @@ async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<St
     targets,
     from: cli.get('--activity-from'),
     ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
-    secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSmallText(secret, 'the webhook secret')),
+    secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSecretFile(secret, 'the webhook secret')),
   };
 }
 
@@ -294,7 +294,7 @@ async function mailSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleS
 /** From the file, else from the option or its variable. A password on the command line would be seen by other users. */
 async function smtpUrl(cli: CliOf<typeof appliance.serve>): Promise<string | undefined> {
   const file = cli.get('--smtp-url-file');
-  if (file !== undefined) return (await readSmallText(file, 'the SMTP address')).trim();
+  if (file !== undefined) return (await readSecretFile(file, 'the SMTP address')).trim();
   const url = cli.get('--smtp-url');
   if (url !== undefined && cli.isTyped('--smtp-url') && URL.canParse(url) && new URL(url).password !== '') {
     throw cli.wrong('--smtp-url: a password has no place on the command line; use KMS_SMTP_URL or --smtp-url-file');

@@ -6,6 +6,7 @@ import { type Local, withLocal } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { oidc } from '../grammar/oidc.ts';
 import { type Pair, printLine, printThing } from '../output.ts';
+import { readSecretFile } from '../secrets.ts';
 import { checkKnown } from './apikey.ts';
 
 export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
@@ -13,7 +14,7 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
   const body = given({
     issuer: cli.get('--issuer'),
     clientId: cli.get('--client-id'),
-    clientSecret: (await readSmallText(cli.get('--client-secret-file'), "the client's secret")).trim(),
+    clientSecret: (await readSecretFile(cli.get('--client-secret-file'), "the client's secret")).trim(),
     name: cli.get('--name'),
     scope: cli.get('--scope'),
     userClaim: cli.get('--user-claim'),

@@ -6,11 +6,10 @@ import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { ask, localOf, sealStatus, withServer } from '../connect.ts';
 import { answers } from '../fetch.ts';
-import { readSmallText } from '../files.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
-import { givenPassphrase, keySources, readLines, readSecret } from '../secrets.ts';
+import { givenPassphrase, keySources, readLines, readSecret, readSecretFile } from '../secrets.ts';
 import { dataDirectory, isOpenToOthers, remoteOf } from '../target.ts';
 
 export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
@@ -75,7 +74,7 @@ async function stepsWanted(
 ): Promise<readonly UnsealStep[]> {
   if (cli.get('--reset')) return [{ reset: true }];
   const keyFile = cli.globals.get('--key-file');
-  if (keyFile !== undefined) return [{ key: await readSmallText(keyFile, 'the master key') }];
+  if (keyFile !== undefined) return [{ key: await readSecretFile(keyFile, 'the master key') }];
   const passphrase = await givenPassphrase(cli);
   if (passphrase !== undefined) return [{ passphrase }];
   const byHand = kinds.filter((kind) => kind === 'passphrase' || kind === 'shares');

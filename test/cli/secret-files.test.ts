@@ -1,0 +1,107 @@
+// Files that options take a secret from: refused while others can read them, whatever the option.
+import assert from 'node:assert/strict';
+import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { refuseExposed } from '../../src/appliance/data-dir.ts';
+import { KmsError } from '../../src/errors.ts';
+import { certificate } from '../support/localhost-certificate.ts';
+import { grammar, leavesOf } from './grammar-tree.ts';
+import { desk } from './kms.ts';
+
+const encrypting = 'encrypt --ring r --private-key FILE plain';
+const serving = 'serve --listen 127.0.0.1:0 --data other';
+const provider = 'tenant oidc set --issuer https://login.example.org --client-id kms';
+
+/** What the file of an option holds, and command lines that read it. */
+const options: Readonly<Record<string, readonly [holds: string, ...lines: string[]]>> = {
+  '--api-key-file': [
+    'the API key',
+    'keyring list --server http://127.0.0.1:1 --api-key-file FILE',
+    'profile add p --server http://127.0.0.1:1 --api-key-file FILE',
+  ],
+  '--passphrase-file': [
+    'the passphrase',
+    'init --data other --custodian passphrase --passphrase-file FILE',
+    'master add-custodian passphrase --passphrase-file FILE',
+  ],
+  '--key-file': ['a key', 'keyring list --key-file FILE', 'doctor --key-file FILE', `${serving} --key-file FILE`],
+  '--private-key': ['the private key', encrypting, 'decrypt --private-key FILE encrypted'],
+  '--client-secret-file': ["the client's secret", `${provider} --client-secret-file FILE`],
+  '--smtp-url-file': ['the SMTP address', `${serving} --smtp-from kms@kms.example --smtp-url-file FILE`],
+  '--activity-webhook-secret-file': [
+    'the webhook secret',
+    `${serving} --activity-to https://hooks.example/ --activity-webhook-secret-file FILE`,
+  ],
+  '--tls-key': ["the certificate's private key", `${serving} --tls-cert cert.pem --tls-key FILE`],
+};
+
+test('each option that takes a secret from a file is in the table', () => {
+  const root = grammar();
+  const names = [root, ...leavesOf(root)].flatMap((command) => command.options.map(({ long }) => long ?? ''));
+  const isSecret = (name: string): boolean => /\w-file$|^--(?:private|tls)-key$/.test(name) && !/-?ca-file$/.test(name);
+  assert.deepEqual([...new Set(names)].filter(isSecret).sort(), Object.keys(options).sort());
+});
+
+for (const [option, [holds, ...lines]] of Object.entries(options)) {
+  test(`the file of ${option} is refused while others can read it`, async () => {
+    await using d = await desk();
+    await d.json('init --json');
+    await d.json('keyring create r --json');
+    await writeFile(d.path('plain'), 'plain');
+    assert.equal((await d.kms('encrypt --ring r -o encrypted plain')).code, 0);
+    await writeFile(d.path('cert.pem'), certificate);
+    const file = d.path('secret');
+    if (option === '--key-file') await copyFile(d.path('kms-data.master.key'), file);
+    else if (option === '--private-key') await copyFile(d.path('config/kms/rings/r.key'), file);
+    // Of no form that would be a secret's where it has to have one, so that nothing begins to serve.
+    else await writeFile(file, 'correct-horse-battery-staple');
+    for (const line of lines) {
+      const args = line.replace('FILE', 'secret');
+      const before = await readdir(d.dir);
+      for (const [mode, who] of [
+        [0o640, 'its group'],
+        [0o604, 'everybody on this machine'],
+        [0o644, 'everybody on this machine'],
+        [0o620, 'its group'],
+      ] as const) {
+        await chmod(file, mode);
+        const { code, stdout, stderr } = await d.kms(args);
+        const is = `${file}: ${who} can reach it, and it holds ${holds} (mode 0${mode.toString(8)})`;
+        if (line.startsWith('doctor')) {
+          assert.equal(code, 1, stdout);
+          assert.match(stdout, /key-exposed/);
+          continue;
+        }
+        assert.equal(code, 1, `${args}: ${stderr}`);
+        assert.ok(stderr.startsWith(`kms: ${is}; run: chmod 0600 ${file}; if anybody else may have read it, `), stderr);
+        assert.equal(stderr.split('\n').length, 2);
+        assert.doesNotMatch(stderr + stdout, /correct-horse/);
+        assert.deepEqual(await readdir(d.dir), before, 'nothing is made');
+      }
+      await chmod(file, 0o600);
+      if (line.startsWith(serving) && option === '--key-file') continue;
+      const good = await d.kms(args);
+      assert.doesNotMatch(good.stderr + good.stdout, /chmod|can reach/, args);
+    }
+  });
+}
+
+test('who is let in by an access list alone is nobody else', () => {
+  const refused = (mode: number, me: { uid: number; groups: number[] }, uid = 0): boolean => {
+    try {
+      refuseExposed('/x', { mode, uid, gid: 0 }, 'a secret', 'make another', me);
+      return false;
+    } catch (error) {
+      assert.ok(error instanceof KmsError && error.code === 'refused');
+      return true;
+    }
+  };
+  const service = { uid: 998, groups: [998] };
+  // As systemd makes a credential for a user of a service: `-r--r-----+ root root`.
+  assert.equal(refused(0o100440, service), false);
+  assert.equal(refused(0o100444, service), true, 'everybody is let in');
+  assert.equal(refused(0o100440, { uid: 998, groups: [998, 0] }), false, 'the group is its owner in all but name');
+  assert.equal(refused(0o100440, { uid: 0, groups: [0] }), true);
+  assert.equal(refused(0o100440, { uid: 0, groups: [1] }, 5), true, 'root is let in everywhere');
+  assert.equal(refused(0o100440, { uid: 5, groups: [1] }, 5), true, 'the group is other people');
+});
