@@ -104,10 +104,12 @@ function withAddress(record: ActivityInput, number: number): ActivityInput {
 
 async function starts(appliance: BenchAppliance, records: number): Promise<void> {
   const times: number[] = [];
+  const cost: number[] = [];
   const memory: number[] = [];
   for (let round = 0; round < 3; round++) {
     const served = await serve(0, appliance);
     times.push(served.startMilliseconds);
+    cost.push(cpuSeconds(served.child.pid));
     memory.push(served.megabytes());
     if (round === 2) {
       const [, bytes = '0'] = /^kms_activity_bytes (\d+)/m.exec(await served.ask('/metrics')) ?? [];
@@ -116,6 +118,7 @@ async function starts(appliance: BenchAppliance, records: number): Promise<void>
     await served.stop();
   }
   goal('start', median(times) / 1000, 3, 'at most', ' s');
+  goal('processor time of it', median(cost), 3, 'at most', ' s');
   goal('memory after it', median(memory), 500, 'at most', ' MB');
 }
 
@@ -131,10 +134,8 @@ function evict({ data }: BenchAppliance): void {
 }
 
 async function search(appliance: BenchAppliance, past: History, records: number): Promise<void> {
-  console.log(
-    '\nThe newest 100 over HTTP: after a start, with no segment in the cache of the system; then median of 9',
-  );
-  row('', 'found', 'cold ms', 'warm ms');
+  console.log('\nThe newest 100 over HTTP: after a start, with no segment in the cache of the system; then 9');
+  row('', 'found', 'cold ms', 'of CPU', 'warm ms', 'of CPU');
   const slowest = { cold: 0, warm: 0 };
   const searches = {
     ...past.searches(records),
@@ -150,11 +151,22 @@ async function search(appliance: BenchAppliance, past: History, records: number)
     };
     // What runs for the first time in the process is no part of it.
     await served.ask('/auth/search/activity?limit=1', { keyid: 'apik_none', start: 0, end: 1 });
+    const cpu = (): number => cpuSeconds(served.child.pid) * 1000;
+    const began = cpu();
     const cold = await timed(ask);
+    const between = cpu();
     const warm: number[] = [];
     for (let round = 0; round < 9; round++) warm.push(await timed(ask));
+    const warmCost = (cpu() - between) / 9;
     await served.stop();
-    row(name, JSON.parse(answer).data.length, short(cold), short(median(warm)));
+    row(
+      name,
+      JSON.parse(answer).data.length,
+      short(cold),
+      short(between - began),
+      short(median(warm)),
+      short(warmCost),
+    );
     slowest.cold = Math.max(slowest.cold, cold);
     slowest.warm = Math.max(slowest.warm, median(warm));
   }

@@ -21,6 +21,7 @@ import { signHead } from '../../src/core/activity.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
+import { desk } from '../cli/kms.ts';
 import { activityInput } from '../store/contract.ts';
 import { openEmbedded } from '../support/embedded-store.ts';
 import { sqlWasm } from '../support/wasm.ts';
@@ -202,6 +203,36 @@ test('old closed files go, that is recorded, and every reader says from where on
   // It stays so without the option, and for whoever looks at the files alone.
   await using again = await p.open();
   assert.equal((await again.store()).activityDropped.seq, 8);
+});
+
+test('the command line says from where on the log is there', async () => {
+  const p = place();
+  {
+    await using a = await p.open({ retention });
+    await a.dropped();
+  }
+  await using d = await desk();
+  const kms = async (...args: string[]): Promise<string> => {
+    const { stdout, stderr } = await d.kms(['--data', p.data, '--key-file', keyFile, ...args]);
+    return stdout + stderr;
+  };
+  const until = '1970-01-01T00:00:01.007Z';
+  assert.match(
+    await kms('status'),
+    new RegExp(`activity of default +from record 9 on; those up to ${until} were dropped by retention\\n`),
+  );
+  assert.match(await kms('activity', 'head'), /^kept from +9$/m);
+  assert.match(
+    await kms('activity', 'verify'),
+    /^verified: \d+ records .*\nrecords up to 8 were dropped by retention\n$/,
+  );
+  assert.match(await kms('doctor'), / activities \(8 before them were dropped by retention\)/);
+  assert.equal(await kms('activity', 'export', '-o', 'log.jsonl'), '');
+  const said = await kms('activity', 'verify', '--file', 'log.jsonl');
+  assert.match(said, /\nrecords up to 8 were dropped by retention; key: \S{60}\n$/);
+  const short = await d.kms(['--data', p.data, 'serve', '--activity-retention', '1h']);
+  assert.equal(short.code, 2);
+  assert.match(short.stderr, /--activity-retention: expected at least 1d/);
 });
 
 test('a head whose record is gone begins no export, and verifies what is there', async () => {
