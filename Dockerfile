@@ -17,8 +17,10 @@ COPY --from=build /source/dist/kms /usr/local/bin/kms
 COPY --from=build --chown=nonroot:nonroot --chmod=0700 /empty/data /var/lib/kms
 COPY --from=build --chown=nonroot:nonroot --chmod=0700 /empty/key /var/lib/kms-key
 USER nonroot
+# The last lets threads share what the C library keeps of freed memory.
 ENV KMS_DATA=/var/lib/kms \
-    KMS_KEY_FILE=/var/lib/kms-key/master.key
+    KMS_KEY_FILE=/var/lib/kms-key/master.key \
+    MALLOC_ARENA_MAX=2
 VOLUME ["/var/lib/kms", "/var/lib/kms-key"]
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["/usr/local/bin/kms", "status"]

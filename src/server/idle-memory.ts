@@ -7,6 +7,8 @@ const lookEvery = 10_000;
 const little = 0.02;
 /** Microseconds of processor time since memory last went back: with less than this none has gathered. */
 const worthIt = 300_000;
+/** The collector makes young memory small only when it sees that little is asked of it, which is often the second time. */
+const times = 2;
 
 interface IdleWorld {
   /** Processor time of the process so far, in microseconds. */
@@ -36,12 +38,15 @@ export function giveMemoryBack({
   if (!collect) return () => {};
   let before = used();
   let after = 0;
+  let due = 0;
   const timer = setInterval(() => {
     const now = used();
     const isIdle = now - before < every * 1000 * little;
     before = now;
-    if (!isIdle || now - after < worthIt) return;
+    if (now - after >= worthIt) due = times;
+    if (!isIdle || due === 0) return;
     collect();
+    due--;
     after = before = used();
   }, every);
   timer.unref();
