@@ -9,9 +9,9 @@ import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
-import type { RollbackWatch } from '../client/rollback.ts';
+import { parseState } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
-import { tenantHeader } from '../model/names.ts';
+import { stateHeader, tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
@@ -30,6 +30,8 @@ export interface Connection {
   readonly baseUrl: string;
   /** A request as the client sends it, but for the API key; for what is not part of the API. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** The id of the appliance, as `kms status` shows it; undefined where it does not tell. */
+  applianceId(): Promise<string | undefined>;
   /** What shows who asks; empty on this machine. */
   readonly headers: Readonly<Record<string, string>>;
   close(): Promise<void>;
@@ -127,15 +129,15 @@ export function localHeaders(cli: Cli): Record<string, string> {
 
 function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
   const headers = localHeaders(cli);
-  const watch = watchRollbacks(cli.io);
-  const send = watched(watch, stoppable(cli, fetch));
+  const { send, ...seen } = watched(cli, stoppable(cli, fetch), localUrl);
   return {
     way,
     ...clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited }),
     baseUrl: localUrl,
     fetch: send,
     headers: {},
-    close: () => watch.save().finally(close),
+    applianceId: seen.applianceId,
+    close: () => seen.save().finally(close),
   };
 }
 
@@ -150,11 +152,11 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const watch = watchRollbacks(cli.io);
-  const send = watched(watch, stoppable(cli, networkFetch(baseUrl, authorities)));
+  const { send, ...seen } = watched(cli, stoppable(cli, networkFetch(baseUrl, authorities)), baseUrl);
   const options = { baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) };
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  return { way: 'network', ...clients(options), baseUrl, fetch: send, headers, close: () => watch.save() };
+  const { applianceId, save } = seen;
+  return { way: 'network', ...clients(options), baseUrl, fetch: send, headers, applianceId, close: save };
 }
 
 function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Connection, 'client' | 'clientThatShows'> {
@@ -179,12 +181,32 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   };
 }
 
-/** Each answer says how far the appliance is. */
-function watched(watch: RollbackWatch, send: Connection['fetch']): Connection['fetch'] {
-  return async (request) => {
-    const response = await send(request);
-    await watch.see(response);
-    return response;
+interface Watched extends Pick<Connection, 'applianceId'> {
+  readonly send: Connection['fetch'];
+  /** Keeps what was seen. */
+  save(): Promise<void>;
+}
+
+/** Each answer to a known caller says which appliance it is from and how far that is; to others the health check does. */
+function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
+  const watch = watchRollbacks(cli.io);
+  let seen: string | undefined;
+  return {
+    async send(request) {
+      const response = await send(request);
+      seen = parseState(response.headers.get(stateHeader))?.appliance ?? seen;
+      await watch.see(response);
+      return response;
+    },
+    async applianceId() {
+      if (seen !== undefined) return seen;
+      const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
+        throw errorOfFailure(cause, baseUrl, cli.io.signal);
+      });
+      const { appliance } = Object(await json(response));
+      return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
+    },
+    save: () => watch.save(),
   };
 }
 

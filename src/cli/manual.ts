@@ -70,8 +70,8 @@ const files: readonly (readonly [path: string, what: string])[] = [
   ['./kms-data', 'The data directory, unless --data names another.'],
   ['./kms-data/kms.sock', 'The socket of the running server. Whoever can open it is the administrator.'],
   ['./kms-data.master.key', 'The master key, where a key file holds it. Without it nobody opens the data again.'],
-  ['~/.config/kms/rings/', 'Private keys of keyrings, each in a file of its own.'],
-  ['~/.config/kms/asym/', 'Private keys of asym keyrings.'],
+  ['~/.config/kms/rings/', 'Private keys of keyrings, each in a file of its own, below the id of their appliance.'],
+  ['~/.config/kms/asym/', 'Private keys of asym keyrings, likewise.'],
   ['~/.config/kms/profiles/', 'Profiles with their API keys.'],
   ['~/.local/state/kms/seen/', 'How far each appliance was when last used from here.'],
 ];

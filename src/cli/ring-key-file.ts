@@ -1,36 +1,71 @@
-// The private keys of rings as they are kept: one PEM file for each ring, mode 0600, in the user's configuration
-// directory, written once and never overwritten.
+// The private keys of rings as they are kept: one PEM file for each ring of each appliance, mode 0600, in the user's
+// configuration directory, written once and never overwritten.
+import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { privateKeyPem, readPrivateKey } from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
+import type { Connection } from './connect.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
 import { readSecretFile } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
 
-/** Where the private key of a ring is unless somebody says otherwise. */
-function ringKeyPath(cli: Cli, kind: RingKind, ring: string): string {
-  return join(configDirectory(cli.io), kind, `${ring.toLowerCase()}.key`);
+type Appliance = Pick<Connection, 'applianceId'>;
+
+/**
+ * Where the private key of a ring is unless somebody says otherwise: in a directory of its appliance, so that rings of
+ * one name do not meet. Of an appliance that does not tell its id, beside those directories.
+ */
+async function ringKeyPath(cli: Cli, { applianceId }: Appliance, kind: RingKind, ring: string): Promise<string> {
+  const id = await applianceId();
+  return id === undefined ? olderPath(cli, kind, ring) : join(configDirectory(cli.io), kind, id, fileName(ring));
 }
 
-/** The private key that --private-key names, else the one kept for `ring`. */
-export async function loadRingKey(
-  cli: Cli<{ '--private-key': string | undefined }>,
-  ring: string,
-): Promise<Uint8Array> {
+/** Where the keys of all appliances were together at first. */
+function olderPath(cli: Cli, kind: RingKind, ring: string): string {
+  return join(configDirectory(cli.io), kind, fileName(ring));
+}
+
+function fileName(ring: string): string {
+  return `${checkedRingName(ring).toLowerCase()}.key`;
+}
+
+async function keptPath(cli: Cli, appliance: Appliance, ring: string): Promise<string> {
+  const path = await ringKeyPath(cli, appliance, 'rings', ring);
+  const older = olderPath(cli, 'rings', ring);
+  return !(await isThere(path)) && (await isThere(older)) ? older : path;
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The private key in the file that --private-key names; undefined where it names none. */
+export async function namedRingKey(cli: Cli<{ '--private-key': string | undefined }>): Promise<Uint8Array | undefined> {
   const named = cli.get('--private-key');
+  return named === undefined ? undefined : readRingKey(named);
+}
+
+/** The private key that is kept for the ring of the appliance. */
+export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<Uint8Array> {
   try {
-    const path = named ?? ringKeyPath(cli, 'rings', checkedRingName(ring));
-    return readPrivateKey(await readSecretFile(path, 'the private key'), path);
+    return await readRingKey(await keptPath(cli, appliance, ring));
   } catch (error) {
-    if (named !== undefined || !(error instanceof KmsError)) throw error;
+    if (!(error instanceof KmsError)) throw error;
     throw new KmsError(error.code, error.message, {
       hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
     });
   }
+}
+
+async function readRingKey(path: string): Promise<Uint8Array> {
+  return readPrivateKey(await readSecretFile(path, 'the private key'), path);
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */
@@ -47,11 +82,12 @@ export interface KeyPlace {
  */
 export async function reserveKeyPlace(
   cli: Cli<{ '--private-key-out': string | undefined }>,
+  appliance: Appliance,
   kind: RingKind,
   ring: string,
 ): Promise<KeyPlace> {
   const named = cli.get('--private-key-out');
-  const path = named ?? ringKeyPath(cli, kind, checkedRingName(ring));
+  const path = named ?? (await ringKeyPath(cli, appliance, kind, ring));
   if (named === undefined) {
     const { makeDirs } = await import('../appliance/data-dir.ts');
     await makeDirs(dirname(path)).catch((error) => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import test from 'node:test';
-import { typed } from './kms.ts';
+import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
+import { serving } from './serving.ts';
 
 interface Created {
   readonly ring: { readonly id: string; readonly name: string; readonly publicKey: string; readonly activeKey: string };
@@ -328,5 +330,59 @@ test('a number that would not stay itself is refused before it is sent', async (
   ]) {
     const ran = await d.kms(['keyring', 'create', 'r', '--props', `{"n": [${number}]}`]);
     assert.deepEqual([ran.code, ran.stderr], [2, `kms: --props: ${problem}; see \`kms keyring create --help\`\n`]);
+  }
+});
+
+test('rings of one name and different appliances do not meet, and a key in the older place is still found', async () => {
+  await using d = await desk();
+  const ids: string[] = [];
+  let env = {};
+  for (const data of ['one', 'two']) {
+    const { apiKey } = await d.json<{ apiKey: { key: string } }>(`init --json --data ${data}`);
+    env = { KMS_API_KEY: apiKey.key };
+    const { applianceId } = await d.json<{ applianceId: string }>(`status --json --data ${data}`);
+    ids.push(applianceId);
+    for (const [line, kind] of [
+      ['keyring create Payroll', 'rings'],
+      ['asym create Payroll', 'asym'],
+    ] as const) {
+      const { code, stderr } = await d.kms(`${line} --data ${data}`);
+      const path = d.path('config', 'kms', kind, applianceId, 'payroll.key');
+      assert.deepEqual([code, stderr.split(';')[0]], [0, `kms: the private key is in ${path}`]);
+      assert.equal((await stat(path)).mode & 0o777, 0o600);
+      assert.equal((await stat(d.path('config', 'kms', kind, applianceId))).mode & 0o777, 0o700);
+    }
+    assert.equal((await d.kms(`encrypt --ring payroll --data ${data} -o ${data}.kms`, { stdin: data })).code, 0);
+  }
+  const rings = d.path('config', 'kms', 'rings');
+  const kept = (id = ''): string => join(rings, id, 'payroll.key');
+  for (const data of ['one', 'two']) assert.equal((await d.kms(`decrypt --data ${data} ${data}.kms`)).stdout, data);
+
+  const [first, second] = ids;
+  await rename(kept(first), kept());
+  assert.equal((await d.kms('decrypt --data one one.kms')).stdout, 'one', 'from the older place');
+  assert.equal((await d.kms('encrypt --ring PAYROLL --data one', { stdin: 'x' })).code, 0, 'from there too');
+  assert.equal((await d.kms('decrypt --data two two.kms')).stdout, 'two', 'its own comes first');
+  await rename(kept(second), d.path('away'));
+  const wrong = await d.kms('decrypt --data two two.kms');
+  assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
+  assert.match(wrong.stderr, /^kms: the private key does not open key_\w+: it is not the private key of its ring; /);
+  await rename(kept(), d.path('away.too'));
+  for (const line of ['decrypt --data two two.kms', 'encrypt --ring payroll --data two away']) {
+    const none = await d.kms(line);
+    assert.deepEqual([none.code, none.stdout], [1, '']);
+    assert.ok(none.stderr.startsWith(`kms: cannot read the private key from ${kept(second)}: `), none.stderr);
+  }
+  // The same over the socket and over the network, where the server tells its id.
+  await rename(d.path('away'), kept(second));
+  const server = await serving(d, ['--data', 'two']);
+  try {
+    for (const way of ['--data two', `--server ${server.url}`]) {
+      assert.equal((await d.kms(`decrypt ${way} two.kms`, { env })).stdout, 'two', way);
+      const again = await d.kms(`keyring create payroll ${way}`, { env });
+      assert.ok(again.stderr.startsWith(`kms: ${kept(second)} exists already and is not overwritten; `), again.stderr);
+    }
+  } finally {
+    await server.stop();
   }
 });

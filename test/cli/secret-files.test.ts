@@ -46,13 +46,13 @@ for (const [option, [holds, ...lines]] of Object.entries(options)) {
   test(`the file of ${option} is refused while others can read it`, async () => {
     await using d = await desk();
     await d.json('init --json');
-    await d.json('keyring create r --json');
+    await d.json('keyring create r --json --private-key-out r.key');
     await writeFile(d.path('plain'), 'plain');
-    assert.equal((await d.kms('encrypt --ring r -o encrypted plain')).code, 0);
+    assert.equal((await d.kms('encrypt --ring r --private-key r.key -o encrypted plain')).code, 0);
     await writeFile(d.path('cert.pem'), certificate);
     const file = d.path('secret');
     if (option === '--key-file') await copyFile(d.path('kms-data.master.key'), file);
-    else if (option === '--private-key') await copyFile(d.path('config/kms/rings/r.key'), file);
+    else if (option === '--private-key') await copyFile(d.path('r.key'), file);
     // Of no form that would be a secret's where it has to have one, so that nothing begins to serve.
     else await writeFile(file, 'correct-horse-battery-staple');
     for (const line of lines) {

@@ -1,7 +1,8 @@
 // Everything that the guides tell people to type is typed here, in the order of the page, and what they show of it is
 // compared.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
@@ -39,9 +40,28 @@ for (const page of pages) {
   });
 }
 
-async function runAll(page: string, steps: readonly Step[]): Promise<void> {
+test('the README a second time: what an earlier appliance left in the home directory is in nobody’s way', async () => {
+  const steps = stepsOf(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'), ['js']);
+  await using first = await Shell.open();
+  await runOne('first', first, initialised);
+  // Of an appliance whose commands kept the keys of all appliances together.
+  const rings = join(first.home, '.config', 'kms', 'rings');
+  mkdirSync(rings, { recursive: true, mode: 0o700 });
+  writeFileSync(join(rings, 'payroll.key'), Buffer.alloc(32, 1).toString('base64'), { mode: 0o600 });
+  for (const text of [
+    'kms keyring create payroll',
+    'kms asym create partners',
+    'KMS_API_KEY=kms_x kms profile add old --server https://kms.example',
+    'kms profile use old',
+  ]) {
+    await runOne('first', first, { ...initialised, text });
+  }
+  await runAll('README.md', steps, first.home);
+});
+
+async function runAll(page: string, steps: readonly Step[], home?: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  let shell = stack.use(await Shell.open());
+  let shell = stack.use(await Shell.open(home));
   for (const step of steps) {
     if (step.kind === 'fresh') shell = stack.use(await Shell.open());
     else if (step.kind === 'appliance') await runOne(page, shell, initialised);

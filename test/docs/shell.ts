@@ -38,8 +38,12 @@ export class Shell {
   /** Process groups of servers. */
   #servers: number[] = [];
 
-  private constructor(base: string, ports: ReadonlyMap<string, string>) {
+  /** Of whoever types. */
+  readonly home: string;
+
+  private constructor(base: string, home: string, ports: ReadonlyMap<string, string>) {
     this.#base = base;
+    this.home = home;
     this.#ports = ports;
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: join(base, 'work'),
@@ -47,7 +51,7 @@ export class Shell {
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
       env: {
         PATH: `${join(base, 'bin')}:${process.env.PATH}`,
-        HOME: join(base, 'home'),
+        HOME: home,
         LANG: 'C.UTF-8',
         NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/kms-docs'),
         KMS_LISTEN: `127.0.0.1:${ports.get('8080')}`,
@@ -59,7 +63,8 @@ export class Shell {
     this.#bash.stdin?.write('set -m\n');
   }
 
-  static async open(): Promise<Shell> {
+  /** In a home of its own, or in one that was used before. */
+  static async open(home?: string): Promise<Shell> {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'kms-docs-')));
     for (const dir of ['bin', 'home', 'work/dist', 'work/scripts']) mkdirSync(join(base, dir), { recursive: true });
     const kms = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/main.ts')}' "$@"\n`;
@@ -71,7 +76,7 @@ export class Shell {
     library(join(base, 'work/node_modules/kms'));
     const ports = new Map<string, string>();
     for (const port of portsInPages) ports.set(port, String(await freePort()));
-    return new Shell(base, ports);
+    return new Shell(base, home ?? join(base, 'home'), ports);
   }
 
   /** A file beside the commands. */

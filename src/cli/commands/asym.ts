@@ -9,8 +9,8 @@ import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
 export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
   const input = given({ name, props: cli.get('--props'), keyProps: cli.get('--key-props') });
-  await withClient(cli, async (client) => {
-    const place = await reserveKeyPlace(cli, 'asym', name);
+  await withClient(cli, async (client, appliance) => {
+    const place = await reserveKeyPlace(cli, appliance, 'asym', name);
     const answer = await client.createAsymKeyring(input).catch(async (error) => {
       await place.release();
       throw error;

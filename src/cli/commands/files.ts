@@ -11,18 +11,20 @@ import { openConnection, withClient } from '../connect.ts';
 import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
 import { printJson, printThing } from '../output.ts';
-import { loadRingKey } from '../ring-key-file.ts';
+import { checkedRingName, keptRingKey, namedRingKey } from '../ring-key-file.ts';
 import { byteCount, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
   const ringname = cli.get('--ring');
   const asset = assetOf(cli);
-  const privateKey = await loadRingKey(cli, ringname);
+  const named = await namedRingKey(cli);
+  if (named === undefined) checkedRingName(ringname);
   const input = await openInput(cli, cli.get('[FILE]'));
   try {
     const output = await openOutput(cli, { binary: true });
-    const answer = await withClient(cli, async (client) => {
+    const answer = await withClient(cli, async (client, appliance) => {
+      const privateKey = named ?? (await keptRingKey(cli, appliance, ringname));
       const answer = await client.encrypt(given({ ringname, asset }));
       return { ...answer, bytes: unwrapRingKey({ privateKey, key: answer.key }) };
     }).catch(async (error) => {
@@ -70,8 +72,11 @@ export async function decrypt(cli: CliOf<typeof files.decrypt>): Promise<void> {
     let answer: Answer;
     let key: Uint8Array;
     try {
-      answer = await withClient(cli, (client) => ask(cli, client, header));
-      key = unwrapRingKey({ privateKey: await loadRingKey(cli, answer.ringname), key: answer.key });
+      [answer, key] = await withClient(cli, async (client, appliance) => {
+        const answer = await ask(cli, client, header);
+        const privateKey = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, answer.ringname));
+        return [answer, unwrapRingKey({ privateKey, key: answer.key })];
+      });
     } catch (error) {
       await output.discard();
       throw error;

@@ -18,8 +18,8 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
   const publicKey = await readPublicKey(cli);
   const input = given({ name, publicKey, props: cli.get('--props'), keyProps: cli.get('--key-props') });
-  await withClient(cli, async (client) => {
-    const place = publicKey === undefined ? await reserveKeyPlace(cli, 'rings', name) : undefined;
+  await withClient(cli, async (client, appliance) => {
+    const place = publicKey === undefined ? await reserveKeyPlace(cli, appliance, 'rings', name) : undefined;
     const answer = await client.createKeyring(input).catch(async (error) => {
       await place?.release();
       throw error;

@@ -5,7 +5,10 @@ import { byId } from './option-sets.ts';
 export const asym = {
   create: command('create', 'make an asym keyring and keep its private key in a file', ['kms asym create partners'], {
     '<NAME>': argument(),
-    '--private-key-out': path('FILE', 'where the private key goes (default: $XDG_CONFIG_HOME/kms/asym/<NAME>.key)'),
+    '--private-key-out': path(
+      'FILE',
+      'where the private key goes (default: $XDG_CONFIG_HOME/kms/asym/<appliance>/<NAME>.key)',
+    ),
     '--props': object('JSON', 'free-form properties of the ring'),
     '--key-props': object('JSON', 'free-form properties of its keys'),
   }),

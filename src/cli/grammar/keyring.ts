@@ -10,7 +10,10 @@ export const keyring = {
     {
       '<NAME>': argument(),
       '--public-key': path('FILE', 'use this X25519 public key (PEM or base64) instead of making a pair'),
-      '--private-key-out': path('FILE', 'where the private key goes (default: $XDG_CONFIG_HOME/kms/rings/<NAME>.key)'),
+      '--private-key-out': path(
+        'FILE',
+        'where the private key goes (default: $XDG_CONFIG_HOME/kms/rings/<appliance>/<NAME>.key)',
+      ),
       '--props': object('JSON', 'free-form properties of the ring'),
       '--key-props': object('JSON', 'free-form properties of its keys'),
     },
