@@ -20,8 +20,10 @@ import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './
 import { goal, median, row, short } from './figures.ts';
 import { addApiKey, addRing, addUser } from './pages.ts';
 import { cpuSeconds } from './process.ts';
+import { measureSizes } from './segment-sizes.ts';
 
 export async function measureYears(records: number, things: number, rounds: number): Promise<void> {
+  measureSizes();
   const home = mkdtempSync(join(tmpdir(), 'kms-bench-'));
   const pair = { none: makeAppliance(join(home, 'none')), many: makeAppliance(join(home, 'many')) };
   for (const appliance of Object.values(pair)) await makeRing(appliance);

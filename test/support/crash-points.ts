@@ -8,7 +8,7 @@ export const promised = {
   store: 4000,
   'failing disk': 4000,
   checkpoint: 900,
-  retention: 300,
+  retention: 460,
   rekey: 220,
   master: 280,
   backup: 220,
