@@ -57,8 +57,6 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;
-  /** As the app has it. */
-  readonly straight: ReadonlyMap<string, Straight>;
   readonly #serves: boolean;
   readonly #lock: DirectoryLock;
   readonly #unsealer: Unsealer;
@@ -102,12 +100,6 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
     this.app = createApp(this);
-    this.straight = new Map(
-      [...this.app.straight].map(([target, answer]): [string, Straight] => [
-        target,
-        (env) => this.#whileOpen(() => answer(env)),
-      ]),
-    );
   }
 
   /**
@@ -176,6 +168,12 @@ export class HeldAppliance implements Appliance, Sealing {
 
   fetch(request: Request, env: RequestEnv): Promise<Response> {
     return this.#whileOpen(() => this.app.fetch(request, env));
+  }
+
+  /** As the app has it. */
+  straightTo(target: string): Straight | undefined {
+    const straight = this.app.straightTo(target);
+    return straight && ((env) => this.#whileOpen(() => straight(env)));
   }
 
   /** What is open is not closed before the requests that found it so are answered. */

@@ -68,7 +68,7 @@ export interface AppContext {
     /** The first of the query's values for each name. */
     query(): Record<string, string>;
     /** The values of the path's parameters. */
-    param(): Record<string, string>;
+    param(): Readonly<Record<string, string>>;
     header(name: string): string | undefined;
   };
 }

@@ -196,7 +196,7 @@ class Gate {
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
 
-  readonly straightTo = (target: string): Straight | undefined => this.#appliance?.straight.get(target);
+  readonly straightTo = (target: string): Straight | undefined => this.#appliance?.straightTo(target);
 
   open(appliance: HeldAppliance): void {
     this.#appliance = appliance;

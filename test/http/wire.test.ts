@@ -17,7 +17,7 @@ before(async () => {
   a = await testAppliance({ bodyLimit: 1000 });
   server = httpServer(a.app.fetch, {
     env: ({ headers }) => ({ headers }),
-    straightTo: (target) => a.app.straight.get(target),
+    straightTo: (target) => a.app.straightTo(target),
   });
   await listen(server, { port: 0, host: '127.0.0.1' });
   port = (server.address() as AddressInfo).port;
@@ -171,7 +171,7 @@ test('an endless body that nobody wants is cut off', async () => {
   const small = new BodyBudget({ ...usualBodyLimits, unwanted: 200_000 });
   const other = httpServer(a.app.fetch, {
     env: ({ headers }) => ({ headers }),
-    straightTo: (target) => a.app.straight.get(target),
+    straightTo: (target) => a.app.straightTo(target),
     bodies: small,
   });
   await listen(other, { port: 0, host: '127.0.0.1' });
