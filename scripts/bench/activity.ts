@@ -60,10 +60,8 @@ export async function makeRing(appliance: BenchAppliance): Promise<void> {
   await served.stop();
 }
 
-async function fill(appliance: BenchAppliance, records: number): Promise<History> {
-  const store = await openTenant(appliance);
-  const account = { id: 'acct_bench', keyids: Array.from({ length: 20 }, (_, at) => `apik_bench${at}`) };
-  const before = performance.now();
+/** The account of the searches, with its keys. */
+export async function addAccount(store: Store, account: Parameters<typeof history>[0]): Promise<void> {
   await store.transaction(async (tx) => {
     const times = { createdAt: 0, updatedAt: 0 };
     await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
@@ -73,6 +71,13 @@ async function fill(appliance: BenchAppliance, records: number): Promise<History
       await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
     }
   });
+}
+
+async function fill(appliance: BenchAppliance, records: number): Promise<History> {
+  const store = await openTenant(appliance);
+  const account = { id: 'acct_bench', keyids: Array.from({ length: 20 }, (_, at) => `apik_bench${at}`) };
+  const before = performance.now();
+  await addAccount(store, account);
   const past = history(account);
   for (let from = 1; from <= records; from += 1000) {
     await store.transaction(async (tx) => {

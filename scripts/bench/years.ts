@@ -14,7 +14,7 @@ import { nodeFiles } from '../../src/store/node-files.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
 import { recover } from '../../src/store/recover.ts';
 import { writeSnapshot } from '../../src/store/snapshot.ts';
-import { encrypts, inAlternation, makeRing } from './activity.ts';
+import { addAccount, encrypts, inAlternation, makeRing } from './activity.ts';
 import { type History, history } from './activity-records.ts';
 import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
@@ -50,15 +50,7 @@ async function addThings(
 ): Promise<void> {
   const store = await openTenant(appliance);
   const { newId, now } = systemWorld();
-  await store.transaction(async (tx) => {
-    const times = { createdAt: 0, updatedAt: 0 };
-    await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
-    for (const id of account.keyids) {
-      const secret = { secretHash: id, rings: [], flagsText: '{}', props: {}, active: true, userId: undefined };
-      const bare = { name: '', expiresAt: undefined, addresses: [], createdBy: undefined };
-      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
-    }
-  });
+  await addAccount(store, account);
   for (let from = 0; from < things; from += 500) {
     await store.transaction(async (tx) => {
       for (let at = from; at < Math.min(from + 500, things); at++) {

@@ -5,36 +5,10 @@ import type { Store } from '../../src/store/port.ts';
 import type { NoteTables } from '../store/contract.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
+import { createTestStore, openSettling as open } from '../support/embedded-store.ts';
 import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { writeNote } from '../support/store-sample.ts';
-
-interface Opened {
-  readonly store: Store<NoteTables>;
-  settle(): Promise<void>;
-}
-
-async function open(files: SimFiles, generator: Prng): Promise<Opened> {
-  let later: (() => void)[] = [];
-  const store = await openEmbedded(
-    testOptions(files, generator, {
-      limits: { segmentRecords: 3, checkpointBytes: 1e6 },
-      later: (_milliseconds, run) => void later.push(run),
-    }),
-  );
-  return {
-    store,
-    async settle() {
-      while (!store.status().writable) {
-        const due = later;
-        later = [];
-        for (const run of due) run();
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
-  };
-}
 
 /** How many notes there are, n0 and so on without a gap, each with its record. */
 async function count(store: Store<NoteTables>): Promise<number> {

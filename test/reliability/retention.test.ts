@@ -8,29 +8,10 @@ import type { Store } from '../../src/store/port.ts';
 import type { NoteTables } from '../store/contract.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import { createTestStore, openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
+import { createTestStore, openSettling as open, testDir } from '../support/embedded-store.ts';
 import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { writeNote } from '../support/store-sample.ts';
-
-async function open(files: SimFiles, generator: Prng): Promise<{ store: Store<NoteTables>; settle(): Promise<void> }> {
-  const later: (() => void)[] = [];
-  const store = await openEmbedded(
-    testOptions(files, generator, {
-      limits: { segmentRecords: 3, checkpointBytes: 1e6 },
-      later: (_milliseconds, run) => void later.push(run),
-    }),
-  );
-  return {
-    store,
-    async settle() {
-      while (!store.status().writable) {
-        for (const run of later.splice(0)) run();
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
-  };
-}
 
 /** Every note has its record, but for those that were dropped; answers how many notes there are, and those. */
 async function look(store: Store<NoteTables>): Promise<{ notes: number; dropped: number }> {

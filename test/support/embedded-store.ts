@@ -46,3 +46,30 @@ export async function simStore(more: More = {}, seed = 1) {
   const open = (): Promise<Store<NoteTables>> => openEmbedded(testOptions(files, generator, more));
   return { files, open, store: await open(), generator };
 }
+
+/** A store of notes whose repairs wait for `settle`, which runs them until it can be written to. */
+export interface Settling {
+  readonly store: Store<NoteTables>;
+  settle(): Promise<void>;
+}
+
+export async function openSettling(files: SimFiles, generator: Prng): Promise<Settling> {
+  let later: (() => void)[] = [];
+  const store = await openEmbedded(
+    testOptions(files, generator, {
+      limits: { segmentRecords: 3, checkpointBytes: 1e6 },
+      later: (_milliseconds, run) => void later.push(run),
+    }),
+  );
+  return {
+    store,
+    async settle() {
+      while (!store.status().writable) {
+        const due = later;
+        later = [];
+        for (const run of due) run();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    },
+  };
+}
