@@ -1,5 +1,5 @@
-// Makes dist/kms and dist/client: bundles the sources, puts them with their assets into a copy of the Node that runs
-// this script, and checks that the result starts. Run by scripts/build.
+// Makes dist/kms, dist/client and the package of it: bundles the sources, puts them with their assets into a copy of
+// the Node that runs this script, and checks that the result starts. Run by scripts/build.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
-import { buildClient } from './client.ts';
+import { buildClient, packClient } from './client.ts';
 import { fixedSeed, freeCodeCache } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
@@ -34,13 +34,14 @@ async function main(): Promise<void> {
   const bundles = await bundle();
   makeExecutable(bundles, runtime());
   await buildClient(paths.client);
+  packClient(paths.client, paths.dist);
   writeFileSync(paths.stamp, digest);
   const size = Math.round(statSync(paths.executable).size / 1e6);
-  say(`built dist/kms, ${size} MB, and dist/client in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  say(`built dist/kms, ${size} MB, and the client library in ${((performance.now() - started) / 1000).toFixed(1)} s`);
 }
 
 function isCurrent(digest: string): boolean {
-  const outputs = [paths.executable, paths.client, paths.stamp];
+  const outputs = [paths.executable, paths.client, paths.clientPackage, paths.stamp];
   return outputs.every((each) => existsSync(each)) && readFileSync(paths.stamp, 'utf8') === digest;
 }
 

@@ -1,8 +1,10 @@
 // Makes dist/client, the client library as a package: one module for Node and browsers without an import, its types,
-// and the licences of what is in it. It is complete in itself, so that it can be carried to where there is no network.
+// and the licences of what is in it; and the file that npm installs, with the same in it. Both are complete in
+// themselves, so that they can be carried to where there is no network.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { version } from '../src/version.ts';
 import { clientContract } from './client-contract.ts';
@@ -11,6 +13,9 @@ import { packagesIn } from './third-party.ts';
 
 /** What the module's size stays under, in bytes. */
 export const sizeLimit = 60_000;
+
+/** What programs import it by. In no registry has it that name: it is installed from its file. */
+export const clientName = '@kms-appliance/client';
 
 /** Whatever was in `directory` before is gone. */
 export async function buildClient(directory: string): Promise<void> {
@@ -89,17 +94,19 @@ function declareClient(directory: string): void {
   rmSync(work, { recursive: true });
 }
 
-/** Its name and export are those of the project itself, so that a program does not tell them apart. */
 function packageJson() {
   return {
-    name: 'kms',
+    name: clientName,
     version,
     description: 'Client library of the kms key-management appliance',
     license: 'Apache-2.0',
     type: 'module',
     engines: { node: '>=20.3' },
     sideEffects: false,
-    exports: { './client': { types: './index.d.ts', default: './index.js' } },
+    exports: { '.': { types: './index.d.ts', default: './index.js' }, './package.json': './package.json' },
+    // For what resolves modules as Node 10 did, and knows no exports.
+    main: './index.js',
+    types: './index.d.ts',
   };
 }
 
@@ -107,4 +114,48 @@ function licensesOf(inputs: readonly string[]): string {
   return packagesIn(inputs)
     .map(({ name, version, license, text }) => `${name} ${version} (${license})\n\n${text}\n`)
     .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Packs the package in `directory` as `npm pack` would; answers the file in `target`. Earlier versions are gone. */
+export function packClient(directory: string, target: string): string {
+  for (const name of readdirSync(target)) if (isPackage(name)) rmSync(join(target, name));
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => join(each.parentPath, each.name))
+    .sort()
+    .flatMap((file) => entry(`package/${relative(directory, file)}`, readFileSync(file)));
+  const file = join(target, basename(paths.clientPackage));
+  writeFileSync(file, gzipSync(Buffer.concat([...entries, Buffer.alloc(2 * block)]), { level: 9 }));
+  return file;
+}
+
+function isPackage(name: string): boolean {
+  return name.startsWith('kms-appliance-client-') && name.endsWith('.tgz');
+}
+
+const block = 512;
+
+/** An entry of a tar archive (POSIX ustar): of nobody, for everybody to read, and without a time. */
+function entry(name: string, content: Buffer): Buffer[] {
+  if (name.length > 100) throw new Error(`a name of at most 100 characters was expected, got ${name}`);
+  const header = Buffer.alloc(block);
+  const octal = (value: number, at: number, length: number) =>
+    header.write(`${value.toString(8).padStart(length - 1, '0')}\0`, at, 'latin1');
+  header.write(name, 0, 'latin1');
+  octal(0o644, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  octal(content.length, 124, 12);
+  // The time that npm gives all that it packs: zip archives know none before 1980.
+  octal(499_162_500, 136, 12);
+  header.write('0', 156, 'latin1');
+  header.write('ustar\x0000', 257, 'latin1');
+  // The sum is made with blanks in its own place.
+  header.fill(' ', 148, 156);
+  octal(
+    header.reduce((sum, byte) => sum + byte, 0),
+    148,
+    7,
+  );
+  return [header, content, Buffer.alloc((block - (content.length % block)) % block)];
 }

@@ -1,5 +1,6 @@
 // Where the build finds things and puts them.
 import { fileURLToPath } from 'node:url';
+import { version } from '../src/version.ts';
 
 const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
@@ -10,6 +11,7 @@ export const paths = {
   executable: at('dist/kms'),
   stamp: at('dist/.work/stamp'),
   client: at('dist/client'),
+  clientPackage: at(`dist/kms-appliance-client-${version}.tgz`),
   clientEntry: at('src/client/sdk.ts'),
   console: at('src/console'),
   wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),

@@ -1,4 +1,4 @@
-// What the package exports as `./client`: the typed client, encrypted files as Web Streams, and keys. See docs/sdk.md.
+// What the package exports: the typed client, encrypted files as Web Streams, and keys. See docs/sdk.md.
 
 export { type ErrorCode, errorCodes, KmsError } from '../errors.ts';
 export { type ClientOptions, createClient } from './client.ts';

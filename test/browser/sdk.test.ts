@@ -9,14 +9,14 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
-import { buildClient } from '../../build/client.ts';
+import { buildClient, clientName } from '../../build/client.ts';
 import { programs } from '../docs/programs.ts';
 import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'kms-sdk-'));
 after(() => rmSync(dir, { recursive: true, force: true }));
-const library = join(dir, 'node_modules/kms');
+const library = join(dir, 'node_modules', clientName);
 await buildClient(library);
 const appliance = await servedAppliance();
 const [inNode = '', inPage = ''] = programs(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'));

@@ -1,29 +1,71 @@
-// The client library as a package: how large it is, that it needs nothing, that strict programs compile against its
-// types without the sources, and that those types are those of the sources.
+// The client library as a package: that npm installs it from its file without a network, how large it is, that it needs
+// nothing, that strict programs compile against its types in every way of finding modules, and that those types are
+// those of the sources.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { buildClient, sizeLimit } from '../../build/client.ts';
+import { buildClient, clientName, packClient, sizeLimit } from '../../build/client.ts';
 import { paths } from '../../build/paths.ts';
 import { programs } from '../docs/programs.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'kms-client-'));
 after(() => rmSync(home, { recursive: true, force: true }));
-const package_ = join(home, 'node_modules/kms');
-await buildClient(package_);
-const files = readdirSync(package_, { recursive: true, withFileTypes: true })
-  .filter((each) => each.isFile())
-  .map((each) => join(each.parentPath, each.name));
+const built = join(home, 'built');
+await buildClient(built);
+const archive = packClient(built, home);
+const package_ = join(home, 'node_modules', clientName);
+const installed = spawnSync('npm', ['install', archive], {
+  cwd: home,
+  encoding: 'utf8',
+  // Where nothing answers.
+  env: { ...process.env, HOME: home, npm_config_registry: 'http://127.0.0.1:9', npm_config_audit: 'false' },
+});
+const filesIn = (dir: string): string[] =>
+  readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => join(each.parentPath, each.name));
+const files = filesIn(package_);
 const bundle = readFileSync(join(package_, 'index.js'), 'utf8');
+
+test('npm installs the file in an empty directory without a network, and nothing else with it', () => {
+  assert.equal(installed.status, 0, installed.stderr);
+  assert.deepEqual(
+    files.map((file) => relative(package_, file)).sort(),
+    filesIn(built)
+      .map((file) => relative(built, file))
+      .sort(),
+  );
+  for (const file of files) assert.deepEqual(readFileSync(file), readFileSync(file.replace(package_, built)), file);
+  const others = readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'));
+  assert.deepEqual([others, readdirSync(join(home, 'node_modules/@kms-appliance'))], [['@kms-appliance'], ['client']]);
+});
+
+test('the file holds what npm would pack, and is itself always the same', () => {
+  const { stdout } = spawnSync('npm', ['pack', '--dry-run', '--json'], { cwd: built, encoding: 'utf8' });
+  const said = JSON.parse(stdout);
+  const packed = Array.isArray(said) ? said[0] : said[clientName];
+  const names = packed.files.map(({ path }: { path: string }) => path).sort();
+  const listed = execFileSync('tar', ['-tvzf', archive], { encoding: 'utf8', env: { ...process.env, TZ: 'UTC' } });
+  const lines = listed.trimEnd().split('\n');
+  assert.deepEqual(lines.map((line) => line.replace(/^.* package\//, '')).sort(), names);
+  for (const line of lines) assert.match(line, /^-rw-r--r-- 0\/0 .* 1985-10-26 /);
+  assert.equal(packed.filename, relative(home, archive));
+  const elsewhere = join(home, 'elsewhere');
+  mkdirSync(elsewhere);
+  writeFileSync(join(elsewhere, 'kms-appliance-client-0.0.9.tgz'), 'earlier');
+  assert.deepEqual(readFileSync(packClient(package_, elsewhere)), readFileSync(archive));
+  assert.deepEqual(readdirSync(elsewhere), [relative(home, archive)]);
+});
 
 test('it is one module under the limit, without an import and without the schemas', async () => {
   assert.equal(sizeLimit, 60_000);
   const { size } = statSync(join(package_, 'index.js'));
   assert.ok(size < sizeLimit, `${size} bytes`);
+  assert.ok(statSync(archive).size < 50_000, `${statSync(archive).size} bytes`);
   assert.doesNotMatch(bundle, /\bimport\b|\brequire\(|\bzod\b|_zod|node:/i);
   const kms = await import(pathToFileURL(join(package_, 'index.js')).href);
   assert.deepEqual(Object.keys(kms).sort(), [
@@ -52,11 +94,10 @@ test('it names no place where it was made, and the same sources give the same pa
     assert.equal(readFileSync(file.replace(package_, again), 'utf8'), readFileSync(file, 'utf8'));
 });
 
-test('the project exports what is built', () => {
-  const { exports, version } = JSON.parse(readFileSync(join(paths.root, 'package.json'), 'utf8'));
-  assert.deepEqual(exports, { './client': { types: './dist/client/index.d.ts', default: './dist/client/index.js' } });
+test('it has a name of its own, the version of the project, and depends on nothing', () => {
+  const { version } = JSON.parse(readFileSync(join(paths.root, 'package.json'), 'utf8'));
   const own = JSON.parse(readFileSync(join(package_, 'package.json'), 'utf8'));
-  assert.deepEqual([own.name, own.version, own.dependencies], ['kms', version, undefined]);
+  assert.deepEqual([own.name, own.version, own.dependencies], ['@kms-appliance/client', version, undefined]);
 });
 
 test('the licences of what is in it are there', () => {
@@ -68,8 +109,7 @@ test('the licences of what is in it are there', () => {
 
 /** What the compiler says of a strict program that uses the package. */
 function compile(name: string, program: string, options: object): string {
-  writeFileSync(join(home, 'package.json'), '{"type":"module"}');
-  writeFileSync(join(home, `${name}.ts`), program);
+  writeFileSync(join(home, `${name}.mts`), program);
   const config = {
     compilerOptions: {
       strict: true,
@@ -82,7 +122,7 @@ function compile(name: string, program: string, options: object): string {
       types: [],
       ...options,
     },
-    files: [`${name}.ts`],
+    files: [`${name}.mts`],
   };
   writeFileSync(join(home, `${name}.json`), JSON.stringify(config));
   const tsc = join(paths.root, 'node_modules/typescript/bin/tsc');
@@ -93,7 +133,7 @@ const everywhere = `
 import {
   type AnswerTo, type Client, createClient, decryptBytes, decryptStream, encryptBytes, encryptStream, faultOf,
   generateRingKey, type InputOf, items, type KeyRing, KmsError, pages, publicKeyOf, readPrivateKey, unwrapRingKey,
-} from 'kms/client';
+} from '@kms-appliance/client';
 
 export const client: Client = createClient({ baseUrl: 'https://kms.example', apiKey: 'kms_', timeout: 5, retries: 0 });
 const { privateKey, publicKey } = generateRingKey();
@@ -137,6 +177,34 @@ export const wrong = (error: KmsError) => error.code === 'not found';
 const typeRoots = [join(paths.root, 'node_modules/@types')];
 const types = ['node'];
 
+test('it compiles in every way that TypeScript finds modules, and what it makes runs', () => {
+  const ways = [
+    { module: 'node16', moduleResolution: 'node16' },
+    { module: 'node18' },
+    { module: 'node20' },
+    { module: 'nodenext', moduleResolution: 'nodenext' },
+    { module: 'esnext', moduleResolution: 'bundler' },
+    { module: 'preserve' },
+  ];
+  const program = `
+import { createClient, generateRingKey, KmsError, publicKeyOf, readPrivateKey } from '${clientName}';
+const client = createClient({ baseUrl: 'http://127.0.0.1:9', retries: 0 });
+const pair = generateRingKey();
+const why: unknown = await client.getKeyring({ ringname: 'payroll' }).catch((error: unknown) => error);
+const same: boolean = publicKeyOf(readPrivateKey(pair.privateKey, 'it')) === pair.publicKey;
+console.log(why instanceof KmsError && why.code, same);
+`;
+  for (const [at, way] of ways.entries()) {
+    const lib = ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'];
+    const name = `way-${at}`;
+    assert.equal(compile(`${name}-all`, everywhere, { lib, ...way }), '', JSON.stringify(way));
+    assert.equal(compile(name, program, { lib, ...way, noEmit: false, outDir: `out-${at}` }), '', JSON.stringify(way));
+    const made = readdirSync(join(home, `out-${at}`))[0] ?? '';
+    const { stdout, stderr } = spawnSync(process.execPath, [join(home, `out-${at}`, made)], { encoding: 'utf8' });
+    assert.deepEqual([stdout, stderr], ['unavailable true\n', '']);
+  }
+});
+
 test('a strict program for browsers compiles', () => {
   assert.equal(compile('browser', everywhere, { lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'] }), '');
 });
@@ -151,7 +219,7 @@ test('where a project has the types of Node and of browsers, a cast joins them',
   const program = `
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
-import { type Client, encryptStream } from 'kms/client';
+import { type Client, encryptStream } from '@kms-appliance/client';
 export async function run(client: Client, privateKey: string): Promise<void> {
   const source = Readable.toWeb(createReadStream('a')) as ReadableStream<Uint8Array>;
   const encryption = encryptStream({ client, ring: 'r', privateKey });
@@ -164,7 +232,7 @@ export async function run(client: Client, privateKey: string): Promise<void> {
 test('its types are those of the sources', () => {
   const source = JSON.stringify(join(paths.root, 'src/client/client.ts'));
   const program = `
-import type { Client as Built } from 'kms/client';
+import type { Client as Built } from '@kms-appliance/client';
 import type { Client } from ${source};
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;

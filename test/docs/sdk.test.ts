@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { buildClient } from '../../build/client.ts';
+import { buildClient, clientName } from '../../build/client.ts';
 import { servedDesk } from '../cli/served.ts';
 import { programs } from './programs.ts';
 
@@ -17,7 +17,7 @@ const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 const desk = await servedDesk();
 after(() => desk[Symbol.asyncDispose]());
-await buildClient(desk.path('node_modules', 'kms'));
+await buildClient(desk.path('node_modules', clientName));
 assert.equal((await desk.kms('keyring create payroll --private-key-out payroll.pem')).code, 0);
 const salaries = randomBytes(1_000_000);
 await writeFile(desk.path('salaries.txt'), salaries);
@@ -84,7 +84,7 @@ test('what the samples made is right', async () => {
 test('files of the command line open with the library', async () => {
   assert.equal((await desk.kms('encrypt --ring payroll --private-key payroll.pem -o cli.kms salaries.txt')).code, 0);
   const program = `import { writeFile } from 'node:fs/promises';
-import { decryptBytes } from 'kms/client';
+import { decryptBytes } from '@kms-appliance/client';
 await writeFile('cli.txt', (await decryptBytes(await readFile('cli.kms'), { client, privateKey })).bytes);
 `;
   assert.deepEqual(await run(begin + program), []);

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -14,11 +15,13 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { buildClient, packClient } from '../../build/client.ts';
+import { paths } from '../../build/paths.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const patience = 120_000;
@@ -53,6 +56,8 @@ export class Shell {
         PATH: `${join(base, 'bin')}:${process.env.PATH}`,
         HOME: home,
         LANG: 'C.UTF-8',
+        // Where nothing answers: what is installed comes from files.
+        npm_config_registry: 'http://127.0.0.1:9',
         NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/kms-docs'),
         KMS_LISTEN: `127.0.0.1:${ports.get('8080')}`,
       },
@@ -73,7 +78,8 @@ export class Shell {
     script(join(base, 'work/scripts/start'), '#!/bin/sh\nexec kms serve --data ./kms-data "$@"\n');
     script(join(base, 'bin/node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
     symlinkSync(join(root, 'docs'), join(base, 'work/docs'));
-    library(join(base, 'work/node_modules/kms'));
+    for (const dir of ['work', 'work/dist'])
+      copyFileSync(await clientPackage(), join(base, dir, basename(paths.clientPackage)));
     const ports = new Map<string, string>();
     for (const port of portsInPages) ports.set(port, String(await freePort()));
     return new Shell(base, home ?? join(base, 'home'), ports);
@@ -163,13 +169,17 @@ function script(path: string, text: string): void {
   chmodSync(path, 0o755);
 }
 
-/** The client library under the name that programs import it by. */
-function library(dir: string): void {
-  mkdirSync(dir, { recursive: true });
-  const exports = { './client': './client.js' };
-  writeFileSync(join(dir, 'package.json'), JSON.stringify({ name: 'kms', type: 'module', exports }));
-  const entry = pathToFileURL(join(root, 'src/client/sdk.ts')).href;
-  writeFileSync(join(dir, 'client.js'), `export * from '${entry}';\n`);
+let packed: Promise<string> | undefined;
+
+/** The client library's package, made once for all shells of a process. */
+function clientPackage(): Promise<string> {
+  packed ??= (async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'kms-docs-client-'));
+    process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+    await buildClient(join(dir, 'client'));
+    return packClient(join(dir, 'client'), dir);
+  })();
+  return packed;
 }
 
 async function freePort(): Promise<number> {
