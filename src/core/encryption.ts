@@ -2,7 +2,7 @@
 // the header; decrypt and the look-ups say what a hash or header stands for. Encrypt is the hot path: look-ups that the
 // store remembers, two MACs, a count.
 import type { Answer, Body } from '../api/endpoints.ts';
-import { type DecodedHeader, encodeHeader } from '../crypto/header.ts';
+import { type DecodedHeader, encodeHeader, inspectHeader } from '../crypto/header.ts';
 import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Soon } from '../store/sql.ts';
@@ -41,14 +41,13 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
 export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Answer<'decrypt'>> {
   const sealed = sealedOf(ctx, input);
   const header = input.header === undefined ? undefined : intactHeader(sealed);
-  const hash = header?.hash ?? input.hash;
-  if (hash === undefined) throw new KmsError('invalid', 'expected a hash or a header');
-  if (input.hash !== undefined && input.hash !== hash) {
+  if (input.hash === undefined && !header) throw new KmsError('invalid', 'expected a hash or a header');
+  if (input.hash !== undefined && header && input.hash !== hashIn(input.header)) {
     throw new KmsError('invalid', 'the hash is not the one in the header');
   }
   const { ring, key } = await resolve(ctx, sealed);
   const answer = { ringId: ring.id, ringname: ring.name, key: ksKey(key) };
-  const asset = header?.asset && (await verdict(ctx, hash, header.asset));
+  const asset = header?.asset && (await verdict(ctx, hashIn(input.header), header.asset));
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
   if (!asset) return answer;
   if (asset.valid) return { ...answer, asset };
@@ -58,6 +57,13 @@ export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Ans
   throw new KmsError('asset-invalid', asset.message, {
     body: { ...answer, key: { ...answer.key, props: shown }, asset },
   });
+}
+
+/** The hash in a header that was decoded. */
+function hashIn(header: string | undefined): string {
+  const hash = header === undefined ? undefined : inspectHeader(header)?.hash;
+  if (hash === undefined) throw new KmsError('internal', 'expected a header that was decoded');
+  return hash;
 }
 
 /** Characters of at most three bytes. */
@@ -134,7 +140,7 @@ export async function headerInfo(ctx: Context, input: { readonly header: string 
   if (!decoded || !reference) throw new KmsError('not-found', 'this is not a header of this service');
   await ringOf(ctx.tx, reference, sealed);
   const valid = decoded.intact && (decoded.asset?.intact ?? true);
-  return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: decoded.hash };
+  return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
 }
 
 /** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */

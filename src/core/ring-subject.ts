@@ -1,6 +1,6 @@
 // The ring that a request is about, for the decision whether its caller may make it: from a name, an id, a hash or a
 // header. What a hash or header says is read once, here, and handed to the operation with the ring.
-import { decodeHeader } from '../crypto/header.ts';
+import { decodeHeader, inspectHeader } from '../crypto/header.ts';
 import { openKeyHash } from '../crypto/key-hash.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Tables } from '../store/port.ts';
@@ -45,14 +45,15 @@ const none: RingSubject = { kind: 'none' };
 /** A header's own hash counts where there is a header. */
 export function readSealed(keys: TenantKeys, { hash, header }: { hash?: unknown; header?: unknown }): SealedInput {
   const decoded = isText(header) ? decodeHeader(keys, header) : undefined;
-  const text = decoded?.hash ?? hash;
-  return { header: decoded, reference: isText(text) ? openKeyHash(keys, text) : undefined };
+  if (decoded) return { header: decoded, reference: decoded.reference };
+  return { header: undefined, reference: isText(hash) ? openKeyHash(keys, hash) : undefined };
 }
 
 /** Whether header and hash, as far as they are given, can be read and do not differ. */
 function isOneRing(sealed: SealedInput, hash: unknown, header: unknown): boolean {
   if (header === undefined) return true;
-  return sealed.header !== undefined && (hash === undefined || hash === sealed.header.hash);
+  if (!sealed.header || !isText(header)) return false;
+  return hash === undefined || hash === inspectHeader(header)?.hash;
 }
 
 function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): Soon<RingAsked> {

@@ -18,9 +18,13 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBu
 
 /** Whether both hold the same bytes, in a time that depends on the lengths alone. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false;
+  return a.length === b.length && equalParts(a, 0, b, 0, a.length);
+}
+
+/** The same for `length` bytes from a place in each. */
+export function equalParts(a: Uint8Array, aStart: number, b: Uint8Array, bStart: number, length: number): boolean {
   let difference = 0;
-  for (let i = 0; i < a.length; i++) difference |= (a[i] ?? 0) ^ (b[i] ?? 0);
+  for (let i = 0; i < length; i++) difference |= (a[aStart + i] ?? 0) ^ (b[bStart + i] ?? 0);
   return difference === 0;
 }
 
@@ -28,7 +32,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const urlOptions = { alphabet: 'base64url', omitPadding: true } as const;
 const strict = { lastChunkHandling: 'strict' } as const;
-const strictUrl = { alphabet: 'base64url', lastChunkHandling: 'strict' } as const;
+const looseUrl = { alphabet: 'base64url', lastChunkHandling: 'loose' } as const;
 
 /** Typed as always there, which it is not yet. */
 const isBuiltIn = 'fromBase64' in Uint8Array;
@@ -59,13 +63,25 @@ export function toBase64Url(bytes: Uint8Array): string {
 
 /** The bytes of unpadded base64url; undefined for any text that `toBase64Url` does not make. */
 export function fromBase64Url(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array((text.length * 3) >>> 2);
+  return readBase64Url(text, bytes) ? bytes : undefined;
+}
+
+/**
+ * Writes the bytes to the start of `into`, as many as the text's length says, unless `toBase64Url` does not make that
+ * text or they do not fit. For hot paths: an array of more than 64 bytes is costly to make.
+ */
+export function readBase64Url(text: string, into: Uint8Array): boolean {
   const rest = text.length % 4;
-  if (rest === 1) return undefined;
+  const length = (text.length * 3) >>> 2;
+  if (rest === 1 || length > into.length) return false;
+  // The lower bits of the last character say nothing, and are zero.
+  if (rest !== 0 && !(rest === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(text.charAt(text.length - 1))) return false;
   try {
-    const bytes = Uint8Array.fromBase64(rest === 0 ? text : text + (rest === 2 ? '==' : '='), strictUrl);
-    return bytes.length === (text.length * 3) >>> 2 ? bytes : undefined;
+    // White space and padding, which it would take, make fewer bytes than the length promises.
+    return into.setFromBase64(text, looseUrl).written === length;
   } catch {
-    return undefined;
+    return false;
   }
 }
 

@@ -9,13 +9,14 @@
 // nothing more; with one it is under another key, so that an asset cannot be cut off. See docs/formats.md.
 
 import { KmsError } from '../errors.ts';
-import { equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
+import { equalParts, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
 import { hmacSha256 } from './fast-hash.ts';
 import {
   epochOfHash,
   headerMacFits,
+  type KeyReference,
   keyHashLength,
-  keyOfEpoch,
+  openKeyHashAt,
   type SealedKeyHash,
   type SealingKeys,
 } from './key-hash.ts';
@@ -30,8 +31,9 @@ interface HeaderAsset {
 
 export interface DecodedHeader {
   readonly version: number;
-  readonly hash: string;
   readonly hasAsset: boolean;
+  /** Ring and key behind its hash; undefined where the hash was altered, or is another tenant's. */
+  readonly reference: KeyReference | undefined;
   /** Whether version, flags and hash are as they were made. */
   readonly intact: boolean;
   /** Its `intact` says whether the asset part belongs to this hash and is as it was made. */
@@ -78,25 +80,25 @@ export function encodeHeader(
 
 /**
  * What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held.
+ * Its hash as text is with `inspectHeader`.
  */
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
-  const bytes = headerBytes(text);
-  if (!bytes) return undefined;
-  const hashBytes = bytes.subarray(hashStart, macStart);
-  const baseMac = bytes.subarray(macStart, baseLength);
-  const { version, hash, hasAsset } = baseOf(bytes);
-  const key = keyOfEpoch(keys, hasAsset ? 'header' : 'hash', epochOfHash(hashBytes));
-  if (!key) return undefined;
-  if (!hasAsset) return { version, hash, hasAsset, intact: headerMacFits(key, hashBytes, baseMac) };
-  const mac = keyedMac(key);
-  const intact = equalBytes(assetHeaderMac(mac, bytes), baseMac);
+  if (!readHeader(text)) return undefined;
+  const hash = openKeyHashAt(keys, read, hashStart);
+  if (!hash) return undefined;
+  const { reference } = hash;
+  if (read[1] !== hasAssetFlag) {
+    return { version: 1, hasAsset: false, reference, intact: headerMacFits(hash, read, macStart) };
+  }
+  const mac = keyedMac(keys.key('header', epochOfHash(read, hashStart)));
+  const intact = equalParts(assetHeaderMac(mac, read), 0, read, macStart, macLength);
   const asset = {
-    id: idFromBytes('asset', bytes, baseLength),
-    version: assetVersion(bytes),
-    signature: bytes.slice(signatureStart, assetMacStart),
-    intact: equalBytes(assetMac(mac, bytes), bytes.subarray(assetMacStart)),
+    id: idFromBytes('asset', read, baseLength),
+    version: assetVersion(),
+    signature: read.slice(signatureStart, assetMacStart),
+    intact: equalParts(assetMac(mac, read), 0, read, assetMacStart, assetLength - assetMacStart),
   };
-  return { version, hash, hasAsset, intact, asset };
+  return { version: 1, hasAsset: true, reference, intact, asset };
 }
 
 export interface HeaderInspection {
@@ -109,27 +111,25 @@ export interface HeaderInspection {
 
 /** What a header says, without keys and so without any proof; undefined when it has not the form of one. */
 export function inspectHeader(text: string): HeaderInspection | undefined {
-  const bytes = headerBytes(text);
-  if (!bytes) return undefined;
-  const base = baseOf(bytes);
-  if (!base.hasAsset) return base;
-  return { ...base, assetId: idFromBytes('asset', bytes, baseLength), assetVersion: assetVersion(bytes) };
+  if (!readHeader(text)) return undefined;
+  const base = { version: 1, hash: toBase64Url(read.subarray(hashStart, macStart)) };
+  if (read[1] !== hasAssetFlag) return { ...base, hasAsset: false };
+  return { ...base, hasAsset: true, assetId: idFromBytes('asset', read, baseLength), assetVersion: assetVersion() };
 }
 
-/** The bytes of a header of this version, whose flags and length fit each other. */
-function headerBytes(text: string): Uint8Array | undefined {
-  if (text.length !== 119 && text.length !== 252) return undefined;
-  const bytes = fromBase64Url(text);
-  if (bytes?.[0] !== 1 || bytes[hashStart] !== 1) return undefined;
-  return bytes[1] === (bytes.length === assetLength ? hasAssetFlag : 0) ? bytes : undefined;
+/** Where a header is read. */
+const read = new Uint8Array(assetLength);
+const readView = new DataView(read.buffer);
+
+/** Whether it is a header of this version, whose flags and length fit each other. Its bytes are in `read` then. */
+function readHeader(text: string): boolean {
+  if (text.length !== 119 && text.length !== 252) return false;
+  if (!readBase64Url(text, read) || read[0] !== 1 || read[hashStart] !== 1) return false;
+  return read[1] === (text.length === 252 ? hasAssetFlag : 0);
 }
 
-function baseOf(bytes: Uint8Array): { version: number; hash: string; hasAsset: boolean } {
-  return { version: 1, hash: toBase64Url(bytes.subarray(hashStart, macStart)), hasAsset: bytes[1] === hasAssetFlag };
-}
-
-function assetVersion(bytes: Uint8Array): number {
-  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(versionStart);
+function assetVersion(): number {
+  return readView.getUint32(versionStart);
 }
 
 type Mac = (message: Uint8Array) => Uint8Array;

@@ -7,7 +7,7 @@
 // cost a quarter of an AEAD's set-up for these 32 bytes. Of the second one's 32 bytes 20 are the tag, and the other 12
 // authenticate a header that holds this hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
-import { equalBytes, fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
+import { equalParts, fromBase64Url, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
 import { hmacSha256 } from './fast-hash.ts';
 import { idFromBytes, knownIdToBytes } from './ulid.ts';
 
@@ -67,26 +67,42 @@ export function sealKeyHash(
   return { hash: toBase64Url(whole), content, mac };
 }
 
-/** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
-export function openKeyHash(keys: SealingKeys, text: string): KeyReference | undefined {
-  const bytes = keyHashBytes(text);
-  if (!bytes) return undefined;
-  const key = keyOfEpoch(keys, 'hash', epochOfHash(bytes));
-  if (!key) return undefined;
-  const { stream, tag } = prfsOf(key);
-  if (!equalBytes(tag(bytes.subarray(0, tagStart)).subarray(0, tagLength), bytes.subarray(tagStart))) return undefined;
-  mask(bytes, stream(bytes.subarray(nonceStart, sealedStart)));
-  return { ringId: idFromBytes('ring', bytes, sealedStart), keyId: idFromBytes('key', bytes, sealedStart + 16) };
+/** What 75 bytes say that may be a hash. */
+interface OpenedHash {
+  /** Undefined when this tenant did not make it: altered, another's. */
+  readonly reference: KeyReference | undefined;
+  /** 32 bytes: the right tag, and the 12 that authenticate a header of this hash without an Asset. */
+  readonly mac: Uint8Array;
 }
 
-/**
- * Whether the hash is authentic, and with it the 12 bytes of a header of it without an Asset. Both are looked at in any
- * case.
- */
-export function headerMacFits(key: Uint8Array, hashBytes: Uint8Array, headerMac: Uint8Array): boolean {
-  const mac = prfsOf(key).tag(hashBytes.subarray(0, tagStart));
-  const isHash = equalBytes(mac.subarray(0, tagLength), hashBytes.subarray(tagStart));
-  return equalBytes(mac.subarray(tagLength), headerMac) && isHash;
+/** Where a hash is read. */
+const read = new Uint8Array(keyHashLength);
+const readContent = new Uint8Array(tagStart);
+const readNonce = new Uint8Array(nonceLength);
+
+/** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
+export function openKeyHash(keys: SealingKeys, text: string): KeyReference | undefined {
+  if (text.length !== 100 || !readBase64Url(text, read) || read[0] !== 1) return undefined;
+  return openKeyHashAt(keys, read, 0)?.reference;
+}
+
+/** The hash at that place of the bytes, whose version is known; undefined where the keys of its epoch are not held. */
+export function openKeyHashAt(keys: SealingKeys, bytes: Uint8Array, at: number): OpenedHash | undefined {
+  const key = keyOfEpoch(keys, 'hash', epochOfHash(bytes, at));
+  if (!key) return undefined;
+  const { stream, tag } = prfsOf(key);
+  for (let i = 0; i < tagStart; i++) readContent[i] = bytes[at + i] ?? 0;
+  const mac = tag(readContent);
+  if (!equalParts(mac, 0, bytes, at + tagStart, tagLength)) return { reference: undefined, mac };
+  for (let i = 0; i < nonceLength; i++) readNonce[i] = readContent[nonceStart + i] ?? 0;
+  mask(readContent, stream(readNonce));
+  const ringId = idFromBytes('ring', readContent, sealedStart);
+  return { reference: { ringId, keyId: idFromBytes('key', readContent, sealedStart + 16) }, mac };
+}
+
+/** Whether these 12 bytes at that place authenticate a header of this hash without an Asset. */
+export function headerMacFits({ reference, mac }: OpenedHash, bytes: Uint8Array, at: number): boolean {
+  return equalParts(mac, tagLength, bytes, at, 32 - tagLength) && reference !== undefined;
 }
 
 /** The 75 bytes of a hash of a known version; undefined for any other text. */
@@ -96,13 +112,13 @@ export function keyHashBytes(text: string): Uint8Array | undefined {
   return bytes?.[0] === 1 ? bytes : undefined;
 }
 
-/** The key epoch that a hash names. */
-export function epochOfHash(bytes: Uint8Array): number {
-  return ((bytes[1] ?? 0) << 8) | (bytes[2] ?? 0);
+/** The key epoch that a hash at that place names. */
+export function epochOfHash(bytes: Uint8Array, at = 0): number {
+  return ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }
 
 /** The key, or undefined where the epoch is not held. */
-export function keyOfEpoch(keys: SealingKeys, label: 'hash' | 'header', epoch: number): Uint8Array | undefined {
+function keyOfEpoch(keys: SealingKeys, label: 'hash' | 'header', epoch: number): Uint8Array | undefined {
   try {
     return keys.key(label, epoch);
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   fromBase64Url,
   fromHex,
   fromUtf8,
+  readBase64Url,
   toBase64,
   toBase64Url,
   toHex,
@@ -82,6 +83,15 @@ test('what is not canonical is refused', () => {
   for (const text of wrongUrl) assert.equal(fromBase64Url(text), undefined, JSON.stringify(text));
   for (const text of ['0', 'AB', '0g', '0x', ' 00', '00 '])
     assert.equal(fromHex(text), undefined, JSON.stringify(text));
+});
+
+test('base64url is read into an array that is there, if it fits', () => {
+  const into = new Uint8Array(4).fill(9);
+  assert.ok(readBase64Url('AQI', into));
+  assert.deepEqual([...into], [1, 2, 9, 9]);
+  assert.ok(readBase64Url('AQIDBA', into));
+  assert.ok(!readBase64Url('AQIDBAU', into));
+  for (const text of ['AQIDB', 'AQIDBB', 'AQI=', 'AQ D', 'AQ+/']) assert.ok(!readBase64Url(text, into), text);
 });
 
 test('UTF-8 is decoded strictly', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fromHex } from '../../src/crypto/bytes.ts';
-import { decodeHeader, encodeHeader } from '../../src/crypto/header.ts';
+import { decodeHeader, encodeHeader, inspectHeader } from '../../src/crypto/header.ts';
 import { openKeyHash, type SealingKeys, sealKeyHash } from '../../src/crypto/key-hash.ts';
 import { unwrapRingKey, wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../../src/crypto/secrets.ts';
@@ -56,11 +56,14 @@ test('hash', () => {
 });
 
 test('headers', () => {
-  const { hash } = frozen;
-  assert.deepEqual(decodeHeader(keys, frozen.header), { version: 1, hash, hasAsset: false, intact: true });
+  const { hash, ringId, keyId } = frozen;
+  const base = { version: 1, reference: { ringId, keyId }, intact: true };
+  assert.deepEqual(decodeHeader(keys, frozen.header), { ...base, hasAsset: false });
+  assert.equal(inspectHeader(frozen.header)?.hash, hash);
   assert.equal(encodeHeader(keys, sealed()), frozen.header);
-  const withAsset = { version: 1, hash, hasAsset: true, intact: true, asset: { ...asset, intact: true } };
+  const withAsset = { ...base, hasAsset: true, asset: { ...asset, intact: true } };
   assert.deepEqual(decodeHeader(keys, frozen.headerWithAsset), withAsset);
+  assert.equal(inspectHeader(frozen.headerWithAsset)?.hash, hash);
   assert.equal(encodeHeader(keys, { ...sealed(), asset }), frozen.headerWithAsset);
 });
 

@@ -127,7 +127,8 @@ test('a header without asset', () => {
   const { hash } = sealed;
   const header = encodeHeader(keys, sealed);
   assert.match(header, /^[A-Za-z0-9_-]{119}$/);
-  assert.deepEqual(decodeHeader(keys, header), { version: 1, hash, hasAsset: false, intact: true });
+  const reference = { ringId, keyId };
+  assert.deepEqual(decodeHeader(keys, header), { version: 1, hasAsset: false, reference, intact: true });
   assert.deepEqual(inspectHeader(header), { version: 1, hash, hasAsset: false });
 });
 
@@ -137,7 +138,8 @@ test('a header with asset', () => {
   const header = encodeHeader(keys, { ...sealed, asset });
   assert.match(header, /^[A-Za-z0-9_-]{252}$/);
   const decoded = decodeHeader(keys, header);
-  assert.deepEqual(decoded, { version: 1, hash, hasAsset: true, intact: true, asset: { ...asset, intact: true } });
+  const base = { version: 1, hasAsset: true, reference: { ringId, keyId }, intact: true };
+  assert.deepEqual(decoded, { ...base, asset: { ...asset, intact: true } });
   assert.deepEqual(inspectHeader(header), {
     version: 1,
     hash,

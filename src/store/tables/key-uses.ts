@@ -59,6 +59,16 @@ const countDay = `INSERT INTO key_days (key_seq, slot, day, encrypts, decrypts)
     encrypts = CASE day WHEN excluded.day THEN encrypts ELSE 0 END + excluded.encrypts,
     decrypts = CASE day WHEN excluded.day THEN decrypts ELSE 0 END + excluded.decrypts`;
 
+/** Texts under which the uses of a key are counted. */
+interface CountIds {
+  readonly last: string;
+  readonly day: number;
+  readonly ofDay: string;
+}
+
+/** Of so many keys they are remembered: to make them costs as much as to count. */
+const mostRemembered = 10_000;
+
 const lastId = (kind: KeyUseKind, keyId: string): string => `${kind === 'encrypt' ? 'e' : 'd'} ${keyId}`;
 const dayId = (kind: KeyUseKind, day: number, keyId: string): string =>
   `${kind === 'encrypt' ? 'e' : 'd'}${day} ${keyId}`;
@@ -93,11 +103,23 @@ export function keyUseTable(sql: Sql) {
     return days;
   }
 
+  const remembered = { encrypt: new Map<string, CountIds>(), decrypt: new Map<string, CountIds>() };
+
+  function countIds(kind: KeyUseKind, keyId: string, day: number): CountIds {
+    const known = remembered[kind].get(keyId);
+    if (known?.day === day) return known;
+    const made = { last: lastId(kind, keyId), day, ofDay: dayId(kind, day, keyId) };
+    if (remembered[kind].size >= mostRemembered) remembered[kind].clear();
+    remembered[kind].set(keyId, made);
+    return made;
+  }
+
   return {
     /** Runs no statement. */
     count(kind: KeyUseKind, keyId: string, { at, by }: KeyUse): void {
-      sql.count(countLast, lastId(kind, keyId), at, by);
-      sql.count(countDay, dayId(kind, dayOf(at), keyId));
+      const ids = countIds(kind, keyId, dayOf(at));
+      sql.count(countLast, ids.last, at, by);
+      sql.count(countDay, ids.ofDay);
     },
 
     /** By id, of these keys. */
