@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { abilitiesText } from '../../src/console/flags/abilities.ts';
 import {
   draftOf,
   draftProblems,
@@ -18,7 +19,8 @@ import {
   withPlain,
   withRing,
 } from '../../src/console/flags/draft.ts';
-import { flagTable, parseFlags } from '../../src/model/flags.ts';
+import { presetDraft, presets } from '../../src/console/flags/presets.ts';
+import { flagTable, isKnownFlag, parseFlags, plainActions, ringActions } from '../../src/model/flags.ts';
 
 const ring = fc.constantFrom('payroll', 'a.b', '*', 'Ledger');
 const operation = fc.constantFrom('read', 'encrypt', 'rotate', '*', 'own');
@@ -124,4 +126,85 @@ test('a wildcard alone does not name the ring', () => {
   const found = ringFlags({ '*': true, 'keyring.*': true, 'keyring.*.*': true }, 'payroll');
   assert.deepEqual(found, ['*', 'keyring.*', 'keyring.*.*']);
   assert.ok(!namesRing(found, 'payroll'));
+});
+
+const whoever = (text: string): string => `Whoever has these flags can ${text}.`;
+
+test('what flags let their holder do, in a sentence', () => {
+  const of = (...names: string[]): string => abilitiesText(Object.fromEntries(names.map((name) => [name, true])));
+  assert.equal(of(), whoever('do nothing here'));
+  assert.equal(of('*', 'user.read'), whoever('do everything, now and later, and let others do it too'));
+  assert.equal(
+    of('Keyring.Payroll.Encrypt', 'keyring.ledger.encrypt'),
+    `${whoever('encrypt with the keyrings payroll and ledger')} Nothing else.`,
+  );
+  assert.equal(
+    of('keyring.*.decrypt', 'keyring.payroll.decrypt', 'keyring.payroll.read', 'keyring.list', 'asset.read'),
+    `${whoever('decrypt with every keyring, now and later; read the keyring payroll and assets; list keyrings')} Nothing else.`,
+  );
+  assert.equal(of('keyring.*', 'keyring.payroll.read'), `${whoever('do everything with keyrings')} Nothing else.`);
+  assert.equal(
+    of(...['a', 'b', 'c', 'd', 'e', 'f'].map((ring) => `keyring.${ring}.*`)),
+    `${whoever('do everything with the keyrings a, b, c, d and 2 more')} Nothing else.`,
+  );
+  assert.equal(
+    of('apikey.create', 'shop.refund', 'system.metrics', 'system.backup'),
+    [
+      whoever('make API keys; read the metrics of and back up the appliance'),
+      'Nothing else. They can give others what they have themselves.',
+      'One flag means something only to programs of your own.',
+    ].join(' '),
+  );
+  assert.equal(abilitiesText({ 'user.read': false, '<b>x</b>': false }), whoever('do nothing here'));
+});
+
+test('sets of flags that allow different things are never told in the same words', () => {
+  const actions = [...plainActions].map((action) => [action] as const);
+  const ofRings = [...ringActions].flatMap((action) =>
+    ['payroll', 'a.b', 'ledger', null].map((ring) => [action, ring] as const),
+  );
+  const allowed = (given: Readonly<Record<string, boolean>>): string =>
+    [...actions, ...ofRings].map(([action, ring]) => Number(parseFlags(given).allows(action, ring))).join('');
+  const told = new Map<string, string>();
+  fc.assert(
+    fc.property(flags, (given) => {
+      const text = abilitiesText(given);
+      const what = allowed(given);
+      assert.equal(told.get(text) ?? what, what, text);
+      told.set(text, what);
+      assert.equal(text.includes('can do nothing here'), !what.includes('1'), text);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('presets fill the editor, keep the keyrings that were chosen, and say what they come to', () => {
+  const of = (name: string) => presets.find((preset) => preset.name === name) ?? assert.fail(name);
+  const flagNames = Object.keys;
+  assert.deepEqual(flagNames(flagsOf(presetDraft(of('Encrypt only'), emptyDraft))), ['keyring..encrypt']);
+  const all = draftOf({ 'keyring.*.read': true });
+  assert.deepEqual(flagNames(flagsOf(presetDraft(of('Decrypt only'), all))), ['keyring..decrypt']);
+  const before = draftOf({ 'keyring.payroll.read': true, 'keyring.ledger.*': true, 'user.*': true, own: true });
+  const service = presetDraft(of('Service: encrypt and decrypt on chosen keyrings'), before);
+  assert.deepEqual(flagNames(flagsOf(service)), [
+    'own',
+    'keyring.payroll.encrypt',
+    'keyring.payroll.decrypt',
+    'keyring.ledger.encrypt',
+    'keyring.ledger.decrypt',
+  ]);
+  for (const name of ['Operator', 'Auditor']) {
+    const all = flagsOf(presetDraft(of(name), emptyDraft));
+    for (const flag of flagNames(all)) assert.ok(isKnownFlag(flag), flag);
+    const { allowsSome } = parseFlags(all);
+    for (const action of ['keyring.encrypt', 'keyring.decrypt', 'keyring.delete', 'apikey.create', 'user.update']) {
+      assert.ok(!allowsSome(action), `${name}: ${action}`);
+    }
+  }
+  const changes = /make|change|rotate|delete|invite|back up|seal/;
+  assert.doesNotMatch(abilitiesText(flagsOf(presetDraft(of('Auditor'), emptyDraft))), changes);
+  assert.match(
+    abilitiesText(flagsOf(presetDraft(of('Operator'), emptyDraft))),
+    /rotate and change the settings of every/,
+  );
 });

@@ -2,12 +2,15 @@
 // program has flags of its own. What the person at the screen may not grant is shown and cannot be chosen.
 import { useId } from 'hono/jsx/dom';
 import { type Flags, parseFlags } from '../../model/flags.ts';
+import { Button } from '../parts/button.tsx';
 import { Proposals } from '../parts/fields.tsx';
+import { abilitiesText } from './abilities.ts';
 import {
   type FlagDraft,
   type FlagGroup,
   type FlagOperation,
   flagGroups,
+  flagsOf,
   type OtherRow,
   otherProblem,
   otherWarning,
@@ -19,6 +22,7 @@ import {
   withPlain,
   withRing,
 } from './draft.ts';
+import { presetDraft, presets } from './presets.ts';
 
 interface FlagEditorProps {
   readonly draft: FlagDraft;
@@ -36,6 +40,7 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
   const isLimited = !coverage.covers(wildcard);
   return (
     <div data-flags>
+      <Presets draft={draft} onChange={onChange} coverage={coverage} />
       {isLimited && <p>You can grant what you have been granted yourself; the rest cannot be chosen.</p>}
       <Proposals id={names} texts={rings} />
       <FlagChoice
@@ -51,6 +56,35 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
       ))}
       <OtherFlags draft={draft} onChange={onChange} coverage={coverage} />
     </div>
+  );
+}
+
+type PresetsProps = Pick<FlagEditorProps, 'draft' | 'onChange'> & { readonly coverage: Flags };
+
+/** What the editor can be filled with, and what the flags as they are now come to. */
+function Presets({ draft, onChange, coverage }: PresetsProps) {
+  const unnamed = draft.rings.filter((row) => row.operations.length > 0 && ringProblem(row) !== undefined);
+  const named = { ...draft, rings: draft.rings.filter((row) => !unnamed.includes(row)) };
+  return (
+    <>
+      <fieldset data-presets>
+        <legend>Start from</legend>
+        {presets.map((preset) => (
+          <Button
+            key={preset.name}
+            kind="quiet"
+            needs={preset.flags?.find((flag) => !coverage.covers(flag))}
+            onClick={() => onChange(presetDraft(preset, draft))}
+          >
+            {preset.name}
+          </Button>
+        ))}
+      </fieldset>
+      <p role="status" data-note data-abilities>
+        {abilitiesText(flagsOf(named))}
+        {unnamed.length > 0 && ' A keyring is still to be named below.'}
+      </p>
+    </>
   );
 }
 

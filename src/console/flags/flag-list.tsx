@@ -1,17 +1,27 @@
 // FlagList says what each of some permission flags grants; FlagSummary is the same in short, for a table.
+import { abilitiesText } from './abilities.ts';
 import { grantOf } from './draft.ts';
 
-export function FlagList({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
+interface FlagListProps {
+  readonly flags: Readonly<Record<string, unknown>>;
+  /** In place of an empty list. */
+  readonly none?: string;
+}
+
+export function FlagList({ flags, none = 'None: nothing is allowed.' }: FlagListProps) {
   const entries = Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (entries.length === 0) return <p data-quiet>None: nothing is allowed.</p>;
+  if (entries.length === 0) return <p data-quiet>{none}</p>;
   return (
-    <ul data-plain data-flag-list>
-      {entries.map(([name, granted]) => (
-        <li key={name}>
-          <code>{name}</code> <Meaning name={name} granted={granted === true} />
-        </li>
-      ))}
-    </ul>
+    <>
+      <p>{abilitiesText(flags)}</p>
+      <ul data-plain data-flag-list>
+        {entries.map(([name, granted]) => (
+          <li key={name}>
+            <code>{name}</code> <Meaning name={name} granted={granted === true} />
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 

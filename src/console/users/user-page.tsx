@@ -3,8 +3,9 @@ import type { User } from '../../api/users.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { FieldProblems } from '../error-text.ts';
-import { draftOf, draftProblems, emptyDraft, flagsOf, grantOf } from '../flags/draft.ts';
+import { draftOf, draftProblems, emptyDraft, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
+import { FlagList } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
@@ -136,25 +137,8 @@ function Permissions({ api, user, session, onChanged }: PermissionsProps) {
       }}
       saved="The permissions are saved."
       fields={<FlagEditor draft={draft} onChange={setDraft} mine={session.flags} />}
-      shown={<FlagList key="show" flags={user.flags} />}
+      shown={<FlagList key="show" flags={user.flags} none="None: this user can log in, and change who they are." />}
     />
-  );
-}
-
-function FlagList({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
-  const names = Object.keys(flags);
-  if (names.length === 0) return <p data-quiet>None: this user can log in, and change who they are.</p>;
-  return (
-    <ul>
-      {names.map((name) => (
-        <li key={name}>
-          <code>{name}</code>{' '}
-          <span data-quiet>
-            {flags[name] === true ? (grantOf(name) ?? 'not a flag of this service') : 'not granted'}
-          </span>
-        </li>
-      ))}
-    </ul>
   );
 }
 

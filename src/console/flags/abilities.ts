@@ -1,0 +1,139 @@
+// Abilities are what a set of permission flags lets its holder do, as a sentence in words. It is made from the flags
+// alone, so it is as true of a set that somebody ticked together as of one that a preset filled in.
+import { draftOf, flagGroups, wildcard } from './draft.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
+
+/** `encrypt and decrypt with the keyring payroll` */
+interface Clause {
+  readonly verbs: string;
+  readonly target: string;
+}
+
+const things: Readonly<Record<string, string>> = {
+  keyring: 'keyrings',
+  asym: 'asym keyrings',
+  asset: 'assets',
+  user: 'users',
+  account: 'accounts',
+  apikey: 'API keys',
+  activity: 'the activity log',
+  system: 'the appliance',
+};
+
+/** What operations are called that are not called by their names. */
+const verbs: Readonly<Record<string, string>> = {
+  create: 'make',
+  update: 'change',
+  config: 'change the settings of',
+  validate: 'check',
+  'system.metrics': 'read the metrics of',
+  'system.backup': 'back up',
+};
+
+/** What is done with a ring rather than to it. */
+const uses: readonly string[] = ['encrypt', 'decrypt'];
+
+/** Names of rings in one clause; the rest are counted. */
+const mostRings = 4;
+
+/** Flags that let their holder give what they have to others, by what they let them make or change. */
+const passers = ['user.create', 'user.update', 'user.invite', 'apikey.create', 'apikey.update'];
+
+export function abilitiesText(flags: Flags): string {
+  const { plain, rings, others } = draftOf(flags);
+  const own = others.filter(({ granted }) => granted).length;
+  if (plain.includes(wildcard)) {
+    return 'Whoever has these flags can do everything, now and later, and let others do it too.';
+  }
+  const clauses = flagGroups.flatMap(({ resource, plain: operations, ofRing }) => [
+    ...ringClauses(
+      resource,
+      rings.filter((row) => row.resource === resource && !plain.includes(`${resource}.${wildcard}`)),
+      ofRing.map(({ name }) => name),
+    ),
+    ...plainClauses(
+      resource,
+      operations.map(({ name }) => name),
+      plain,
+    ),
+  ]);
+  const sentences = [
+    clauses.length === 0
+      ? 'Whoever has these flags can do nothing here.'
+      : `Whoever has these flags can ${clausesText(clauses)}. Nothing else.`,
+  ];
+  if (passers.some((flag) => plain.includes(flag) || plain.includes(`${flag.slice(0, flag.indexOf('.'))}.*`))) {
+    sentences.push('They can give others what they have themselves.');
+  }
+  if (own > 0) {
+    const what = own === 1 ? 'One flag means' : `${own} flags mean`;
+    sentences.push(`${what} something only to programs of your own.`);
+  }
+  return sentences.join(' ');
+}
+
+interface RingOperations {
+  readonly ring: string;
+  readonly operations: readonly string[];
+}
+
+function ringClauses(resource: string, rows: readonly RingOperations[], all: readonly string[]): Clause[] {
+  const ofEvery = rows.find(({ ring }) => ring === wildcard)?.operations ?? [];
+  const targets = new Map<string, { readonly operations: readonly string[]; readonly rings: string[] }>();
+  for (const { ring, operations } of rows) {
+    const rest = operations.includes(wildcard)
+      ? [wildcard]
+      : all.filter((name) => operations.includes(name) && (ring === wildcard || !ofEvery.includes(name)));
+    if (rest.length === 0 || (ring !== wildcard && ofEvery.includes(wildcard))) continue;
+    const same = targets.get(`${ring === wildcard} ${rest}`) ?? { operations: rest, rings: [] };
+    same.rings.push(ring);
+    targets.set(`${ring === wildcard} ${rest}`, same);
+  }
+  const thing = things[resource]?.replace(/s$/, '') ?? resource;
+  return [...targets.values()].flatMap(({ operations, rings }) => {
+    const target = ringsText(thing, rings);
+    if (operations.includes(wildcard)) return [{ verbs: 'do everything with', target }];
+    const used = operations.filter((name) => uses.includes(name));
+    const kept = operations.filter((name) => !uses.includes(name));
+    return [
+      ...(used.length > 0 ? [{ verbs: `${listText(used)} with`, target }] : []),
+      ...(kept.length > 0 ? [{ verbs: listText(kept.map((name) => verbOf(resource, name))), target }] : []),
+    ];
+  });
+}
+
+function ringsText(thing: string, rings: readonly string[]): string {
+  if (rings.includes(wildcard)) return `every ${thing}, now and later`;
+  const [first = ''] = rings;
+  if (rings.length === 1) return `the ${thing} ${first}`;
+  const rest = rings.length - mostRings;
+  const names = rest > 1 ? [...rings.slice(0, mostRings), `${rest} more`] : rings;
+  return `the ${thing}s ${listText(names)}`;
+}
+
+function plainClauses(resource: string, all: readonly string[], plain: readonly string[]): Clause[] {
+  const target = things[resource] ?? resource;
+  if (plain.includes(`${resource}.${wildcard}`)) return [{ verbs: 'do everything with', target }];
+  const granted = all.filter((name) => plain.includes(`${resource}.${name}`));
+  if (granted.length === 0) return [];
+  return [{ verbs: listText(granted.map((name) => verbOf(resource, name))), target }];
+}
+
+function verbOf(resource: string, name: string): string {
+  return verbs[`${resource}.${name}`] ?? verbs[name] ?? name;
+}
+
+/** What is done to several things is said once. */
+function clausesText(clauses: readonly Clause[]): string {
+  const targets = new Map<string, string[]>();
+  for (const { verbs, target } of clauses) targets.set(verbs, [...(targets.get(verbs) ?? []), target]);
+  const texts = [...targets].map(([verbs, each]) => `${verbs} ${listText(each)}`);
+  return texts.join('; ');
+}
+
+/** `a, b and c` */
+function listText(texts: readonly string[]): string {
+  const last = texts.at(-1) ?? '';
+  return texts.length < 2 ? last : `${texts.slice(0, -1).join(', ')} and ${last}`;
+}

@@ -1,0 +1,56 @@
+// Presets are sets of permission flags that are usually wanted: what the flag editor is filled with, to be changed from
+// there.
+import { draftOf, type FlagDraft, type RingRow, wildcard } from './draft.ts';
+
+interface Preset {
+  readonly name: string;
+  /** Operations on the keyrings that are chosen. */
+  readonly ofChosen?: readonly string[];
+  readonly flags?: readonly string[];
+}
+
+const looks = [
+  'keyring.list',
+  'keyring.*.read',
+  'asym.*.read',
+  'user.read',
+  'account.read',
+  'apikey.read',
+  'activity.read',
+  'system.metrics',
+];
+
+export const presets: readonly Preset[] = [
+  { name: 'Encrypt only', ofChosen: ['encrypt'] },
+  { name: 'Decrypt only', ofChosen: ['decrypt'] },
+  { name: 'Service: encrypt and decrypt on chosen keyrings', ofChosen: ['encrypt', 'decrypt'] },
+  {
+    name: 'Operator',
+    flags: [
+      ...looks,
+      'keyring.create',
+      'keyring.*.rotate',
+      'keyring.*.config',
+      'asym.create',
+      'asym.*.rotate',
+      'system.backup',
+      'system.seal',
+    ],
+  },
+  { name: 'Auditor', flags: [...looks, 'asset.read', 'asset.search'] },
+];
+
+/**
+ * The keyrings that were named already stay chosen, and flags by name stay as they are. All keyrings are for who ticks
+ * that on purpose.
+ */
+export function presetDraft({ ofChosen, flags = [] }: Preset, before: FlagDraft): FlagDraft {
+  const { plain, rings } = draftOf(Object.fromEntries(flags.map((flag) => [flag, true])));
+  return { plain, rings: ofChosen ? chosen(before.rings, ofChosen) : rings, others: before.others };
+}
+
+function chosen(before: readonly RingRow[], operations: readonly string[]): RingRow[] {
+  const named = before.filter(({ resource, ring }) => resource === 'keyring' && ring !== wildcard);
+  const names = new Set(named.map(({ ring }) => ring));
+  return (names.size === 0 ? [''] : [...names]).map((ring) => ({ resource: 'keyring', ring, operations }));
+}

@@ -1,0 +1,59 @@
+// Somebody who makes a key fills the flags from a preset, with the keyboard, and reads what they come to.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { servedAppliance } from './appliance.ts';
+import { goTo, password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
+
+const appliance = await servedAppliance();
+const { call } = appliance;
+await appliance.addUser('ada', password, { flags: { '*': true } });
+await appliance.addUser('bob', password, { flags: { 'apikey.*': true, 'keyring.payroll.*': true } });
+const { data: accounts } = (await call('GET', '/auth/accounts')).body;
+const long = 'a'.repeat(128);
+
+test('a preset fills the editor, and the sentence follows what is ticked', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', `/console/new/apikey?account=${accounts[0].uid}`);
+  const sentence = page.locator('[data-abilities]');
+  await sentence.getByText('can do nothing here').waitFor();
+  await page.getByRole('button', { name: 'Encrypt only' }).focus();
+  await page.keyboard.press('Enter');
+  await sentence.getByText('A keyring is still to be named below.').waitFor();
+  await page.getByLabel('Name of the ring').fill(long);
+  await sentence.getByText(`can encrypt with the keyring ${long}. Nothing else.`).waitFor();
+  await looksRight(page, 'flags-preset');
+  await page.getByRole('button', { name: /^Service: / }).focus();
+  await page.keyboard.press('Space');
+  await sentence.getByText(`can encrypt and decrypt with the keyring ${long}. Nothing else.`).waitFor();
+  await page.getByLabel(`keyring.${long}.rotate`).check();
+  await sentence.getByText(`; rotate the keyring ${long}. Nothing else.`).waitFor();
+  await page.getByRole('button', { name: 'Auditor' }).click();
+  await sentence.getByText('read every keyring, now and later').waitFor();
+  assert.equal(await page.getByLabel('activity.read').isChecked(), true);
+  await looksRight(page, 'flags-auditor');
+
+  await page.getByRole('button', { name: 'Decrypt only' }).click();
+  await page.getByLabel('Name of the ring').fill('payroll');
+  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'I have it' }).click();
+  await page.getByText('can decrypt with the keyring payroll. Nothing else.').waitFor();
+  const { body } = await call('GET', `/auth/apikey/${new URL(page.url()).pathname.split('/').at(-1)}`);
+  assert.deepEqual(body.flags, { 'keyring.payroll.decrypt': true });
+  await goTo(page, '/console/users/bob');
+  await page.getByText('do everything with the keyring payroll and API keys. Nothing else. They can give').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('a preset with flags that somebody lacks says so', async () => {
+  const { page, troubles } = await visitAs(appliance, 'bob', '/console/new/apikey');
+  const auditor = page.getByRole('button', { name: 'Auditor' });
+  assert.equal(await auditor.getAttribute('title'), 'You would need the flag keyring.list.');
+  await auditor.focus();
+  await page.keyboard.press('Enter');
+  await page.getByText('can do nothing here').waitFor();
+  await page.getByRole('button', { name: 'Encrypt only' }).click();
+  await page.getByLabel('Name of the ring').fill('payroll');
+  await page.getByText('can encrypt with the keyring payroll. Nothing else.').waitFor();
+  await looksRight(page, 'flags-limited');
+  assert.deepEqual(troubles, []);
+});
