@@ -10,7 +10,7 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import type { CryptoInUse } from '../api/local.ts';
-import { ed25519FromSpki } from '../crypto/ed25519.ts';
+import { ed25519FromSpki, expectSignatures } from '../crypto/ed25519.ts';
 import { type Primitives, putIn } from '../crypto/primitives.ts';
 import { selfTest } from '../crypto/self-test.ts';
 import { KmsError } from '../errors.ts';
@@ -132,6 +132,7 @@ export function startCrypto(
 ): () => void {
   inUse = { by: 'noble' };
   putIn({});
+  expectSignatures(choice === 'noble' ? 'many' : 'few');
   if (choice === 'noble') return () => {};
   const wrong = selfTest('quick');
   if (wrong !== undefined) {
@@ -145,6 +146,7 @@ export function startCrypto(
     if (problem === undefined) return;
     putIn({});
     inUse = { by: 'noble', problem };
+    expectSignatures('many');
     const message = `node:crypto failed its self-test, so noble does what it was to do, slower: ${problem}`;
     onEvent({ level: 'error', message });
   };

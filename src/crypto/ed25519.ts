@@ -20,6 +20,14 @@ export function isEd25519Signature(seed32: Uint8Array, message: Uint8Array, sign
 const { Point } = ed25519;
 
 /**
+ * Which tables noble makes with the first signature: those for many signatures take 30 ms to make, those for few 12
+ * ms, and each signature then two or three times as long.
+ */
+export function expectSignatures(howMany: 'many' | 'few'): void {
+  Point.BASE.precompute(howMany === 'many' ? 8 : 2);
+}
+
+/**
  * Whether the signature fits; false, too, for a key or signature that is malformed. Canonical encodings alone, no point
  * of small order as key or R, and the equation of RFC 8032 §5.1.7 without the cofactor: libsodium's rules, and
  * node:crypto's since 26.5. noble's own `verify` multiplies by the cofactor and takes an R of small order, so that who
