@@ -10,7 +10,7 @@ import { spec } from 'node:test/reporters';
 import { paths } from './paths.ts';
 
 /** Variables that tests themselves go by; of others that start alike the program would make options. */
-const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|MINISIGN$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 

@@ -8,7 +8,7 @@ import { type Slot, type SlotParam, slotId } from './slot.ts';
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
-const version = 1;
+export const version = 1;
 /** What wrapping adds: nonce and tag. */
 const wrapping = 24 + 16;
 const wrappedKey = tenantKeyLength + wrapping;

@@ -54,7 +54,7 @@ export const uidLength = 16;
 export const nonceLength = 24;
 export const tagLength = 16;
 
-const formatVersion = 1;
+export const formatVersion = 1;
 /** XChaCha20-Poly1305. */
 const cipherId = 1;
 const magics = { log: utf8('KMS-LOGF'), snapshot: utf8('KMS-SNAP') };

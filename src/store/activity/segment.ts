@@ -15,7 +15,7 @@ const nonceLength = 24;
 const tagLength = 16;
 const magic = utf8('KMS-ACTV');
 /** In version 1 there are no origins, and since version 3 records stand in columns. */
-const formatVersion = 3;
+export const formatVersion = 3;
 export const columnsSince = 3;
 const partKinds = { root: 1, block: 2, page: 3, origins: 4 } as const;
 
