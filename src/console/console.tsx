@@ -1,22 +1,33 @@
+// Console is all that there is for whoever has a session, or the way in to one: the session that this browser has is
+// looked for first, and what another window does with it is followed.
+import { useEffect } from 'hono/jsx/dom';
 import { SecondFactors } from './me/second-factors.tsx';
-import { announce } from './parts/messages.tsx';
+import { isHeld } from './navigation.ts';
+import { announce, Failed, Loading } from './parts/messages.tsx';
 import { Brand, MessagePage } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
 import { LoginPage } from './public/login-page.tsx';
 import {
   type Credential,
+  onOtherWindow,
+  resume,
   type Session,
   type SessionClient,
   SessionContext,
   sessionClient,
   sessionOf,
+  sharedKey,
 } from './session.ts';
 import { Shell } from './shell.tsx';
 
 type State =
   | { readonly is: 'out'; readonly why?: string }
+  /** This browser may have a session. */
+  | { readonly is: 'looking' }
+  | { readonly is: 'unknown'; readonly error: unknown }
   | {
       readonly is: 'in';
+      readonly credential: Credential;
       readonly session: Session;
       readonly client: SessionClient;
       readonly warning?: string;
@@ -24,32 +35,62 @@ type State =
       readonly isEnrolling?: boolean;
     };
 
-export function Console({ credential }: { readonly credential?: Credential }) {
-  const begin = ({ token, user }: Credential): State => {
-    const client = sessionClient(token, user === undefined, {
+export function Console({ credential: given }: { readonly credential?: Credential }) {
+  const begin = (credential: Credential): State => {
+    const client = sessionClient(credential, {
       onEnded: () => leave('Your session has ended. Log in again to go on where you were.'),
       onUser: (now) => setState((state) => (state.is === 'in' ? { ...state, session: sessionOf(now) } : state)),
       onEnrol: () => setState((state) => (state.is === 'in' ? { ...state, isEnrolling: true } : state)),
       onOlder: (seen, remembered) =>
         setState((state) => (state.is === 'in' ? { ...state, warning: older(seen, remembered) } : state)),
     });
-    return { is: 'in', session: sessionOf(user), client };
+    return { is: 'in', credential, session: sessionOf(credential.user), client };
   };
-  const [state, setState] = useState<State>(() => (credential ? begin(credential) : { is: 'out' }));
+  const [state, setState] = useState<State>(() =>
+    given ? begin(given) : { is: sharedKey() === undefined ? 'out' : 'looking' },
+  );
 
   const leave = (why: string): void => {
     announce(why);
     setState({ is: 'out', why });
   };
 
-  if (state.is === 'out') {
+  const look = async (): Promise<void> => {
+    setState({ is: 'looking' });
+    try {
+      const credential = await resume();
+      if (credential) setState(begin(credential));
+      else leave('Your session has ended. Log in again to go on where you were.');
+    } catch (error) {
+      setState({ is: 'unknown', error });
+    }
+  };
+
+  useEffect(() => {
+    if (state.is === 'looking') void look();
+  }, []);
+  useEffect(
+    () =>
+      onOtherWindow(() => {
+        const shared = sharedKey();
+        const own = state.is === 'in' && 'key' in state.credential ? state.credential.key : undefined;
+        if (shared === own || isHeld() || (state.is === 'in' && own === undefined)) return;
+        if (shared === undefined) leave('You are logged out.');
+        else void look();
+      }),
+    [state],
+  );
+
+  if (state.is !== 'in') {
     return (
       <div key="out">
         <header>
           <Brand />
         </header>
         <main>
-          <LoginPage why={state.why} onLogin={(given) => setState(begin(given))} />
+          {state.is === 'out' && <LoginPage key="login" why={state.why} onLogin={(came) => setState(begin(came))} />}
+          {state.is === 'looking' && <Loading key="looking" />}
+          {state.is === 'unknown' && <Failed key="unknown" error={state.error} onRetry={() => void look()} />}
         </main>
       </div>
     );

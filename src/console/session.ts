@@ -1,6 +1,7 @@
 // Session is who is logged in and what their flags let them do, and the client that carries their credential. The token
-// is in memory alone, and is exchanged for a new one while somebody is at the screen; when the appliance takes it no
-// longer, that is told once.
+// is in a cookie that no script reads; what this page has is the key of that cookie, which all windows of the browser
+// share, so that a page that is loaded anew goes on. An API key is in the memory of its page alone. When the appliance
+// takes a credential no longer, that is told once.
 import { createContext, useContext } from 'hono/jsx/dom';
 import type { User } from '../api/users.ts';
 import { type CallOptions, type Client, createClient } from '../client/client.ts';
@@ -9,16 +10,13 @@ import { formatState, parseState, type RollbackEvents, rollbackWatch, type State
 import { KmsError } from '../errors.ts';
 import { type Flags, outsideOperator, parseFlags } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
-import { enrolFirst } from '../model/names.ts';
+import { consoleHeader, consoleKeyName, enrolFirst } from '../model/names.ts';
 import { baseUrl } from './navigation.ts';
 
-/** What somebody came with. */
-export interface Credential {
-  /** An access token or an API key. */
-  readonly token: string;
-  /** Undefined with an API key. */
-  readonly user: User | undefined;
-}
+/** What somebody came with: the key of the cookie that has their session, or what they typed. */
+export type Credential =
+  | { readonly key: string; readonly user: User }
+  | { readonly bearer: string; readonly user: undefined };
 
 export interface Session {
   /** Undefined with an API key. */
@@ -68,36 +66,30 @@ export interface SessionClient {
  */
 const refreshAfter = 4 * 60_000;
 
-/** `isKey`: the credential is an API key, which is neither refreshed nor ended. */
-export function sessionClient(credential: string, isKey: boolean, events: SessionEvents): SessionClient {
-  let token = credential;
+export function sessionClient(credential: Credential, events: SessionEvents): SessionClient {
+  const headers = headersOf(credential);
+  const key = 'key' in credential ? credential.key : undefined;
   let since = Date.now();
-  let refreshing: Promise<void> | undefined;
   let isOver = false;
   /** What is not this tenant's to see, whatever the flags: asked for once. */
   const outside = new Map<string, KmsError>();
   const watch = rollbackWatch(localStates, events);
 
   const over = (): void => {
+    if (key !== undefined) forget(key);
     if (!isOver) events.onEnded();
     isOver = true;
   };
 
   const send = async (request: Request): Promise<Response> => {
-    await refreshing;
-    const used = token;
-    const spare = request.clone();
-    const response = await fetch(withToken(request, used));
+    for (const [name, value] of Object.entries(headers)) request.headers.set(name, value);
+    const response = await fetch(request);
     if (response.status === 403)
       void response
         .clone()
         .json()
         .then(lookAtRefusal, () => {});
-    if (response.status !== 401) return response;
-    // The token may have been exchanged while this was under way; what was refused for it had no effect.
-    await refreshing;
-    if (token !== used) return fetch(withToken(spare, token));
-    over();
+    if (response.status === 401) over();
     return response;
   };
 
@@ -108,9 +100,7 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
   const refresh = async (): Promise<void> => {
     since = Date.now();
     try {
-      const { accessToken, user } = await appliance(token).refreshSession({}, withTimeout());
-      token = accessToken;
-      events.onUser(user);
+      events.onUser((await appliance(credential).refreshSession({}, withTimeout())).user);
     } catch (error) {
       if (error instanceof KmsError && error.code === 'unauthenticated') over();
     }
@@ -148,36 +138,83 @@ export function sessionClient(credential: string, isKey: boolean, events: Sessio
     },
     stream: async (path, signal) => (await answerTo(path, { method: 'POST', signal })).body ?? new Blob().stream(),
     active() {
-      if (isKey || isOver || refreshing || Date.now() - since < refreshAfter) return;
-      refreshing = refresh().finally(() => {
-        refreshing = undefined;
-      });
+      if (key !== undefined && !isOver && Date.now() - since >= refreshAfter) void refresh();
     },
     async end() {
-      await refreshing;
       const wasOver = isOver;
       isOver = true;
-      if (isKey || wasOver) return;
-      await appliance(token)
+      if (key === undefined || wasOver) return;
+      await appliance(credential)
         .logout({}, withTimeout())
         .catch(() => {});
+      forget(key);
     },
   };
 }
 
-function withToken(request: Request, token: string): Request {
-  request.headers.set('authorization', `Bearer ${token}`);
-  return request;
+type Carried = { readonly key: string } | { readonly bearer: string };
+
+/** The appliance for those who are not logged in: without a credential, the endpoints that everybody may call. */
+export function appliance(credential?: Carried): Client {
+  return createClient({ baseUrl, ...(credential && { headers: headersOf(credential) }) });
 }
 
-/** The appliance for those who are not logged in. Without a token: the endpoints that everybody may call. */
-export function appliance(accessToken?: string): Client {
-  return createClient({ baseUrl, ...(accessToken !== undefined && { apiKey: accessToken }) });
+function headersOf(credential: Carried): Readonly<Record<string, string>> {
+  return 'key' in credential ? { [consoleHeader]: credential.key } : { authorization: `Bearer ${credential.bearer}` };
 }
 
 /** Nobody should look at a page that waits for ever. */
 export function withTimeout(): CallOptions {
   return { signal: AbortSignal.timeout(30_000) };
+}
+
+const keyName = consoleKeyName(new URL(baseUrl).pathname.replace(/\/$/, ''));
+
+/** Has `ask` log somebody in. All windows of this browser then have the session. */
+export async function signIn(ask: (api: Client) => Promise<{ readonly user: User }>): Promise<Credential> {
+  const key = newKey();
+  const { user } = await ask(appliance({ key }));
+  localStorage.setItem(keyName, key);
+  return { key, user };
+}
+
+/** The key of a cookie, which is good for nothing before a session is put into that. */
+export function newKey(): string {
+  const bytes = String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)));
+  return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+/** The key of the session that the windows of this browser share. */
+export function sharedKey(): string | undefined {
+  return localStorage.getItem(keyName) ?? undefined;
+}
+
+/** The session that this browser has; undefined where it has none any more. Throws what the appliance answered. */
+export async function resume(): Promise<Credential | undefined> {
+  const key = sharedKey();
+  if (key === undefined) return undefined;
+  try {
+    const { user } = await appliance({ key }).refreshSession({}, withTimeout());
+    return { key, user };
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'unauthenticated') throw error;
+    forget(key);
+    return undefined;
+  }
+}
+
+/** Unless another window has logged in since. */
+function forget(key: string): void {
+  if (sharedKey() === key) localStorage.removeItem(keyName);
+}
+
+/** Listens for another window that logs in or out, until what it answers is called. */
+export function onOtherWindow(listener: () => void): () => void {
+  const hear = ({ key }: StorageEvent): void => {
+    if (key === keyName || key === null) listener();
+  };
+  window.addEventListener('storage', hear);
+  return () => window.removeEventListener('storage', hear);
 }
 
 const nameOf = (appliance: string, tenant: string): string => `kms-state.${appliance}.${tenant}`;

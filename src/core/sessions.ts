@@ -85,7 +85,7 @@ export async function openSession(
     userId,
     byProvider,
     chainStartedAt,
-    expiresAt: Math.min(now + lifetimes.access, chainStartedAt + lifetimes.session),
+    expiresAt: expiry(now, chainStartedAt, lifetimes),
     usedAt: now,
     address: shownAddress(address),
   });
@@ -94,6 +94,13 @@ export async function openSession(
   await purgeSessions({ tx, world });
   return token;
 }
+
+/** No refresh goes on beyond the end of what the login began. */
+function expiry(now: number, chainStartedAt: number, { access, session }: Lifetimes): number {
+  return Math.min(now + access, chainStartedAt + session);
+}
+
+const tokenEnded = new KmsError('unauthenticated', 'the access token has ended');
 
 /** Erases some of those that are forgotten, if there are any. */
 export async function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): Promise<void> {
@@ -126,10 +133,24 @@ export async function refreshSession(
 ): Promise<{ user: User; accessToken: string }> {
   const { tx, world } = ctx;
   const session = await tx.sessions.byTokenHash(sessionOf(ctx.caller));
-  if (!session) throw new KmsError('unauthenticated', 'the access token has ended');
+  if (!session) throw tokenEnded;
   await tx.sessions.end(session.tokenHash, world.now());
   const accessToken = await openSession(ctx, session, input.lifetimes, session);
   return { user: await userIn(tx, session), accessToken };
+}
+
+/**
+ * The same for a token that the browser keeps: it stays as it is and lives longer, so that windows that ask at once, and
+ * one that is loaded anew meanwhile, keep the session. There is no new token to answer.
+ */
+export async function extendSession(
+  { tx, world, caller }: Context,
+  { lifetimes }: { readonly lifetimes: Lifetimes },
+): Promise<{ user: User; accessToken: '' }> {
+  const session = await tx.sessions.byTokenHash(sessionOf(caller));
+  if (!session) throw tokenEnded;
+  await tx.sessions.extend(session.tokenHash, expiry(world.now(), session.chainStartedAt, lifetimes));
+  return { user: await userIn(tx, session), accessToken: '' };
 }
 
 /** Ends the session of the caller's access token. */

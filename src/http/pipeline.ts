@@ -6,7 +6,7 @@ import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext } from '../core/context.ts';
-import { localCaller, type Origin } from '../core/credential.ts';
+import { Bearer, localCaller, type Origin } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
@@ -28,6 +28,7 @@ import {
 import { answeredList, answeredText } from './answer-text.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
+import { type ConsoleCookie, consoleCookieOf, originOf } from './console-cookie.ts';
 import type { FairQueue } from './fair-queue.ts';
 import {
   type Checked,
@@ -38,11 +39,11 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import { type AnswerRoom, type AppContext, headerOf } from './request.ts';
+import type { AnswerRoom, AppContext } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import { baseUrlOf, type Input, type ServedPath } from './route.ts';
-import { hostOf, type TenantHandle, tenantOf } from './tenants.ts';
+import { type TenantHandle, tenantOf } from './tenants.ts';
 
 /** Bytes that a list may come to, for which room is taken before it is made. */
 const longestList = 4 * 1024 * 1024;
@@ -66,6 +67,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   readonly handle: TenantHandle;
   /** Absent where the endpoint is public and none came. */
   readonly credential: Credential | undefined;
+  /** Where a page of the console asks. */
+  readonly cookie: ConsoleCookie | undefined;
   readonly from: Origin;
   /** Absent where answers are as long as they are. */
   readonly room: AnswerRoom | undefined;
@@ -91,6 +94,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     open: OpenState,
     handle: TenantHandle,
     credential: Credential | undefined,
+    cookie: ConsoleCookie | undefined,
     c: AppContext,
   ) {
     this.appliance = appliance;
@@ -98,6 +102,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     this.open = open;
     this.handle = handle;
     this.credential = credential;
+    this.cookie = cookie;
     this.from = c.env ?? {};
     this.room = c.env?.room;
     this.raw = rawInput(endpoint, c);
@@ -135,11 +140,12 @@ class Exchange implements Input<unknown>, CheckedInput {
     return this.from.remoteAddress ?? 'local';
   }
 
-  /** What the browser says, where it is a page at the host that was asked: a tenant may be reached by several. */
   get origin(): string {
-    const said = headerOf(this.#c, 'origin') ?? '';
-    const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
-    return page?.host === hostOf(this.#c) ? page.origin : new URL(baseUrlOf(this)).origin;
+    return originOf(this.#c, baseUrlOf(this));
+  }
+
+  get isConsole(): boolean {
+    return this.cookie !== undefined;
   }
 
   get path(): string {
@@ -183,12 +189,14 @@ export function serveEndpoint(
       return { outcome: refused(error), action };
     }
     const tenant = handle.tenant.id;
-    const credential = credentialOf(c);
+    let credential = credentialOf(c);
+    const cookie = credential ? undefined : consoleCookieOf(c, baseUrlOf({ open, handle }));
+    if (cookie?.token !== undefined) credential = new Bearer(cookie.token);
     if (!credential && !isPublic) return { outcome: refused(noCredential), action, tenant, granted: false };
     const refusal = changes ? open.refuseWrites() : undefined;
     // Not recorded: what room is left is for the records of what is still done.
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
-    const exchange = new Exchange(appliance, endpoint, open, handle, credential, c);
+    const exchange = new Exchange(appliance, endpoint, open, handle, credential, cookie, c);
     const wait = backsOff ? open.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
     const { room } = exchange;
@@ -216,6 +224,7 @@ export function serveEndpoint(
       served = await transact(exchange);
     }
     if (endpoint.paginated) served.outcome = await listOutcome(served.outcome, room);
+    if (cookie) served.outcome = cookie.told(served.outcome, endpoint.id === 'logout');
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
     return served;
@@ -343,7 +352,10 @@ export function serveEndpoint(
         ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut }
         : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
       // Where there is no room for the answer, nothing is done.
-      return await tx.savepoint(async () => answerOf(exchange, admitted, await operation(ctx, exchange)));
+      return await tx.savepoint(async () => {
+        const answer = await operation(ctx, exchange);
+        return answerOf(exchange, admitted, exchange.cookie?.taken(answer, world.random) ?? answer);
+      });
     } catch (error) {
       exchange.work = undefined;
       exchange.deed = undefined;

@@ -29,7 +29,7 @@ export interface Around {
 }
 
 /** Where people reach the tenant, without a slash at the end. */
-export function baseUrlOf({ open, handle }: Around): string {
+export function baseUrlOf({ open, handle }: Pick<Around, 'open' | 'handle'>): string {
   return handle.baseUrl ?? open.baseUrl;
 }
 
@@ -44,6 +44,8 @@ export interface Input<E> extends Around {
   readonly address: string;
   /** The address of the page that it comes from, of the tenant itself, without a path. */
   readonly origin: string;
+  /** A page of the console asks: the browser keeps its token. */
+  readonly isConsole: boolean;
   /** With `{name}` for parameters. */
   readonly path: string;
   /**

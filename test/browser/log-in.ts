@@ -31,7 +31,7 @@ export async function fillSetUp(page: Page, username: string, firstName: string,
   await page.getByLabel('Password', { exact: true }).fill(password);
 }
 
-/** Goes to another page, as a link there would: loading the page anew would end the session. */
+/** Goes to another page, as a link there would. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate((href) => {
     history.pushState(null, '', href);

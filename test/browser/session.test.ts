@@ -1,6 +1,8 @@
 // Getting in and out: the set-up link, logging in with a password and with an API key, sessions that end, and what of
 // them stays in the browser.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
@@ -78,25 +80,93 @@ test('a session that ends leads back to where one was, with the reason', async (
   assert.deepEqual(troubles, []);
 });
 
-test('logging out ends the session, and nothing of it is left in the browser', async () => {
+test('a reload, a second window and a pasted address keep the session, which no script can read', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await page.getByRole('row').nth(1).waitFor();
   const asked = page.waitForRequest((request) => request.url().includes('/auth/accounts'));
   await page.reload();
-  await page.getByRole('heading', { name: 'Log in' }).waitFor();
-  await page.getByLabel('User name or e-mail address').fill('grace');
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  const token = (await (await asked).headerValue('authorization'))?.replace('Bearer ', '') ?? '';
   await page.getByRole('row').nth(1).waitFor();
+  const request = await asked;
+  assert.equal(await request.headerValue('authorization'), null);
+  const [cookie, ...others] = await page.context().cookies();
+  assert.deepEqual([cookie?.httpOnly, cookie?.sameSite, cookie?.expires, others], [true, 'Strict', -1, []]);
   const left = await page.evaluate(() =>
     JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state, location.href]),
   );
-  assert.match(token, /^kmsat_/);
-  for (const secret of [token, password]) assert.ok(!left.includes(secret) && !(await page.content()).includes(secret));
-  await page.getByRole('button', { name: 'Log out' }).click();
+  assert.doesNotMatch(left, /kmsat_/);
+  for (const secret of [cookie?.value ?? '?', password]) {
+    assert.ok(!left.includes(secret) && !(await page.content()).includes(secret));
+  }
+
+  const second = await page.context().newPage();
+  await second.goto(`${appliance.url}/console/users`);
+  await second.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+  await second.getByRole('link', { name: 'Grace Hopper' }).first().waitFor();
+  // Loaded again and again without waiting, as by somebody who leans on the key.
+  for (let i = 0; i < 5; i++) await second.reload({ waitUntil: 'domcontentloaded' });
+  await second.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
+
+  await second.getByRole('button', { name: 'Log out' }).click();
+  await second.getByRole('main').getByText('You are logged out.').waitFor();
   await page.getByRole('main').getByText('You are logged out.').waitFor();
-  assert.equal((await appliance.call('GET', '/auth/accounts', undefined, token)).status, 401);
+  assert.deepEqual([await page.context().cookies(), await page.evaluate(() => localStorage.length > 0)], [[], true]);
+  const { body: log } = await appliance.call('POST', '/auth/search/activity', { action: 'session.end' });
+  assert.equal(log.data.length, 1);
+  // And in again, in both.
+  await second.getByLabel('User name or e-mail address').fill('grace');
+  await second.getByLabel('Password', { exact: true }).fill(password);
+  await second.keyboard.press('Enter');
+  await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();
   assert.deepEqual(troubles, []);
+});
+
+test('a page of another port of the host is sent the cookie by the browser, and can do nothing with it', async () => {
+  const { page } = await visitAs(appliance, 'grace', '/console');
+  const asked = async (): Promise<number> =>
+    (await appliance.call('POST', '/auth/search/activity', { action: 'account.read' })).body.data.length;
+  const before = await asked();
+  const sent: string[] = [];
+  const other = createServer((request, response) => {
+    sent.push(request.headers.cookie ?? '');
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>other</title>');
+  });
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    const key = await page.evaluate(
+      () => Object.entries(localStorage).find(([name]) => /^kms-console/.test(name))?.[1],
+    );
+    const attacker = await page.context().newPage();
+    // Cast: it listens on a port.
+    await attacker.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`);
+    assert.match(sent[0] ?? '', /^kms-/, 'ports share cookies');
+    const stolen = (sent[0] ?? '').split('=')[1] ?? '';
+    assert.equal((await appliance.call('GET', '/auth/accounts', undefined, stolen)).status, 401);
+    const tried = await attacker.evaluate(
+      async ([url, header]) => {
+        const ask = (init: RequestInit) => fetch(url as string, { credentials: 'include', ...init });
+        const outcome = (init: RequestInit) =>
+          ask(init).then(
+            ({ status, type }) => `${type} ${status}`,
+            () => 'blocked',
+          );
+        return [
+          localStorage.length,
+          await outcome({}),
+          await outcome({ mode: 'no-cors' }),
+          await outcome({ headers: { 'kms-console': header as string } }),
+          await outcome({ mode: 'no-cors', headers: { 'kms-console': header as string } }),
+        ];
+      },
+      [`${appliance.url}/auth/accounts`, key],
+    );
+    assert.deepEqual(tried, [0, 'blocked', 'blocked', 'blocked', 'blocked']);
+    assert.equal(await asked(), before, 'nothing of it is in anybody’s name');
+    await page.reload();
+    await page.getByRole('button', { name: 'Log out' }).waitFor();
+  } finally {
+    other.close();
+    other.closeAllConnections();
+  }
 });
 
 test('a session in use is kept alive, also while requests are under way', async () => {
@@ -109,7 +179,8 @@ test('a session in use is kept alive, also while requests are under way', async 
   });
   const refreshed = page.waitForResponse((response) => response.url().endsWith('/auth/basic/refresh'));
   await page.getByRole('link', { name: 'Users' }).click();
-  assert.equal((await refreshed).status(), 200);
+  const answer = await refreshed;
+  assert.deepEqual([answer.status(), (await answer.json()).accessToken], [200, '']);
   await page.getByRole('row').nth(1).waitFor();
   await page.getByRole('link', { name: 'Accounts' }).click();
   await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();
@@ -128,9 +199,6 @@ test('an appliance that was set back is told', async () => {
     }
   });
   await page.reload();
-  await page.getByLabel('User name or e-mail address').fill('grace');
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.keyboard.press('Enter');
   await page.getByRole('alert').filter({ hasText: 'older than when this browser last saw it' }).waitFor();
   assert.deepEqual(troubles, []);
 });

@@ -6,7 +6,7 @@ import { hrefTo } from '../navigation.ts';
 import { announce } from '../parts/messages.tsx';
 import { MessagePage, Unreachable } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
-import { appliance, withTimeout } from '../session.ts';
+import { appliance, newKey, withTimeout } from '../session.ts';
 import { PasswordForm } from './password.tsx';
 
 type User = AnswerTo<'validateInvite'>['user'];
@@ -37,12 +37,11 @@ export function InvitePage({ token }: { readonly token: string | undefined }) {
 
   const complete = async (password: string): Promise<void> => {
     try {
-      const { user, accesstoken } = await appliance().completeInvite({ token: token ?? '', password }, withTimeout());
+      const api = appliance({ key: newKey() });
+      const { user } = await api.completeInvite({ token: token ?? '', password }, withTimeout());
       setState({ is: 'done', user });
       // There is nothing here to use the session for.
-      appliance(accesstoken)
-        .logout()
-        .catch(() => {});
+      api.logout().catch(() => {});
     } catch (error) {
       const refused = refusal(error);
       if (!refused) throw error;

@@ -11,7 +11,7 @@ import { ActionError } from '../parts/messages.tsx';
 import { MessagePage } from '../parts/page.tsx';
 import { useAction, useState } from '../parts/state.ts';
 import { canUsePasskeys, usePasskey } from '../passkeys.ts';
-import { appliance, type Credential, withTimeout } from '../session.ts';
+import { appliance, type Credential, signIn, withTimeout } from '../session.ts';
 import { OidcButton } from './oidc-button.tsx';
 
 interface LoginProps {
@@ -27,15 +27,14 @@ export function LoginPage({ why, onLogin }: LoginProps) {
   const byPasskey = second?.passkeyOptions !== undefined && canUsePasskeys && !hasCode;
   useEffect(() => {
     document.title = 'Log in – Key management service';
-    if (why !== undefined) document.querySelector<HTMLElement>('[name=username], [name=apikey]')?.focus();
+    document.querySelector<HTMLElement>('[name=username], [name=apikey]')?.focus();
   }, [withKey]);
   useEffect(() => {
     if (second) document.querySelector<HTMLElement>('[name=code]')?.focus();
   }, [second]);
   const alone = useAction(async () => {
     const credential = await usePasskey(await appliance().passkeyLoginOptions({}, withTimeout()));
-    const { user, accessToken } = await appliance().loginWithPasskey({ credential }, withTimeout());
-    onLogin({ token: accessToken, user });
+    onLogin(await signIn((api) => api.loginWithPasskey({ credential }, withTimeout())));
   });
   const submit = async (values: FormValues): Promise<void> => {
     try {
@@ -129,16 +128,13 @@ function SecondStep({ wanted: { secondFactor, passkeyOptions }, onInput }: Secon
 async function byPassword(values: FormValues, wanted: Wanted | undefined): Promise<Credential> {
   const code = values.text('code');
   const { passkeyOptions } = wanted ?? {};
-  const { user, accessToken } = await appliance().login(
-    {
-      username: values.text('username'),
-      password: values.exactly('password'),
-      ...(code !== '' && { code }),
-      ...(code === '' && passkeyOptions && { passkey: await usePasskey(passkeyOptions) }),
-    },
-    withTimeout(),
-  );
-  return { token: accessToken, user };
+  const input = {
+    username: values.text('username'),
+    password: values.exactly('password'),
+    ...(code !== '' && { code }),
+    ...(code === '' && passkeyOptions && { passkey: await usePasskey(passkeyOptions) }),
+  };
+  return signIn((api) => api.login(input, withTimeout()));
 }
 
 function wantedIn(error: unknown): Wanted | undefined {
@@ -147,16 +143,17 @@ function wantedIn(error: unknown): Wanted | undefined {
   return body && 'secondFactor' in body ? (body as Wanted) : undefined;
 }
 
-/** An API key cannot be refreshed, which the appliance says of those only that it knows. */
+/** An API key has no sessions, which the appliance says of those only that it knows. */
 async function byKey(values: FormValues): Promise<Credential> {
-  const token = values.text('apikey');
+  const credential = { bearer: values.text('apikey'), user: undefined };
   try {
-    const { user, accessToken } = await appliance(token).refreshSession({}, withTimeout());
-    return { token: accessToken, user };
+    await appliance(credential).listSessions({}, withTimeout());
+    return credential;
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;
-    if (error.code === 'invalid') return { token, user: undefined };
-    if (error.code !== 'unauthenticated') throw error;
+    // An answer of its own has a body; without one, the text cannot be a key at all.
+    if (error.code === 'invalid' && error.body) return credential;
+    if (error.code !== 'unauthenticated' && error.code !== 'invalid') throw error;
     throw new FieldProblems({ apikey: 'The service does not know this key, or it is disabled.' });
   }
 }

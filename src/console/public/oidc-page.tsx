@@ -6,7 +6,7 @@ import { hrefTo, placeAt } from '../navigation.ts';
 import { announce } from '../parts/messages.tsx';
 import { Brand, MessagePage } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
-import { appliance, type Credential, withTimeout } from '../session.ts';
+import { type Credential, signIn, withTimeout } from '../session.ts';
 import { type Begun, takeBegun } from './oidc-button.tsx';
 
 /** What the provider put into the address. */
@@ -34,9 +34,9 @@ export function OidcPage({ code, state: returned, iss }: OidcReturn) {
     announce('Logging in.');
     try {
       const input = { code, state: returned, binding: begun.binding, ...(iss !== undefined && { iss }) };
-      const { user, accessToken } = await appliance().finishOidc(input, withTimeout());
+      const credential = await signIn((api) => api.finishOidc(input, withTimeout()));
       window.history.replaceState(null, '', placeBefore(begun));
-      setState({ is: 'in', credential: { token: accessToken, user } });
+      setState({ is: 'in', credential });
     } catch (error) {
       setState({ is: 'refused', text: errorText(error) });
     }

@@ -8,7 +8,7 @@ import { Field } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { Brand, MessagePage } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
-import { appliance, type Credential, withTimeout } from '../session.ts';
+import { type Credential, signIn, withTimeout } from '../session.ts';
 import { PersonFields, personIn } from '../users/new-user-page.tsx';
 import { checkSummary, PasswordChecklist } from './password.tsx';
 
@@ -27,9 +27,9 @@ export function SetUpPage({ token }: { readonly token: string | undefined }) {
     if (!check.isValid) throw new FieldProblems({ password: checkSummary(check) });
     try {
       const input = { token: token ?? '', username: values.text('username'), ...personIn(values), password };
-      const { user, accesstoken } = await appliance().completeSetUp(input, withTimeout());
+      const credential = await signIn((api) => api.completeSetUp(input, withTimeout()));
       window.history.replaceState(null, '', hrefTo('home'));
-      setState({ is: 'in', credential: { token: accesstoken, user } });
+      setState({ is: 'in', credential });
     } catch (error) {
       const why = stateOf(error);
       if (why !== 'expired' && why !== 'invalid') throw error;

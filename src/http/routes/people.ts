@@ -18,7 +18,15 @@ import {
   startReset,
 } from '../../core/password-reset.ts';
 import { lookAtSecondStep, resetSecondFactor } from '../../core/second-factors.ts';
-import { endOtherSessions, endSession, listSessions, logout, refreshSession, sessionOf } from '../../core/sessions.ts';
+import {
+  endOtherSessions,
+  endSession,
+  extendSession,
+  listSessions,
+  logout,
+  refreshSession,
+  sessionOf,
+} from '../../core/sessions.ts';
 import { checkSetUp, completeSetUp, setUpLink } from '../../core/set-up.ts';
 import {
   checkUserNames,
@@ -102,7 +110,8 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
     },
   },
   ...passkeyLoginRoutes,
-  refreshSession: (ctx, { open: { people } }) => refreshSession(ctx, { lifetimes: people.lifetimes }),
+  refreshSession: (ctx, { open: { people }, isConsole }) =>
+    (isConsole ? extendSession : refreshSession)(ctx, { lifetimes: people.lifetimes }),
   logout: (ctx) => logout(ctx),
   changePassword: {
     async prepare(input, caller) {

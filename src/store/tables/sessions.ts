@@ -77,6 +77,10 @@ export function sessionTable(sql: Sql) {
       );
     },
 
+    async extend(tokenHash: string, expiresAt: number): Promise<void> {
+      await sql.run('UPDATE sessions SET expires_at = ? WHERE token_hash = ?', expiresAt, tokenHash);
+    },
+
     /** Ends one; false where it has ended before. */
     async end(tokenHash: string, now: number): Promise<boolean> {
       const ended = await sql.run(
