@@ -10,6 +10,7 @@ import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import type { ApiKey } from '../store/tables/api-keys.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
+import { looksAt, type Reader, readInParts } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };
 
@@ -41,8 +42,8 @@ export async function makeAccount(
 }
 
 /** The oldest first. */
-export async function listAccounts({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<Account>> {
-  return tx.accounts.list(input.page, accountAnswer);
+export function listAccounts({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<Account>> {
+  return readInParts(looksAt(store), page, ({ accounts }, part) => accounts.list(part, accountAnswer));
 }
 
 export async function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Promise<Account> {

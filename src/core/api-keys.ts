@@ -18,8 +18,9 @@ import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
-import { type Context, needQuota, timestamp } from './context.ts';
+import { type Caller, type Context, needQuota, timestamp } from './context.ts';
 import { letsIn } from './credential.ts';
+import { looksAt, type Reader, readInParts } from './pages.ts';
 import { type RingRef, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -68,8 +69,8 @@ async function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): 
 }
 
 /** The oldest first. */
-export async function listApiKeys({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<SafeApiKey>> {
-  return tx.apiKeys.list(input.page, safeApiKey);
+export function listApiKeys({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<SafeApiKey>> {
+  return readInParts(looksAt(store), page, ({ apiKeys }, part) => apiKeys.list(part, safeApiKey));
 }
 
 export async function getApiKey({ tx }: Context, input: { readonly keyid: string }): Promise<SafeApiKey> {
@@ -257,14 +258,18 @@ interface SearchByRingInput {
 }
 
 /** Keys whose true flags name the ring, the oldest first. */
-export async function searchApiKeysByRing(ctx: Context, input: SearchByRingInput): Promise<Page<SafeApiKey>> {
-  const name = await nameToSearch(ctx, input.ring);
-  return ctx.tx.apiKeys.listByRing(name, input.wildcard, input.page, safeApiKey);
+export async function searchApiKeysByRing(
+  { store, caller }: Reader & { readonly caller: Caller },
+  { ring, wildcard, page }: SearchByRingInput,
+): Promise<Page<SafeApiKey>> {
+  const looks = looksAt(store);
+  const name = await looks.look((tables) => ringToSearch(tables, caller, ring));
+  return readInParts(looks, page, ({ apiKeys }, part) => apiKeys.listByRing(name, wildcard, part, safeApiKey));
 }
 
 /** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
-async function nameToSearch({ tx, caller }: Context, ref: RingRef): Promise<string> {
-  const found = 'name' in ref ? await tx.rings.byName('ks', ref.name.toLowerCase()) : await tx.rings.byId('ks', ref.id);
+export async function ringToSearch({ rings }: Pick<Tables, 'rings'>, caller: Caller, ref: RingRef): Promise<string> {
+  const found = 'name' in ref ? await rings.byName('ks', ref.name.toLowerCase()) : await rings.byId('ks', ref.id);
   const mayRead = caller.flags.allows('keyring.read', 'name' in ref ? ref.name : found?.name);
   if (!mayRead && 'id' in ref) throw missingFlag(flagName('keyring.read'));
   if (!mayRead && 'name' in ref) return ref.name.toLowerCase();
@@ -291,11 +296,12 @@ function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
 
 /** The oldest first. */
 export async function listAccountApiKeys(
-  { tx }: Context,
+  { store }: Reader,
   input: { readonly account: AccountRef; readonly page: PageRequest },
 ): Promise<Page<SafeApiKey>> {
-  const account = await findAccount(tx, input.account);
-  return tx.apiKeys.listByAccount(account.id, input.page, safeApiKey);
+  const looks = looksAt(store);
+  const { id } = await looks.look((tables) => findAccount(tables, input.account));
+  return readInParts(looks, input.page, ({ apiKeys }, part) => apiKeys.listByAccount(id, part, safeApiKey));
 }
 
 interface ReportedActivity {

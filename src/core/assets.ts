@@ -4,11 +4,11 @@ import type { Asset } from '../api/assets.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
 import { longestPage } from '../store/tables/page.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
+import { looksAt, type Reader } from './pages.ts';
 
 export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   return assetAnswer(await findAsset(ctx, input.id));
@@ -24,12 +24,13 @@ export async function deleteAsset(ctx: Context, input: { readonly id: string }):
 
 /** Current versions, the newest asset first. */
 export async function searchAssets(
-  store: Store,
+  { store }: Reader,
   search: Body<'searchAssets'>,
   page: PageRequest,
 ): Promise<Page<Asset>> {
   const { keyringId, ...others } = search;
   const wanted = assetSearch(keyringId === undefined ? others : { ...others, ringId: keyringId });
+  const looks = looksAt(store);
   const items: Asset[] = [];
   let length = 0;
   let last = 0;
@@ -37,17 +38,20 @@ export async function searchAssets(
   // A look goes further each time: most searches are answered by the first.
   for (let most = page.limit + 1; ; most *= 4) {
     const place = before;
-    // Not a peek: what is answered must be durable, and a failed write may take it back before the request's own
-    // transaction.
-    const look = await store.transaction(({ assets }) => assets.look(wanted, place, most));
+    const look = await looks.look(({ assets }) => assets.look(wanted, place, most));
     for (const { asset, length: more } of look.found) {
-      if (items.length === page.limit || length >= longestPage) return { items, next: last };
+      if (items.length === page.limit || length >= longestPage) {
+        await looks.durable();
+        return { items, next: last };
+      }
       items.push(assetAnswer(asset));
       length += more;
       last = asset.seq;
     }
     before = look.before;
-    if (before === undefined) return { items };
+    if (before !== undefined) continue;
+    await looks.durable();
+    return { items };
   }
 }
 

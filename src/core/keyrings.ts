@@ -13,6 +13,7 @@ import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
+import { looksAt, type Reader, readInParts } from './pages.ts';
 import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
@@ -23,36 +24,43 @@ export async function createKeyring(ctx: Context, input: Body<'createKeyring'>):
 }
 
 /** The oldest first. */
-export async function listKeyrings(
-  { tx, world }: Context,
+export function listKeyrings(
+  { store, world }: Reader,
   { deleted = false, page }: { readonly deleted?: boolean; readonly page: PageRequest },
 ): Promise<Page<ListedKeyRing>> {
-  if (!deleted) return tx.rings.list('ks', page, keyRing);
-  return tx.rings.listDeletedSince('ks', world.now() - restorableFor, page, deletedKeyRing);
+  return readInParts<ListedKeyRing>(looksAt(store), page, ({ rings }, part) =>
+    deleted
+      ? rings.listDeletedSince('ks', world.now() - restorableFor, part, deletedKeyRing)
+      : rings.list('ks', part, keyRing),
+  );
 }
 
 export async function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): Promise<{ ring: KeyRing }> {
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
 }
 
-/** Keys of a page that tells of their use: each may have a hundred days. */
+/** Keys of a page that tells of their use, and of a part of it: each may have a hundred days. */
 const mostWithUsage = 200;
+const partWithUsage = 20;
 
 /** The oldest first. With their use there may be fewer than asked for. */
 export async function listKeys(
-  { tx, world }: Context,
+  { store, world }: Reader,
   { usage = false, ...input }: { readonly ring: RingRef; readonly usage?: boolean; readonly page: PageRequest },
 ): Promise<Page<KeyListItem>> {
-  const ring = await findRing(tx, 'ks', input.ring);
-  if (!usage) return tx.ringKeys.list(ring.id, input.page, keyListItem);
-  const limit = Math.min(input.page.limit, mostWithUsage);
-  const keys = await tx.ringKeys.list(ring.id, { ...input.page, limit }, (key) => key);
-  const uses = await tx.keyUses.ofKeys(keys.items, world.now());
-  const items = keys.items.map((key) => {
-    const used = uses.get(key.id);
-    return used ? { ...keyListItem(key), usage: usageAnswer(used) } : keyListItem(key);
+  const looks = looksAt(store);
+  const { id } = await looks.look((tables) => findRing(tables, 'ks', input.ring));
+  if (!usage) return readInParts(looks, input.page, ({ ringKeys }, part) => ringKeys.list(id, part, keyListItem));
+  const page = { ...input.page, limit: Math.min(input.page.limit, mostWithUsage) };
+  return readInParts(looks, page, async ({ ringKeys, keyUses }, part) => {
+    const keys = await ringKeys.list(id, { ...part, limit: Math.min(part.limit, partWithUsage) }, (key) => key);
+    const uses = await keyUses.ofKeys(keys.items, world.now());
+    const items = keys.items.map((key) => {
+      const used = uses.get(key.id);
+      return used ? { ...keyListItem(key), usage: usageAnswer(used) } : keyListItem(key);
+    });
+    return { ...keys, items };
   });
-  return { ...keys, items };
 }
 
 function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNullable<KeyListItem['usage']> {

@@ -11,6 +11,7 @@ import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
+import { looksAt, type Reader, readInParts } from './pages.ts';
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;
@@ -55,8 +56,8 @@ export async function addUser(
 }
 
 /** The oldest first. */
-export async function listUsers({ tx }: Context, input: { readonly page: PageRequest }): Promise<Page<User>> {
-  return tx.users.list(input.page, userAnswer);
+export function listUsers({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<User>> {
+  return readInParts(looksAt(store), page, ({ users }, part) => users.list(part, userAnswer));
 }
 
 /** A user by name, or by what else the request says the text is. */

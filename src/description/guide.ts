@@ -57,6 +57,7 @@ export const guide: readonly Section[] = [
         `\`limit\` is ${defaultLimit} where it is absent. More than ${maxLimit.toLocaleString('en')} counts as ${maxLimit.toLocaleString('en')}. What is not an integer, or below 1, gets 400.`,
         '`nextCursor` is there only while `hasMore` is true. Send it as `cursor`, with the same filters, for the next page.',
         'A page of long items ends at about 4 MiB: it may hold fewer items than `limit` while `hasMore` is true. Only `hasMore` says that a list is at its end.',
+        'The service goes on while a page is read: each item is as it stood at one moment, none is there twice, and none is missing that was there all the time.',
         'A cursor is opaque and URL-safe. It belongs to the tenant, the endpoint and the filters that it came from: one that was altered, or that comes with other filters, to another endpoint or another tenant, gets 400.',
         'Every encoding is canonical. A changed spare bit is a change, in cursors as in hashes and headers.',
         'Records that are added or removed between two pages make no other record appear twice or get lost.',

@@ -3,6 +3,7 @@
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
+import type { Reader } from '../core/pages.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
 import type { AppContext } from './request.ts';
@@ -89,7 +90,7 @@ export type TenantRoutes = {
   ) => Promise<LocalAnswer<LocalOf<Id>>>;
 };
 
-/** A route whose answer is read beside the transaction, in which the request is recorded alone. */
+/** A route whose answer is read beside the transaction, in which the request is decided upon and recorded alone. */
 export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I): Promise<() => Promise<R>> } {
   return {
     async prepare(input) {
@@ -97,4 +98,15 @@ export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I
       return async () => found;
     },
   };
+}
+
+/** The same of a list, which is read part by part, so that nobody waits for it. */
+export function listed<I extends Around, R>(
+  read: (reader: Reader, input: I) => Promise<R>,
+): { prepare(input: I): Promise<() => Promise<R>> } {
+  return beside((input) => read(readerOf(input), input));
+}
+
+export function readerOf({ handle: { store }, appliance: { world } }: Around): Reader {
+  return { store, world };
 }

@@ -14,6 +14,7 @@ import {
   getApiKey,
   listAccountApiKeys,
   listApiKeys,
+  ringToSearch,
   searchApiKeysByRing,
   updateApiKeyById,
   updateApiKeyBySecret,
@@ -38,7 +39,7 @@ import {
   rotateKeyring,
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';
-import { beside, type RoutesOf } from './route.ts';
+import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
@@ -47,12 +48,13 @@ import { systemRoutes } from './routes/system.ts';
 
 const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   createKeyring: (ctx, { body }) => createKeyring(ctx, body),
-  listKeyrings: (ctx, { query, page }) => listKeyrings(ctx, { deleted: query.deleted === 'true', page }),
+  listKeyrings: listed((reader, { query, page }) => listKeyrings(reader, { deleted: query.deleted === 'true', page })),
   getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
   deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
-  listKeys: (ctx, { params, query, page }) =>
-    listKeys(ctx, { ring: ringRef(params.ringname, query.id), usage: query.usage === 'true', page }),
+  listKeys: listed((reader, { params, query, page }) =>
+    listKeys(reader, { ring: ringRef(params.ringname, query.id), usage: query.usage === 'true', page }),
+  ),
   getKey: (ctx, { params, query }) => getKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateKeyring: (ctx, { body }) => rotateKeyring(ctx, body),
   getConfig: (ctx, { query }) => getConfig(ctx, query),
@@ -78,23 +80,23 @@ const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
   listSigningKeys: beside(async ({ handle: { tenant, store } }) => ({ keys: await signingKeys(tenant, store) })),
   getAsset: (ctx, { params }) => getAsset(ctx, params),
   deleteAsset: (ctx, { params }) => deleteAsset(ctx, params),
-  // Read before the transaction, in looks between which others have their turn.
-  searchAssets: beside(({ handle, body, page }) => searchAssets(handle.store, body, page)),
+  searchAssets: listed((reader, { body, page }) => searchAssets(reader, body, page)),
 };
 
 const accountRoutes: RoutesOf<(typeof accountEndpoints)[number]['id']> = {
   createAccount: (ctx, { body }) => createAccount(ctx, body),
-  listAccounts: (ctx, { page }) => listAccounts(ctx, { page }),
+  listAccounts: listed((reader, { page }) => listAccounts(reader, { page })),
   getAccount: (ctx, { params, query }) => getAccount(ctx, { account: accountRef(params.id, query.uid) }),
   updateAccount: (ctx, { params, body }) => updateAccount(ctx, { account: params, ...body }),
   deleteAccount: (ctx, { params, query }) => deleteAccount(ctx, { account: accountRef(params.id, query.uid) }),
-  listAccountApiKeys: (ctx, { params, query, page }) =>
-    listAccountApiKeys(ctx, { account: accountRef(params.accountId, query.uid), page }),
+  listAccountApiKeys: listed((reader, { params, query, page }) =>
+    listAccountApiKeys(reader, { account: accountRef(params.accountId, query.uid), page }),
+  ),
 };
 
 const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
   validateApiKey: (ctx, { body }) => validateApiKey(ctx, body),
-  listApiKeys: (ctx, { page }) => listApiKeys(ctx, { page }),
+  listApiKeys: listed((reader, { page }) => listApiKeys(reader, { page })),
   createApiKey: (ctx, { query, body: { accountId, ...rest } }) =>
     createApiKey(ctx, { account: accountRef(accountId, query.uid), ...rest }),
   updateApiKeyBySecret: (ctx, { body }) => updateApiKeyBySecret(ctx, body),
@@ -102,12 +104,21 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
   getApiKey: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
   deleteApiKey: (ctx, { params }) => deleteApiKey(ctx, { key: params.apikey }),
   getApiKeyProps: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
-  searchKeyringApiKeys: (ctx, { params, query, page }) =>
-    searchApiKeysByRing(ctx, {
-      ring: ringRef(params.keyringname, query.id),
-      wildcard: query.wildcard === 'true',
-      page,
-    }),
+  searchKeyringApiKeys: {
+    async prepare(input, caller) {
+      const { params, query, page } = input;
+      const ring = ringRef(params.keyringname, query.id);
+      const found = await searchApiKeysByRing(
+        { ...readerOf(input), caller },
+        { ring, wildcard: query.wildcard === 'true', page },
+      );
+      return async (ctx) => {
+        // Whether the caller may read that ring is decided with the record of the request.
+        await ringToSearch(ctx.tx, ctx.caller, ring);
+        return found;
+      };
+    },
+  },
 };
 
 export const routes: RoutesOf<EndpointId> = {

@@ -1,6 +1,6 @@
 // A serial queue: jobs run one after the other, in the order in which they came; one that finds none before it runs at
 // once. However many come together, they don't keep others from the event loop.
-import { othersTurn } from './turns.ts';
+import { queuesTurn } from './turns.ts';
 
 export class SerialQueue {
   readonly #waiting: (() => Promise<void>)[] = [];
@@ -27,7 +27,7 @@ export class SerialQueue {
 
   async #work(): Promise<void> {
     for (let job = this.#waiting.shift(); job; job = this.#waiting.shift()) {
-      const rest = othersTurn();
+      const rest = queuesTurn();
       if (rest) await rest;
       await job();
     }

@@ -2,8 +2,10 @@
 // for a while is followed by a rest, in which whatever else has come is served, however many wait to go on.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of processor time that they work before whoever goes on next waits for a rest. */
+/** Milliseconds of processor time that they work before the next request of a queue waits for a rest. */
 const longestGo = 12;
+/** The same before the next part of a page or a search does. */
+const shortGo = 2;
 /**
  * In turns of the event loop: it takes one connection in each, and each costs some microseconds where nothing waits.
  */
@@ -17,7 +19,16 @@ let isResting = false;
 
 /** To be awaited before each part of long work, of some milliseconds: a rest where one is due, else nothing. */
 export function othersTurn(): Promise<void> | undefined {
-  if (waiting.length === 0 && !isLong()) {
+  return restAfter(shortGo);
+}
+
+/** The same before each of a queue of requests, of which most are short. */
+export function queuesTurn(): Promise<void> | undefined {
+  return restAfter(longestGo);
+}
+
+function restAfter(go: number): Promise<void> | undefined {
+  if (waiting.length === 0 && !isLong(go)) {
     begin();
     return undefined;
   }
@@ -25,11 +36,11 @@ export function othersTurn(): Promise<void> | undefined {
   return new Promise((resolve) => waiting.push(resolve));
 }
 
-function isLong(): boolean {
+function isLong(go = longestGo): boolean {
   // The clock is quicker to ask, but runs on while others have the processor.
-  if (began === undefined || performance.now() - began.at <= longestGo) return false;
+  if (began === undefined || performance.now() - began.at <= go) return false;
   const { user, system } = process.threadCpuUsage(began.cpu);
-  return (user + system) / 1000 > longestGo;
+  return (user + system) / 1000 > go;
 }
 
 /** What is done within one turn of the event loop counts together. */

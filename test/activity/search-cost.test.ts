@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ActivityLog, type ActivityLogOptions, emptyHead } from '../../src/store/activity/activity-log.ts';
-import type { ActivityFilter } from '../../src/store/port.ts';
-import { longestGo } from '../support/longest-go.ts';
+import { Found } from '../../src/store/activity/search.ts';
+import type { ActivityFilter, ActivityRecord } from '../../src/store/port.ts';
+import { countedWork, longestGo } from '../support/longest-go.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
 import { activity, checkpoint, testKeys, testLog, uid } from './appliance-log.ts';
 
@@ -68,4 +69,27 @@ test('a search for 100,000 keys asks no index for each of them', async () => {
   assert.deepEqual(await searchAll(log, { keyids }, 'nobody'), []);
   const found = await searchAll(log, { keyids: [...keyids, 'apik_3'] }, 'one of them');
   assert.equal(found.length, 6000);
+});
+
+test('few records of a long page are read before whatever else came has its turn', async (t) => {
+  const count = 20_000;
+  const work = countedWork(t);
+  const { add } = Found.prototype;
+  t.mock.method(Found.prototype, 'add', function (this: Found, record: ActivityRecord, length: number) {
+    return work.count(add.call(this, record, length));
+  });
+  const { log, files } = testLog();
+  for (let i = 0; i < count; i++) {
+    log.stage(activity(i));
+    log.commitStaged();
+  }
+  for (const where of ['in the tail', 'in segments']) {
+    const most = await work.inOneGo(async () => {
+      assert.equal((await log.search({}, { limit: 10_000 })).items.length, 10_000);
+    });
+    // As many as there are in half a mebibyte, with a kibibyte more for each; fewer are in a block of a segment.
+    assert.ok(most <= 512, `${most} ${where} in one go`);
+    await checkpoint(log, optionsOn(files));
+  }
+  assert.ok(log.segments.length > 0);
 });

@@ -59,7 +59,7 @@ test('accounts: create, get, list, update, delete', async () => {
     updatedAt: '2026-01-02T03:04:05.678Z',
   });
   const other = await tenant.call(createAccount, { uid: 'Team', notes: 'n', props: { a: { b: 1 } } });
-  assert.deepEqual((await tenant.call(listAccounts, { page })).items, [account, other]);
+  assert.deepEqual((await tenant.list(listAccounts, { page })).items, [account, other]);
   assert.deepEqual(await tenant.call(getAccount, { account: { uid: 'team' } }), account);
   assert.deepEqual(await tenant.call(getAccount, { account: { id: other.id } }), other);
   for (const ref of [{ id: 'team' }, { uid: account.id }, { uid: 'TEAM' }, { id: '' }]) {
@@ -97,12 +97,12 @@ test('a new API key answers its secret once, and only a hash of it is kept', asy
   assert.ok(isWellFormedApiKey(made.key));
   const { key: _, ...safe } = made;
   assert.deepEqual(await tenant.call(getApiKey, { keyid: made.keyid }), safe);
-  assert.deepEqual((await tenant.call(listApiKeys, { page })).items, [safe]);
-  assert.deepEqual((await tenant.call(listAccountApiKeys, { account: { uid: 'team' }, page })).items, [safe]);
+  assert.deepEqual((await tenant.list(listApiKeys, { page })).items, [safe]);
+  assert.deepEqual((await tenant.list(listAccountApiKeys, { account: { uid: 'team' }, page })).items, [safe]);
   const bare = await tenant.call(createApiKey, { account: { id: account.id } });
   assert.deepEqual([bare.flags, bare.props], [{}, {}]);
   await refusal('not-found', tenant.call(createApiKey, { account: { id: 'team' } }));
-  await refusal('not-found', tenant.call(listAccountApiKeys, { account: { id: 'team' }, page }));
+  await refusal('not-found', tenant.list(listAccountApiKeys, { account: { id: 'team' }, page }));
   await refusal('not-found', tenant.call(getApiKey, { keyid: made.key }));
   await refusal('invalid', tenant.call(createApiKey, { account: { uid: 'team' }, flags: { a: 1 } }));
 });
@@ -320,18 +320,18 @@ test('the keys that use a ring, and those that a wildcard lets in', async () => 
   const wild = [await make({ '*': true }), await make({ 'keyring.*': true }), await make({ 'keyring.*.read': true })];
   await make({ 'keyring.pay.roll.read': false, 'keyring.pay.read': true, 'asym.pay.roll.read': true, 'user.*': true });
   const search = async (input: { name: string } | { id: string }, wildcard = false, limit = 100) =>
-    (await tenant.call(searchApiKeysByRing, { ring: input, wildcard, page: { limit } })).items.map((key) => key.keyid);
+    (await tenant.list(searchApiKeysByRing, { ring: input, wildcard, page: { limit } })).items.map((key) => key.keyid);
   const ids = (keys: { keyid: string }[]) => keys.map((key) => key.keyid);
   assert.deepEqual(await search({ name: 'PAY.ROLL' }), ids(named));
   assert.deepEqual(await search({ id: ring.id }), ids(named));
   assert.deepEqual(await search({ name: 'pay.roll' }, true), ids([...named, ...wild]));
   assert.deepEqual(await search({ name: 'pay.roll' }, true, 3), ids([...named, ...wild]).slice(0, 3));
-  const first = await tenant.call(searchApiKeysByRing, {
+  const first = await tenant.list(searchApiKeysByRing, {
     ring: { name: 'pay.roll' },
     wildcard: false,
     page: { limit: 1 },
   });
-  const rest = await tenant.call(searchApiKeysByRing, {
+  const rest = await tenant.list(searchApiKeysByRing, {
     ring: { name: 'pay.roll' },
     wildcard: false,
     page: { limit: 1, after: first.next ?? 0 },
@@ -351,7 +351,7 @@ test('the search tells whether a ring exists to those alone who may read it', as
   const { ring } = await tenant.call(createKeyring, { name: 'payroll' });
   const { keyid } = await make({ 'keyring.payroll.read': true });
   const search = (ref: { name: string } | { id: string }, caller: Caller) =>
-    tenant.call(searchApiKeysByRing, { ring: ref, wildcard: false, page }, caller);
+    tenant.list(searchApiKeysByRing, { ring: ref, wildcard: false, page }, caller);
   const blind = callerWith('apikey.read');
   assert.deepEqual(
     (await search({ name: 'payroll' }, blind)).items.map((key) => key.keyid),

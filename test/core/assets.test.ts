@@ -83,7 +83,7 @@ test('every filter alone and together finds what holds it, newest first, page by
       let after: number | undefined;
       do {
         const page = after === undefined ? { limit } : { limit, after };
-        const { items, next } = await searchAssets(tenant.store, filter, page);
+        const { items, next } = await searchAssets(tenant, filter, page);
         assert.ok(items.length <= limit && (next === undefined || items.length === limit));
         found.push(...items);
         after = next;
@@ -116,8 +116,7 @@ test('a search in data reads on until its page is full', async () => {
     });
     if (needle) needles.unshift(asset);
   }
-  const search = (page: { limit: number; after?: number }) =>
-    searchAssets(tenant.store, { data: { needle: true } }, page);
+  const search = (page: { limit: number; after?: number }) => searchAssets(tenant, { data: { needle: true } }, page);
   assert.deepEqual(
     (await search({ limit: 2 })).items.map((asset) => asset.id),
     needles,
@@ -140,7 +139,7 @@ test('searches see current versions, and children keep naming a deleted parent',
   const page = { limit: 100 };
   await tenant.call(encrypt, { ringname: 'b', asset: { assetId: last, data: { fresh: true }, parents: [first] } });
   const ids = async (filter: Body<'searchAssets'>) =>
-    (await searchAssets(tenant.store, filter, page)).items.map((asset) => asset.id);
+    (await searchAssets(tenant, filter, page)).items.map((asset) => asset.id);
   assert.deepEqual(await ids({ data: { fresh: true } }), [last]);
   assert.equal((await ids({ data: { n: 3 } })).includes(last), false);
   const children = await ids({ parents: [first] });

@@ -22,7 +22,7 @@ async function withRing(options: Parameters<typeof testTenant>[0] = {}) {
 }
 
 const keysOf = async (tenant: TestTenant) =>
-  (await tenant.call(listKeys, { ring: { name: 'payroll' }, page: { limit: 100 } })).items.length;
+  (await tenant.list(listKeys, { ring: { name: 'payroll' }, page: { limit: 100 } })).items.length;
 
 /** The base64url text with one bit of its bytes changed. */
 function flip(text: string, byte: number): string {

@@ -93,7 +93,7 @@ test('what is no X25519 public key is refused by name', async () => {
     const error = await refusal('invalid', tenant.call(createKeyring, { name: 'r', publicKey }));
     assert.ok(error.fields?.publicKey, publicKey);
   }
-  assert.deepEqual((await tenant.call(listKeyrings, { page })).items, []);
+  assert.deepEqual((await tenant.list(listKeyrings, { page })).items, []);
 });
 
 test('ring names follow the rule', async () => {
@@ -128,20 +128,20 @@ test('rings are found by name or id, and unknown otherwise', async () => {
 test('lists are pages, oldest first', async () => {
   const tenant = await testTenant();
   for (const name of ['c', 'a', 'b']) await tenant.call(createKeyring, { name });
-  const first = await tenant.call(listKeyrings, { page: { limit: 2 } });
+  const first = await tenant.list(listKeyrings, { page: { limit: 2 } });
   assert.deepEqual(
     first.items.map((ring) => ring.name),
     ['c', 'a'],
   );
   assert.ok(first.next !== undefined);
   await tenant.call(deleteKeyring, { name: 'c' });
-  const second = await tenant.call(listKeyrings, { page: { limit: 2, after: first.next } });
+  const second = await tenant.list(listKeyrings, { page: { limit: 2, after: first.next } });
   assert.deepEqual(
     second.items.map((ring) => ring.name),
     ['b'],
   );
   assert.equal('next' in second, false);
-  const exact = await tenant.call(listKeyrings, { page: { limit: 2 } });
+  const exact = await tenant.list(listKeyrings, { page: { limit: 2 } });
   assert.equal('next' in exact, false);
 });
 
@@ -157,7 +157,7 @@ test('rotation keeps the old key and gives the new one the configured props', as
   assert.equal(now.activeKey, second.id);
   assert.equal(now.updatedAt, '2026-01-02T03:04:06.678Z');
   assert.equal(now.createdAt, ring.createdAt);
-  assert.deepEqual((await tenant.call(listKeys, { ring: { id: ring.id }, page })).items, [
+  assert.deepEqual((await tenant.list(listKeys, { ring: { id: ring.id }, page })).items, [
     { id: first.id, type: 'aes256', props: { n: 1 }, createdAt: ring.createdAt },
     { id: second.id, type: 'aes256', props: { n: 2 }, createdAt: '2026-01-02T03:04:06.678Z' },
   ]);
@@ -288,7 +288,7 @@ test('limits hold for rings and for keys in a ring, deleted rings aside', async 
   await refusal('quota', tenant.call(restoreKeyring, { id: ring.id }));
   await tenant.call(rotateKeyring, { ringname: 'b' });
   await refusal('quota', tenant.call(rotateKeyring, { ringname: 'b' }));
-  assert.equal((await tenant.call(listKeys, { ring: { name: 'b' }, page })).items.length, 2);
+  assert.equal((await tenant.list(listKeys, { ring: { name: 'b' }, page })).items.length, 2);
 });
 
 test('the asym service answers its own shapes', async () => {

@@ -49,7 +49,7 @@ test('a user is made as asked, the display name made up where none is given', as
 test('no answer holds a trace of the password', async () => {
   const tenant = await testTenant();
   const { user } = await create(tenant, fieldsOf('ada'));
-  const page = await tenant.call(listUsers, { page: { limit: 10 } });
+  const page = await tenant.list(listUsers, { page: { limit: 10 } });
   assert.doesNotMatch(
     JSON.stringify([user, page, await tenant.call(getUser, { user: named('ada') })]),
     /stored|assword/,
@@ -252,11 +252,11 @@ test('deleting a user disables the API keys that it owns', async () => {
 test('pages are stable while users come and go', async () => {
   const tenant = await testTenant();
   for (const name of ['a', 'b', 'c', 'd', 'e']) await addedUser(tenant, name);
-  const first = await tenant.call(listUsers, { page: { limit: 2 } });
+  const first = await tenant.list(listUsers, { page: { limit: 2 } });
   await tenant.call(deleteUser, { user: named('b') });
   await addedUser(tenant, 'f');
   const next = first.next === undefined ? {} : { after: first.next };
-  const rest = await tenant.call(listUsers, { page: { limit: 10, ...next } });
+  const rest = await tenant.list(listUsers, { page: { limit: 10, ...next } });
   assert.deepEqual(
     [...first.items, ...rest.items].map(({ username }) => username),
     ['a', 'b', 'c', 'd', 'e', 'f'],

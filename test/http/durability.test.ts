@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/port.ts';
 import { testAppliance } from '../support/appliance.ts';
+import { sampled, urlOf } from './samples.ts';
 
 async function withStore(change: (store: Store) => Partial<Store>) {
   const a = await testAppliance();
@@ -82,4 +83,41 @@ test('what an operation throws after it wrote is taken back', async () => {
   const [last] = await a.activity();
   assert.deepEqual([last?.action, last?.validAction, last?.status, last?.ringname], ['keyring.create', true, 403, 'b']);
   assert.equal((await a.call('GET', '/ks/keyrings')).body.data.length, 1);
+});
+
+test('a list that was read is answered to nobody who may not ask any more when the request is recorded', async () => {
+  const lists = sampled.filter(({ endpoint }) => endpoint.paginated);
+  assert.ok(lists.length >= 9);
+  for (const { endpoint, make } of lists) {
+    let before: (count: number) => Promise<void> = async () => {};
+    let count = 0;
+    const { a } = await withStore((store) => ({
+      transaction: async (fn) => {
+        await before(count++);
+        return store.transaction(fn);
+      },
+    }));
+    const sample = await make(a);
+    const { key, keyid } = await a.keyWith('*');
+    const url = urlOf(endpoint, sample);
+    const ask = () => a.call(endpoint.method, url, endpoint.body ? (sample.body ?? {}) : undefined, { key });
+    count = 0;
+    assert.equal((await ask()).status, 200, url);
+    const transactions = count;
+    assert.ok(endpoint.id === 'searchActivity' || transactions > 1, `${url} is read beside the transaction`);
+    const records = (await a.activity()).length;
+    const change = { apikeyid: keyid, op: 'replace', flags: { 'system.none': true } };
+    before = async (number) => {
+      if (number !== transactions - 1) return;
+      before = async () => {};
+      assert.equal((await a.call('PUT', '/auth/apikeyid', change)).status, 200);
+    };
+    count = 0;
+    const { status, body: answer } = await ask();
+    assert.deepEqual([status, 'data' in answer], [403, false], url);
+    const [last, changed, ...earlier] = await a.activity();
+    assert.deepEqual([last?.keyid, last?.validAction, last?.status], [keyid, false, 403]);
+    assert.equal(changed?.action, 'apikey.update');
+    assert.equal(earlier.length, records);
+  }
 });

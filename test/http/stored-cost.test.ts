@@ -3,11 +3,13 @@
 // the process: how busy the machine is does not count.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { endpoints } from '../../src/api/endpoints.ts';
 import { purgeExpired } from '../../src/core/keyrings.ts';
 import { restorableFor } from '../../src/core/rings.ts';
-import type { Sql } from '../../src/store/sql.ts';
+import type { Row, Sql, SqlValue } from '../../src/store/sql.ts';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
-import { longestGo } from '../support/longest-go.ts';
+import { countedWork, longestGo } from '../support/longest-go.ts';
 import { type Sample, sampled } from './samples.ts';
 
 /** Milliseconds of CPU between two turns of the event loop. */
@@ -80,6 +82,12 @@ function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   ];
 }
 
+/** What ring 1 is named and used. */
+const usedByAll = [
+  `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
+  `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
+];
+
 const lists = [
   ['GET', '/ks/keyrings'],
   ['GET', `/ks/keyrings/${ring}/keys?id=true`],
@@ -90,6 +98,19 @@ const lists = [
   ['GET', `/auth/search/keyring/${ring}/apikey?id=true&wildcard=true`],
   ['POST', '/assets/search'],
 ] as const;
+
+const listed: Readonly<Record<string, (typeof lists)[number] | 'its own test'>> = {
+  listKeyrings: lists[0],
+  listKeys: lists[1],
+  listUsers: lists[2],
+  listAccounts: lists[3],
+  listApiKeys: lists[4],
+  listAccountApiKeys: lists[5],
+  searchKeyringApiKeys: lists[6],
+  searchAssets: lists[7],
+  // In test/activity/search-cost.test.ts, since records are no rows.
+  searchActivity: 'its own test',
+};
 
 async function within(what: string, work: () => Promise<unknown>): Promise<void> {
   const cost = await longestGo(work);
@@ -112,8 +133,7 @@ test('no request of any kind costs more where there is much of everything', asyn
       `${id('ring_x')}, 'ks', 'x' || i, '', 'aes256', '', 'x25519', '${publicKey}', '{}', '{}', 1, i, i, ${a.world.now()}`,
     ),
     ...muchOfEverything(`'{}'`, many),
-    `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
-    `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
+    ...usedByAll,
     // Children of one asset, in the order of their making, each with two parents.
     `INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, '${one('asset_', 1)}' FROM assets WHERE seq > 1`,
     `UPDATE counts SET n = ${many}`,
@@ -193,14 +213,61 @@ test('no request of any kind costs more where there is much of everything', asyn
   await within('the end of many deleted rings', () => purgeExpired(store, a.world));
 });
 
+test('few rows of a page are read, and few written, before whatever else came has its turn', async (t) => {
+  const count = 3000;
+  const work = countedWork(t);
+  let sql: Sql | undefined;
+  const a = await testAppliance({
+    onSql: (given) => {
+      sql = { ...given };
+      const { get, all, some } = sql;
+      given.get = async <R extends Row>(text: string, ...params: SqlValue[]) =>
+        work.count(await get<R>(text, ...params));
+      given.all = async <R extends Row>(text: string, ...params: SqlValue[]) =>
+        (await all<R>(text, ...params)).map(work.count);
+      given.some = async <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
+        (await some<R>(enough, text, ...params)).map(work.count);
+    },
+  });
+  const store = a.tenants[0]?.handle.store ?? assert.fail();
+  await store.transaction(async () => {
+    for (const text of [...muchOfEverything(`'{}'`, count), ...usedByAll]) await sql?.run(text);
+  });
+  const { transaction } = store;
+  let inTransaction = 0;
+  store.transaction = (fn) =>
+    transaction(async (tx) => {
+      const begin = work.done;
+      const result = await fn(tx);
+      inTransaction = Math.max(inTransaction, work.done - begin);
+      return result;
+    });
+  const { stringify } = JSON;
+  t.mock.method(JSON, 'stringify', (...given: Parameters<typeof stringify>) => work.count(stringify(...given)));
+  const all: readonly Endpoint[] = endpoints;
+  assert.deepEqual(Object.keys(listed).toSorted(), all.flatMap((e) => (e.paginated ? [e.id] : [])).toSorted());
+  for (const list of Object.values(listed)) {
+    if (list === 'its own test') continue;
+    const [method, path] = list;
+    const begin = work.done;
+    const url = `${path}${path.includes('?') ? '&' : '?'}limit=10000`;
+    const most = await work.inOneGo(async () => {
+      const { body } = await answers(200, a.call(method, url, method === 'POST' ? {} : undefined));
+      assert.ok(body.data.length >= count, url);
+    });
+    assert.ok(work.done - begin >= 2 * count, `${url}: only ${work.done - begin} rows were counted`);
+    // As many as a part of a page has, or a piece of an answer of 64 KiB.
+    assert.ok(most <= 700, `${url}: ${most} rows in one go`);
+  }
+  // Other requests of the tenant wait for transactions.
+  assert.ok(inTransaction > 0 && inTransaction <= 520, `${inTransaction} rows in one transaction`);
+});
+
 test('a page of long things is short, and the next ones have the rest', async () => {
   const long = 48;
   const { a, fill } = await appliance();
   await fill(...muchOfEverything(`'{"big":"' || hex(zeroblob(500000)) || '"}'`, long));
-  await fill(
-    `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
-    `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
-  );
+  await fill(...usedByAll);
   for (const [method, path] of lists) {
     const page = `${path}${path.includes('?') ? '&' : '?'}limit=10000`;
     const seen = new Set<string>();
@@ -237,11 +304,7 @@ test('a page of long things is short, and the next ones have the rest', async ()
 test('many long pages at once, of many values too, give others their turns', async () => {
   const values = JSON.stringify(Object.fromEntries(Array.from({ length: 19_000 }, (_, n) => [`k${n}`, n])));
   const { a, fill } = await appliance();
-  await fill(
-    ...muchOfEverything(`'${values}'`, 20),
-    `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
-    `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
-  );
+  await fill(...muchOfEverything(`'${values}'`, 20), ...usedByAll);
   const store = a.tenants[0]?.handle.store ?? assert.fail();
   const props = JSON.parse(values);
   for (let n = 0; n < 20; n++) {

@@ -11,6 +11,8 @@ import { openState } from '../../src/store/state.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import type { KeyUseKind } from '../../src/store/tables/key-uses.ts';
 import { migrate, tenantMigrations } from '../../src/store/tables/migrations.ts';
+import type { Part } from '../../src/store/tables/page.ts';
+import type { RingKey } from '../../src/store/tables/ring-keys.ts';
 import { openEmbedded } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
@@ -180,13 +182,18 @@ test('what stands beside the tables stays little, however many keys are used on 
     assert.ok(beside > 0 && beside < 17_000, `${beside} of ${text}`);
   }
   await session.run(async ({ ringKeys, keyUses }) => {
-    const { items } = await ringKeys.list('ring_1', { limit: 1000 }, (key) => key);
-    const usages = await keyUses.ofKeys(items, now + 99 * day);
-    assert.equal(usages.size, 300);
-    for (const { days } of usages.values()) {
-      assert.equal(days.length, 100);
-      for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
+    let looked = 0;
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const part: Part<RingKey> = await ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
+      const usages = await keyUses.ofKeys(part.items, now + 99 * day);
+      looked += usages.size;
+      for (const { days } of usages.values()) {
+        assert.equal(days.length, 100);
+        for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
+      }
+      after = part.next;
     }
+    assert.equal(looked, 300);
   });
   state.close();
 });

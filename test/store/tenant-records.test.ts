@@ -34,9 +34,6 @@ test('tenants are kept, found, changed, hidden when deleted, and erased', async 
     assert.equal(await tenants.byName('z'), undefined);
     assert.equal((await tenants.byId('tenant_a'))?.deletedAt, 4);
     const names = (records: { name: string }[]) => records.map(({ name }) => name);
-    const first = await tenants.list({ limit: 1 });
-    assert.deepEqual(names(first.items), ['b']);
-    assert.deepEqual(names((await tenants.list({ limit: 9, after: first.next ?? 0 })).items), ['c']);
     assert.deepEqual(names(await tenants.all()), ['z', 'b', 'c']);
     await tenants.insert({ ...draft('z'), id: 'tenant_z2', dir: 'dir-z2' });
     await tenants.erase('tenant_a');

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import type { Caller, Context, Limits, World } from '../../src/core/context.ts';
 import { localCaller } from '../../src/core/credential.ts';
+import type { Reader } from '../../src/core/pages.ts';
 import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { parseFlags } from '../../src/model/flags.ts';
@@ -23,6 +24,12 @@ export interface TestTenant {
   readonly world: World;
   /** Runs an operation in its own transaction, as the local administrator unless a caller is given. */
   call<I, O>(operation: Operation<I, O>, input: I, caller?: Caller): Promise<O>;
+  /** Reads a list, as that caller. */
+  list<I, O>(
+    read: (given: Reader & { readonly caller: Caller }, input: I) => Promise<O>,
+    input: I,
+    caller?: Caller,
+  ): Promise<O>;
   /** The same for what is no operation. */
   run<R>(fn: (ctx: Context) => Soon<R>, caller?: Caller): Promise<R>;
   /** Moves the clock on. */
@@ -52,6 +59,7 @@ export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTe
     world,
     run,
     call: (operation, input, caller) => run((ctx) => operation(ctx, input), caller),
+    list: (read, input, caller = localCaller) => read({ store, world, caller }, input),
     advance(milliseconds) {
       clock.now += milliseconds;
     },

@@ -1,22 +1,59 @@
 // How long something keeps others from the event loop, in CPU time of the process: how busy the machine is does not
-// count.
+// count. Or in units of work that a test counts, each of which then takes a millisecond.
+import type { TestContext } from 'node:test';
 
 /** Runs `work`; answers the most CPU time, in milliseconds, that went by between two turns of the event loop. */
-export async function longestGo(work: () => Promise<unknown>): Promise<number> {
-  let longest = 0;
+export function longestGo(work: () => Promise<unknown>): Promise<number> {
+  const cpu = (): number => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  };
+  return mostInOneGo(cpu, work);
+}
+
+/** By how much `sum`, which goes up, went up at most between two turns of the event loop while `work` ran. */
+async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Promise<number> {
+  let most = 0;
   let working = true;
-  let before = process.cpuUsage();
+  let before = sum();
   const turn = (): void => {
-    const { user, system } = process.cpuUsage(before);
-    longest = Math.max(longest, (user + system) / 1000);
-    before = process.cpuUsage();
+    most = Math.max(most, sum() - before);
+    before = sum();
     if (working) setImmediate(turn);
   };
   await new Promise((resolve) => setImmediate(resolve));
-  before = process.cpuUsage();
+  before = sum();
   setImmediate(turn);
   await work();
   working = false;
   turn();
-  return longest;
+  return most;
+}
+
+export interface CountedWork {
+  /** Has `result` counted as one. */
+  count<R>(result: R): R;
+  readonly done: number;
+  /** The most that was counted between two turns of the event loop. */
+  inOneGo(work: () => Promise<unknown>): Promise<number>;
+}
+
+/** Until the test ends, one of what is counted takes a millisecond of processor time, and nothing else takes any. */
+export function countedWork({ mock }: TestContext): CountedWork {
+  let done = 0;
+  mock.method(performance, 'now', () => done);
+  mock.method(process, 'threadCpuUsage', (before = { user: 0, system: 0 }) => ({
+    user: done * 1000 - before.user,
+    system: 0,
+  }));
+  return {
+    count(result) {
+      done++;
+      return result;
+    },
+    get done() {
+      return done;
+    },
+    inOneGo: (work) => mostInOneGo(() => done, work),
+  };
 }

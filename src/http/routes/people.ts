@@ -39,11 +39,11 @@ import {
   updateUser,
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
-import { type Around, baseUrlOf, type Input, type RoutesOf, type TenantRoutes } from '../route.ts';
+import { type Around, baseUrlOf, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
-  listUsers: (ctx, { page }) => listUsers(ctx, { page }),
+  listUsers: listed((reader, { page }) => listUsers(reader, { page })),
   createUser: {
     async prepare({ body, appliance, open }) {
       const password = generatePassword(appliance.world.random);

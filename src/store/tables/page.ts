@@ -1,5 +1,5 @@
-// Keyset pages: a table reads one row more than the page holds, which tells whether there is a next one. And slices:
-// the parts in which rows are gone through that are too many, or too long, for one go.
+// Keyset pages, of which a table reads a part in one go, and one row more, which tells whether there is a next one. And
+// slices, in which rows are gone through that are too many, or too long, for one go.
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
 /**
@@ -8,40 +8,48 @@ import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
  */
 export const longestPage = 4 * 1024 * 1024;
 
-/** Rows, and bytes of their long columns, that are read or written in one go: some 10 ms. */
+/** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
 const sliceRows = 1000;
 const sliceBytes = 256 * 1024;
 
+/** The same of rows that are read for a page: some 2 ms. */
+const partRows = 128;
+const partBytes = 32 * 1024;
+
+/** A page with fewer items than were asked for where those would take long to read: the next one goes on. */
+export interface Part<T> extends Page<T> {
+  /** Of the rows' texts, in characters. */
+  readonly length: number;
+}
+
 /**
- * The page that `text` reads, each row as `answer` makes it; the last two parameters of `text`, the place to start
- * after and a limit, are added here.
+ * The part of a page that `text` reads, each row as `answer` makes it; the last two parameters of `text`, the place to
+ * start after and a limit, are added here.
  */
-export async function readPage<R extends Row & { seq: number }, T>(
+export async function readPart<R extends Row & { seq: number }, T>(
   sql: Sql,
   { limit, after = 0 }: PageRequest,
   answer: (row: R) => T,
   text: string,
   ...params: SqlValue[]
-): Promise<Page<T>> {
-  const items: T[] = [];
+): Promise<Part<T>> {
+  const most = Math.min(limit, partRows);
+  let count = 0;
   let length = 0;
-  for (let last = after; ; await sql.pause()) {
-    const most = Math.min(limit + 1 - items.length, sliceRows);
-    let sliced = 0;
-    const isEnough = (row: R): boolean => {
-      sliced += lengthOf(row);
-      return sliced >= sliceBytes;
-    };
-    const rows = await sql.some<R>(isEnough, text, ...params, last, most);
-    for (const row of rows) {
-      // This row is one more than the page holds, and tells that there is a next one.
-      if (items.length === limit || length >= longestPage) return { items, next: last };
-      items.push(answer(row));
-      length += lengthOf(row);
-      last = row.seq;
-    }
-    if (rows.length < most && sliced < sliceBytes) return { items };
-  }
+  let isFull = false;
+  // The row after those of the part tells that there is a next one.
+  const isNext = (row: R): boolean => {
+    isFull = count === most || length >= partBytes;
+    if (isFull) return true;
+    count++;
+    length += lengthOf(row);
+    return false;
+  };
+  const rows = await sql.some<R>(isNext, text, ...params, after, most + 1);
+  const read = rows.slice(0, count);
+  const items = read.map(answer);
+  const last = isFull ? read.at(-1) : undefined;
+  return last ? { items, length, next: last.seq } : { items, length };
 }
 
 export function lengthOf(row: Row): number {

@@ -1,7 +1,7 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
-import { endOfSlice, readPage } from './page.ts';
+import { endOfSlice, type Part, readPart } from './page.ts';
 
 export interface RingKey {
   readonly seq: number;
@@ -70,8 +70,8 @@ export function ringKeyTable(sql: Sql) {
     countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey) => T): Promise<Page<T>> =>
-      readPage(
+    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey) => T): Promise<Part<T>> =>
+      readPart(
         sql,
         page,
         (row: RingKeyRow) => answer(fromRow(row)),

@@ -1,7 +1,7 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
-import { readPage } from './page.ts';
+import { type Part, readPart } from './page.ts';
 
 export type RingService = 'ks' | 'asym';
 
@@ -131,8 +131,8 @@ export function ringTable(sql: Sql) {
     },
 
     /** The oldest first, without the deleted ones, each as `answer` makes it. */
-    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Page<T>> =>
-      readPage(
+    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Part<T>> =>
+      readPart(
         sql,
         page,
         (row: RingRow) => answer(fromRow(row)),
@@ -146,8 +146,8 @@ export function ringTable(sql: Sql) {
       time: number,
       page: PageRequest,
       answer: (ring: Ring) => T,
-    ): Promise<Page<T>> =>
-      readPage(
+    ): Promise<Part<T>> =>
+      readPart(
         sql,
         page,
         (row: RingRow) => answer(fromRow(row)),

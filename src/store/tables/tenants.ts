@@ -1,7 +1,6 @@
 // The tenants of the appliance, in its own database. A deleted tenant stays, out of sight, until it is purged.
-import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import type { Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { readPage } from './page.ts';
 
 export interface TenantRecord {
   readonly seq: number;
@@ -63,10 +62,6 @@ export function tenantTable(sql: Sql) {
       const row = await sql.get<TenantRow>('SELECT * FROM tenants WHERE id = ?', id);
       return row && fromRow(row);
     },
-
-    /** The oldest first, without the deleted ones. */
-    list: (page: PageRequest): Promise<Page<TenantRecord>> =>
-      readPage(sql, page, fromRow, 'SELECT * FROM tenants WHERE seq > ? AND deleted_at IS NULL ORDER BY seq LIMIT ?'),
 
     /** All of them, the deleted ones too. */
     async all(): Promise<TenantRecord[]> {

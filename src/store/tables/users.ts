@@ -1,8 +1,8 @@
 // Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
 // the hash is asked for by itself.
-import type { Page, PageRequest, Row, Sql } from '../sql.ts';
+import type { PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { readPage } from './page.ts';
+import { type Part, readPart } from './page.ts';
 
 export interface User {
   readonly seq: number;
@@ -177,8 +177,8 @@ export function userTable(sql: Sql) {
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Page<T>> =>
-      readPage(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
+    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Part<T>> =>
+      readPart(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
   };
 }
 
