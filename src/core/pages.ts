@@ -15,7 +15,7 @@ export interface Reader {
 }
 
 /** Looks at a store, one after the other. */
-export interface Looks {
+interface Looks {
   /** Runs `fn`, of a few milliseconds, between transactions. What it answers may not be durable yet. */
   look<R>(fn: (tables: Tables) => Promise<R>): Promise<R>;
   /** Resolves once all that was looked at is durable, and fails where a failed write took some of it back. */
