@@ -25,8 +25,8 @@ export function sbom(parts: readonly ThirdParty[]): string {
 function componentOf({ name, version, license, sha512 }: ThirdParty): Models.Component {
   const npm = /^[@a-z]/.test(name);
   const [group, short] = name.startsWith('@') ? name.split('/') : [undefined, name];
-  const type = npm ? Enums.ComponentType.Library : Enums.ComponentType.Platform;
-  return new Models.Component(name === 'SQLite' ? Enums.ComponentType.Library : type, short ?? name, {
+  const type = name === 'Node.js' ? Enums.ComponentType.Platform : Enums.ComponentType.Library;
+  return new Models.Component(type, short ?? name, {
     ...(group === undefined ? {} : { group }),
     version,
     bomRef: `${name}@${version}`,

@@ -1,13 +1,14 @@
 // Shell is the frame around the pages: where one is and can go, who is logged in, and what has to be known everywhere.
 // It follows the links between pages without loading anew.
 import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
-import { consolePages } from '../api/console-pages.ts';
 import { allowed } from './allowed.ts';
+import { Menu } from './menu.tsx';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
 import type { Page, PageProps } from './page.ts';
 import type { Place } from './page-path.ts';
 import { pages } from './pages.ts';
-import { Toasts, toast } from './parts/messages.tsx';
+import { Icon } from './parts/icon.tsx';
+import { endToasts, Toasts, toast } from './parts/messages.tsx';
 import { Brand, PageHeader } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
 import { type Session, type SessionClient, SessionContext } from './session.ts';
@@ -44,7 +45,14 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
   }, []);
   useEvent('popstate', () => {
     if (isHeld()) window.history.pushState(null, '', here);
-    else setPlace(placeAt(window.location));
+    else {
+      const next = placeAt(window.location);
+      if (!isSamePage(place, next)) endToasts();
+      setPlace(next);
+    }
+  });
+  useEvent('keydown', ({ key }) => {
+    if (key === 'Escape' && isOpen) setOpen(false);
   });
   useEvent('pointerdown', client.active);
   useEvent('keydown', client.active);
@@ -52,6 +60,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
     const href = followed(event);
     if (href === undefined) return;
     event.preventDefault();
+    if (!isHeld()) endToasts();
     navigate(href);
   });
 
@@ -62,8 +71,6 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
         To the content
       </a>
       <header>
-        <Brand />
-        <Who session={session} onLogout={onLogout} />
         <button
           type="button"
           data-kind="quiet"
@@ -71,10 +78,13 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
           aria-expanded={isOpen ? 'true' : 'false'}
           onClick={() => setOpen(!isOpen)}
         >
-          Menu
+          <Icon name="menu" />
+          <span>Menu</span>
         </button>
+        <Brand />
+        <Who session={session} onLogout={onLogout} />
       </header>
-      <Navigation page={page} session={session} isOpen={isOpen} />
+      <Menu page={page} session={session} isOpen={isOpen} />
       <main id="page" tabindex={-1}>
         {warning !== undefined && (
           <p role="alert" data-note data-tone="bad">
@@ -107,38 +117,6 @@ function PageView({ page, place, client, session, navigate }: PageViewProps) {
   return <Component {...{ api, text, stream, session, navigate, params: place.params, query: place.query }} />;
 }
 
-interface NavigationProps {
-  readonly page: Page | undefined;
-  readonly session: Session;
-  readonly isOpen: boolean;
-}
-
-function Navigation({ page, session, isOpen }: NavigationProps) {
-  const entries = pages.filter(({ name, under }) => name === under);
-  return (
-    <nav aria-label="Console" data-open={isOpen ? '' : undefined}>
-      <ul>
-        {entries.map(({ name, needs }) => {
-          const lacks = needs !== undefined && !session.may.allowsSome(needs);
-          return (
-            <li key={name}>
-              <a
-                href={hrefTo(name)}
-                aria-current={page?.name === name ? 'page' : page?.under === name ? 'true' : undefined}
-                data-lacks={lacks ? '' : undefined}
-                title={lacks ? `You would need a flag for ${needs}.` : undefined}
-              >
-                {consolePages[name].title}
-                {lacks && <small> not allowed</small>}
-              </a>
-            </li>
-          );
-        })}
-      </ul>
-    </nav>
-  );
-}
-
 function Who({ session, onLogout }: { readonly session: Session; readonly onLogout: () => Promise<void> }) {
   const { user } = session;
   return (
@@ -151,7 +129,8 @@ function Who({ session, onLogout }: { readonly session: Session; readonly onLogo
         <a href={hrefTo('about')}>With an API key</a>
       )}
       <button type="button" data-kind="quiet" onClick={() => void onLogout()}>
-        Log out
+        <Icon name="leave" />
+        <span>Log out</span>
       </button>
     </div>
   );

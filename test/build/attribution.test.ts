@@ -6,7 +6,17 @@ import { test } from 'node:test';
 import { attributionOfSources } from '../../build/bundle.ts';
 import { desk } from '../cli/kms.ts';
 
-const permissive = ['MIT', 'MIT-0', '0BSD', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'blessing'];
+const permissive = [
+  'MIT',
+  'MIT-0',
+  '0BSD',
+  'ISC',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'blessing',
+  'ISC AND MIT',
+];
 
 interface Part {
   readonly name: string;
@@ -41,7 +51,7 @@ test('every dependency of the product is named with a permissive licence and its
   const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   const names = parts.map(({ name }) => name);
   for (const name of Object.keys(dependencies)) assert.ok(names.includes(name), name);
-  for (const name of ['Node.js', 'SQLite']) assert.ok(names.includes(name), name);
+  for (const name of ['Node.js', 'SQLite', 'Lucide']) assert.ok(names.includes(name), name);
   for (const { name, version, license, text } of parts) {
     assert.ok(permissive.includes(license), `${name}: ${license}`);
     assert.match(version, /^\d+\.\d+/, name);

@@ -17,11 +17,16 @@ interface Toast {
 
 const shownFor = 9000;
 let count = 0;
-let show: ((toast: Toast) => void) | undefined;
+let show: ((toast: Toast | undefined) => void) | undefined;
 
 /** Shows a line that goes by itself; nothing is said in it alone. */
 export function toast(text: string): void {
   show?.({ id: ++count, text });
+}
+
+/** For whoever leaves a page: what was said on it goes. What a page says on its way to another one is said there. */
+export function endToasts(): void {
+  show?.(undefined);
 }
 
 /** Where toasts are shown: stands once in the shell. */

@@ -46,7 +46,7 @@ export function Brand() {
   return (
     <a href={hrefTo('home')} data-brand>
       <img src={icon} alt="" width="28" height="28" />
-      Key management service
+      <span>Key management service</span>
     </a>
   );
 }

@@ -1,0 +1,101 @@
+// Menu is where one can go: the pages in groups, by what people come for. What the session's flags do not let anybody
+// see stands there all the same, so that they know what to ask for.
+import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
+import { hrefTo } from './navigation.ts';
+import type { Page } from './page.ts';
+import { pages } from './pages.ts';
+import { Icon, type IconName } from './parts/icon.tsx';
+import type { Session } from './session.ts';
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+interface Group {
+  /** Absent where one entry stands for itself. */
+  readonly title?: string;
+  readonly entries: readonly (readonly [name: ConsolePageName, icon: IconName])[];
+}
+
+const groups: readonly Group[] = [
+  { entries: [['home', 'home']] },
+  {
+    title: 'Keys',
+    entries: [
+      ['keyrings', 'key'],
+      ['asym', 'keyPair'],
+    ],
+  },
+  {
+    title: 'Files',
+    entries: [
+      ['encrypt', 'lock'],
+      ['decrypt', 'unlock'],
+      ['assets', 'file'],
+    ],
+  },
+  {
+    title: 'Access',
+    entries: [
+      ['apikeys', 'program'],
+      ['users', 'people'],
+      ['accounts', 'account'],
+    ],
+  },
+  { title: 'Audit', entries: [['activity', 'log']] },
+  {
+    title: 'You',
+    entries: [
+      ['me', 'person'],
+      ['about', 'about'],
+    ],
+  },
+];
+
+interface MenuProps {
+  readonly page: Page | undefined;
+  readonly session: Session;
+  readonly isOpen: boolean;
+}
+
+export function Menu({ page, session, isOpen }: MenuProps) {
+  return (
+    <nav aria-label="Console" data-open={isOpen ? '' : undefined}>
+      {groups.map(({ title, entries }) => (
+        <section key={title ?? 'first'}>
+          {title !== undefined && <p id={`menu-${title}`}>{title}</p>}
+          <ul aria-labelledby={title === undefined ? undefined : `menu-${title}`}>
+            {entries.map(([name, icon]) => (
+              <Entry key={name} {...{ name, icon, page, session }} />
+            ))}
+          </ul>
+        </section>
+      ))}
+      <p data-zone>
+        {zone === 'UTC' ? 'Times are in UTC.' : `Times are those of ${zone}; point at one to see it in UTC.`}
+      </p>
+    </nav>
+  );
+}
+
+interface EntryProps extends Pick<MenuProps, 'page' | 'session'> {
+  readonly name: ConsolePageName;
+  readonly icon: IconName;
+}
+
+function Entry({ name, icon, page, session }: EntryProps) {
+  const needs = pages.find((each) => each.name === name)?.needs;
+  const lacks = needs !== undefined && !session.may.allowsSome(needs);
+  return (
+    <li>
+      <a
+        href={hrefTo(name)}
+        aria-current={page?.name === name ? 'page' : page?.under === name ? 'true' : undefined}
+        data-lacks={lacks ? '' : undefined}
+        title={lacks ? `You would need a flag for ${needs}.` : undefined}
+      >
+        <Icon name={icon} />
+        <span>{consolePages[name].title}</span>
+        {lacks && <small> not allowed</small>}
+      </a>
+    </li>
+  );
+}
