@@ -31,6 +31,7 @@ export const consolePages = {
   assets: { path: '/console/assets', title: 'Assets' },
   asset: { path: '/console/assets/{id}', title: 'Asset' },
   activity: { path: '/console/activity', title: 'Activity' },
+  activityAbout: { path: '/console/activity/{kind}/{id}', title: 'Activity' },
   activityRecord: { path: '/console/activity/{id}', title: 'Activity record' },
   encrypt: { path: '/console/encrypt', title: 'Encrypt a file' },
   decrypt: { path: '/console/decrypt', title: 'Decrypt a file' },

@@ -3,6 +3,7 @@ import { AboutPage } from './about-page.tsx';
 import { AccountPage, AccountsPage, NewAccountPage } from './accounts/account-pages.tsx';
 import { ActivityPage } from './activity/activity-page.tsx';
 import { ActivityRecordPage } from './activity/record-page.tsx';
+import { SubjectPage } from './activity/subject-page.tsx';
 import { ApikeyPage } from './apikeys/apikey-page.tsx';
 import { ApikeysPage } from './apikeys/apikeys-page.tsx';
 import { NewApikeyPage } from './apikeys/new-apikey-page.tsx';
@@ -39,6 +40,7 @@ export const pages: readonly Page[] = [
   { name: 'assets', component: AssetsPage, under: 'assets', needs: 'asset.search' },
   { name: 'asset', component: AssetPage, under: 'assets' },
   { name: 'activity', component: ActivityPage, under: 'activity', needs: 'activity.read' },
+  { name: 'activityAbout', component: SubjectPage, under: 'activity' },
   { name: 'activityRecord', component: ActivityRecordPage, under: 'activity' },
   { name: 'encrypt', component: EncryptPage, under: 'encrypt', needs: 'keyring.encrypt' },
   { name: 'decrypt', component: DecryptPage, under: 'decrypt', needs: 'keyring.decrypt' },

@@ -1,17 +1,25 @@
 // Activity as the console asks for it: bounded, without repetition, by filters that are in the page's address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { Client } from '../../src/client/client.ts';
+import { csv, jsonLines } from '../../src/console/activity/export.ts';
 import {
   type ActivityRecord,
   activityFields,
   emptyTail,
+  isSubjectKind,
+  mergedActivity,
+  namesWith,
   newestActivity,
+  sourcesOf,
   type Tail,
   tailStart,
   withoutOwn,
   withPage,
 } from '../../src/console/activity/records.ts';
+import { outcomeOf, wordsOf } from '../../src/console/activity/words.ts';
+import { ownActions } from '../../src/model/actions.ts';
 
 function record(number: number): ActivityRecord {
   const id = `act_${String(number).padStart(8, '0')}`;
@@ -118,4 +126,131 @@ test('filters that make no sense are told at their fields', () => {
   assert.deepEqual(Object.keys(result.problems).sort(), ['end', 'props', 'start']);
   const reversed = filters({ ...empty, start: '2026-01-02T00:00', end: '2026-01-01T00:00' });
   assert.deepEqual('problems' in reversed && reversed.problems, { end: 'This is before the start.' });
+});
+
+test('every action of the appliance has words, in which nothing is missing', () => {
+  for (const action of ownActions) {
+    const words = wordsOf(action);
+    assert.ok(words, action);
+    assert.match(words.past, /^[a-z][a-zA-Z ]+$/, action);
+    assert.equal(
+      words.things === '',
+      !/( with|of|to| at|made|changed|deleted|listed|searched|invited|checked|back)$/.test(words.past),
+    );
+  }
+  assert.equal(wordsOf('shop.refund'), undefined);
+  assert.equal(wordsOf('keyring.encrpyt'), undefined);
+  assert.equal(wordsOf('constructor'), undefined);
+  const outcome = (validAction: boolean, status: number) => outcomeOf({ validAction, status });
+  assert.deepEqual(
+    [outcome(true, 200), outcome(false, 403), outcome(true, 404), outcome(false, 200)],
+    ['done', 'denied', 'failed', 'denied'],
+  );
+});
+
+test('several searches become one list: each record once, the newest first, page by page', async () => {
+  const all = Array.from({ length: 250 }, (_, index) => record(index + 1)).reverse();
+  const of = (name: unknown): ActivityRecord[] =>
+    all.filter(({ createdAt }) => (name === 'threes' ? createdAt % 3 === 0 : name === 'fives' && createdAt % 5 === 0));
+  let asked = 0;
+  const searchActivity: Client['searchActivity'] = async ({ ring, cursor, limit } = {}) => {
+    asked += 1;
+    const from = Number(cursor ?? 0);
+    const data = of(ring).slice(from, from + Number(limit));
+    const hasMore = from + data.length < of(ring).length;
+    const pagination = { limit: Number(limit), count: data.length, hasMore };
+    return { data, pagination: { ...pagination, ...(hasMore && { nextCursor: String(from + data.length) }) } };
+  };
+  const expected = all.filter(({ createdAt }) => createdAt % 3 === 0 || createdAt % 5 === 0);
+  const { signal } = new AbortController();
+  const whole = async (load: ReturnType<typeof mergedActivity>, limit: number): Promise<ActivityRecord[]> => {
+    const found: ActivityRecord[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await load({ limit, ...(cursor !== undefined && { cursor }) }, signal);
+      assert.ok(page.data.length <= limit);
+      found.push(...page.data);
+      cursor = page.pagination.nextCursor;
+    } while (cursor !== undefined);
+    return found;
+  };
+  const load = mergedActivity(searchActivity, [{ filters: { ring: 'threes' } }, { filters: { ring: 'fives' } }]);
+  for (const limit of [7, 100, 1000]) assert.deepEqual(await whole(load, limit), expected);
+  assert.ok(asked < 60, String(asked));
+  const odd = ({ createdAt }: ActivityRecord): boolean => createdAt % 2 === 1;
+  const filtered = mergedActivity(searchActivity, [{ filters: { ring: 'threes' }, only: odd }]);
+  assert.deepEqual(await whole(filtered, 5), of('threes').filter(odd));
+  assert.deepEqual(await whole(mergedActivity(searchActivity, [{ filters: { ring: 'none' } }]), 5), []);
+
+  let isDown = false;
+  const shaky: Client['searchActivity'] = (input, options) =>
+    isDown ? Promise.reject(new Error('down')) : searchActivity(input, options);
+  const again = mergedActivity(shaky, [{ filters: { ring: 'threes' } }, { filters: { ring: 'fives' } }]);
+  const first = await again({ limit: 10 }, signal);
+  isDown = true;
+  await assert.rejects(async () => again({ limit: 100, cursor: first.pagination.nextCursor ?? '' }, signal), /down/);
+  isDown = false;
+  const rest = await again({ limit: 1000, cursor: first.pagination.nextCursor ?? '' }, signal);
+  assert.deepEqual([...first.data, ...rest.data], expected, 'nothing is lost by a page that did not come');
+});
+
+test('all about a keyring is what was done with it and to it, and nothing of others with its name', () => {
+  const [byRing, byName] = sourcesOf('keyring', 'payroll');
+  const about = (type: string) => ({ ...record(1), props: { object: { type, id: 'x', name: 'Payroll' } } });
+  assert.deepEqual(byRing?.filters, { ring: 'payroll' });
+  assert.deepEqual(byName?.filters, { object: 'payroll' });
+  assert.equal(byRing?.only?.(record(1)), true);
+  assert.equal(byRing?.only?.({ ...record(1), action: 'asym.read' }), false);
+  assert.deepEqual([byName?.only?.(about('keyring')), byName?.only?.(about('user'))], [true, false]);
+  assert.equal(
+    byName?.only?.({ ...about('keyring'), reporter: 'apik_x' }),
+    false,
+    'what others say counts for nothing',
+  );
+  assert.deepEqual(
+    sourcesOf('user', 'user_a').map(({ filters }) => filters),
+    [{ keyid: 'user_a' }, { object: 'user_a' }],
+  );
+  assert.ok(!isSubjectKind('session') && !isSubjectKind('constructor') && isSubjectKind('asset'));
+});
+
+test('who is gone by now is called what the log says they were called', () => {
+  const thing = (type: string, id: string, name: string) => ({ ...record(1), props: { object: { type, id, name } } });
+  const records = [thing('user', 'user_a', 'Ada'), thing('user', 'user_a', 'Old'), thing('keyring', 'ring_a', 'r')];
+  const said = { ...thing('user', 'user_b', 'Liar'), reporter: 'apik_x' };
+  assert.deepEqual([...namesWith(new Map(), [...records, said])], [['user_a', 'Ada']]);
+  assert.deepEqual([...namesWith(new Map([['user_a', 'Now']]), records)], [['user_a', 'Now']]);
+});
+
+test('an export has what is shown: JSON Lines as the API answers, CSV that no spreadsheet runs', () => {
+  const object = { type: 'apikey', id: 'apik_b', name: '=HYPERLINK("http://x","y")' };
+  const records: ActivityRecord[] = [
+    { ...record(2), address: '203.0.113.7', props: { object } },
+    { ...record(1), action: '-1+1|cmd', ringname: '', reporter: 'apik_r', validAction: false, status: 403 },
+  ];
+  const lines = jsonLines(records).split('\n');
+  assert.deepEqual(
+    lines.slice(0, 2).map((line) => JSON.parse(line)),
+    records,
+  );
+  assert.deepEqual(lines.slice(2), ['']);
+  const rows = csv(records, new Map([['apik_a', '@SUM(1+1) "Ada"\nB']])).split('\r\n');
+  assert.equal(rows[0]?.split(',').length, 14);
+  assert.equal(rows.at(-1), '');
+  assert.ok(rows[1]?.startsWith(`"1970-01-01T00:00:00.002Z","'@SUM(1+1) ""Ada""\nB","apik_a","keyring.encrypt","r"`));
+  assert.ok(rows[1]?.includes(`"apikey","apik_b","'=HYPERLINK(""http://x"",""y"")","yes","200","203.0.113.7",""`));
+  assert.ok(rows[2]?.includes(`"'-1+1|cmd","","","","","no","403","","apik_r","","act_00000001"`));
+  for (const start of ['=', '+', '-', '@', '\t', '\r', '\n', ' =', '\u200b=', '＝', '\u00a0+', '|', '%']) {
+    const [, row = ''] = csv([record(1)], new Map([['apik_a', `${start}1`]])).split('Z",');
+    assert.ok(row.startsWith(`"'`), JSON.stringify(start));
+  }
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => {
+      const text = csv([record(1)], new Map([['apik_a', name]]));
+      const [, cell = ''] = /Z","((?:[^"]|"")*)","apik_a"/.exec(text) ?? assert.fail(text);
+      const read = cell.replaceAll('""', '"');
+      assert.ok(read === name || read === `'${name}`);
+      assert.doesNotMatch(read, /^[\s\p{Z}]*[=+\-@]/u);
+    }),
+  );
 });

@@ -162,6 +162,10 @@ function About({ api, account, onChanged }: AboutProps) {
             ['Properties', <Json value={account.props} />],
             ['Created', <Time at={account.createdAt} />],
             ['Changed', <Time at={account.updatedAt} />],
+            [
+              'Activity',
+              <a href={hrefTo('activityAbout', { kind: 'account', id: account.id })}>Everything about it</a>,
+            ],
           ]}
         />
       }

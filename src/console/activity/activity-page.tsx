@@ -9,8 +9,6 @@ import { PageHeader } from '../parts/page.tsx';
 import { BadFilters, SearchForm } from '../parts/search.tsx';
 import { shownTime } from '../parts/search-fields.ts';
 import { useList } from '../parts/state.ts';
-import { DataTable, Rows } from '../parts/table.tsx';
-import { activityColumns } from './record-parts.tsx';
 import {
   type ActivityFilters,
   actionNames,
@@ -18,9 +16,11 @@ import {
   type FilterFields,
   type Following,
   mostRows,
+  type Names,
   useTail,
   withoutOwn,
 } from './records.ts';
+import { Export, Records, Timeline } from './timeline.tsx';
 
 /** Beside the filters, in the address: whether the log is followed, and with one's own reading of it. */
 interface View {
@@ -49,7 +49,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
     <>
       <PageHeader
         title="Activity"
-        lead="What was asked of this service, by whom, and whether it was allowed. All times are in UTC."
+        lead="What was asked of this service, by whom, and whether it was allowed. Times are those of your time zone."
         actions={
           <button
             type="button"
@@ -61,9 +61,11 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
           </button>
         }
       />
+      <QuickSearches query={query} to={(next) => to({ ...activityFields.empty, ...next }, view)} />
       <FilterForm
         fields={fields}
-        onSearch={(next) => navigate(to(next, view))}
+        onSearch={(next) => navigate(to({ ...next, keyid: idOf(next.keyid, names) }, view))}
+        names={names}
         clearHref={to(activityFields.empty, view)}
       />
       {ownId !== undefined && (
@@ -90,7 +92,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
 interface FoundProps {
   readonly api: PageProps['api'];
   readonly filters: ActivityFilters;
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: Names;
 }
 
 function Found({ api, filters, names }: FoundProps) {
@@ -98,14 +100,38 @@ function Found({ api, filters, names }: FoundProps) {
     (page, signal) => api.searchActivity({ ...filters, ...page }, { signal }),
     [JSON.stringify(filters)],
   );
+  return <Records list={list} names={names} empty="Nothing in the log matches these filters." />;
+}
+
+const quickSearches: readonly (readonly [title: string, fields: Partial<FilterFields>])[] = [
+  ['Everything', {}],
+  ['Denied', { valid: 'false' }],
+  ['Logins', { action: 'session.create' }],
+  ['Flags granted', { granted: 'any' }],
+  ['Flags taken away', { revoked: 'any' }],
+  ['Deleted', { action: '*.delete' }],
+  ['Decrypts', { action: 'keyring.decrypt' }],
+  ['The appliance', { action: 'system.*' }],
+];
+
+interface QuickSearchesProps {
+  readonly query: URLSearchParams;
+  readonly to: (fields: Partial<FilterFields>) => string;
+}
+
+/** What is asked most, as addresses like any other search. */
+function QuickSearches({ query, to }: QuickSearchesProps) {
+  const here = JSON.stringify(activityFields.toQuery(activityFields.fromQuery(query)));
   return (
-    <DataTable
-      caption="Activity, the newest first"
-      columns={activityColumns(names)}
-      list={list}
-      keyOf={({ id }) => id}
-      empty={<p>Nothing in the log matches these filters.</p>}
-    />
+    <ul aria-label="Searches" data-quick>
+      {quickSearches.map(([title, fields]) => (
+        <li key={title}>
+          <a href={to(fields)} aria-current={JSON.stringify(fields) === here ? 'true' : undefined}>
+            {title}
+          </a>
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -114,16 +140,23 @@ interface FilterFormProps {
   /** With fields that make sense. */
   readonly onSearch: (fields: FilterFields) => void;
   readonly clearHref: string;
+  readonly names: Names;
 }
 
-function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
+/** Of a user or an API key that was given by its name. */
+function idOf(text: string, names: Names): string {
+  const wanted = text.trim().toLowerCase();
+  return [...names].find(([, name]) => name.toLowerCase() === wanted)?.[0] ?? text;
+}
+
+function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
   const { accountUid, accountId, keyid, props, address, object, granted, revoked } = fields;
   const hasMore = [accountUid, accountId, keyid, props, address, object, granted, revoked].some((each) => each !== '');
   return (
     <SearchForm search={activityFields} onSearch={onSearch} clearHref={clearHref}>
       <div data-columns>
         <Field name="action" label="Action" value={fields.action} proposals={actionNames} />
-        <Field name="ring" label="Ring" value={fields.ring} />
+        <Field name="ring" label="Keyring" value={fields.ring} />
         <Select name="valid" label="Verdict" value={fields.valid} options={verdicts} />
         <Field name="start" label="From, in UTC" type="datetime-local" value={shownTime(fields.start)} />
         <Field name="end" label="Until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
@@ -131,7 +164,13 @@ function FilterForm({ fields, onSearch, clearHref }: FilterFormProps) {
       <details open={hasMore || undefined}>
         <summary>More filters</summary>
         <div data-columns>
-          <Field name="keyid" label="By" value={keyid} hint="The id of an API key, or of a user who was logged in." />
+          <Field
+            name="keyid"
+            label="By"
+            value={keyid}
+            hint="The name or the id of a user or an API key."
+            proposals={[...new Set(names.values())]}
+          />
           <Field name="object" label="To what" value={object} hint="The id or the name of a user, a key, a ring, …" />
           <Field name="address" label="From" value={address} hint="An address, or a block such as 203.0.113.0/24." />
           <Field name="granted" label="Flags granted" value={granted} hint="A flag, or: any." />
@@ -176,13 +215,10 @@ function ActivityFollowed({ api, filters, names }: FoundProps) {
         </p>
       )}
       {records.length > 0 && (
-        <Rows
-          key="rows"
-          caption="Activity, the newest first"
-          columns={activityColumns(names)}
-          items={records}
-          keyOf={({ id }) => id}
-        />
+        <div key="rows">
+          <Export records={records} names={names} />
+          <Timeline title="Activity, the newest first" records={records} names={names} />
+        </div>
       )}
       {records.length === 0 && following.is !== 'starting' && (
         <p key="empty" data-empty>

@@ -6,8 +6,9 @@ import { Loaded } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json, Time } from '../parts/values.tsx';
-import { Actor, deedOfRecord, From, ThingLink, Verdict } from './record-parts.tsx';
-import type { ActivityRecord } from './records.ts';
+import { Actor, From, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
+import { type ActivityRecord, deedOfRecord } from './records.ts';
+import { statusText } from './words.ts';
 
 export function ActivityRecordPage({ api, params }: PageProps) {
   const { id = '' } = params;
@@ -97,7 +98,7 @@ function Done({ record, names }: RecordProps) {
       />
       {object && (
         <p>
-          <a href={hrefTo('activity', {}, { object: object.id })}>All that was done to it</a>
+          <a href={subjectHref(object) ?? hrefTo('activity', {}, { object: object.id })}>Everything about it</a>
         </p>
       )}
     </section>
@@ -114,18 +115,4 @@ function Texts({ texts }: { readonly texts: readonly string[] }) {
       ))}
     </ul>
   );
-}
-
-function statusText(status: number): string {
-  const texts: Readonly<Record<number, string>> = {
-    200: 'done',
-    400: 'the request made no sense',
-    401: 'the credential is disabled or past its time',
-    403: 'not allowed, or a limit is reached',
-    404: 'no such thing',
-    413: 'the request was too large',
-    422: 'an asset does not verify',
-    503: 'the service could not serve',
-  };
-  return texts[status] ?? 'the service failed';
 }

@@ -1,14 +1,9 @@
 // Record parts are what a record of the activity log reads as: who did what, to what, from where, and what came of it.
 // Names stand in place of ids where they are known.
-import { deedOf, type Thing } from '../../model/deed.ts';
+import type { Thing } from '../../model/deed.ts';
 import { hrefTo } from '../navigation.ts';
-import type { Column } from '../parts/table.tsx';
-import { Time } from '../parts/values.tsx';
 import { shortId } from '../text.ts';
-import type { ActivityRecord } from './records.ts';
-
-/** By ids of users and API keys. */
-type Names = ReadonlyMap<string, string>;
+import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
 
 export function Verdict({ granted }: { readonly granted: boolean }) {
   return (
@@ -20,19 +15,25 @@ export function Verdict({ granted }: { readonly granted: boolean }) {
 
 /** An API key, a user who was logged in, or the administrator at the machine. */
 export function Actor({ keyid, names }: { readonly keyid: string; readonly names: Names }) {
+  if (keyid === 'local') return <span title="local">The administrator at the machine</span>;
+  if (keyid === 'operator') return <span title="operator">An operator of the whole appliance</span>;
   const [prefix] = keyid.split('_');
   const known = names.get(keyid);
+  const kind = prefix === 'apik' ? 'API key ' : prefix === 'user' ? 'User ' : '';
   const name =
     known === undefined ? (
-      <code data-whole title={keyid}>
-        {keyid.includes('_') ? `${prefix}_${shortId(keyid)}` : keyid}
-      </code>
+      <>
+        {kind}
+        <code data-whole title={keyid}>
+          {keyid.includes('_') ? shortId(keyid) : keyid}
+        </code>
+      </>
     ) : (
       <bdi title={keyid}>{known}</bdi>
     );
   if (prefix === 'apik') return <a href={hrefTo('apikey', { id: keyid })}>{name}</a>;
   if (prefix === 'user' && known !== undefined) return <a href={hrefTo('user', { username: known })}>{name}</a>;
-  return name;
+  return <span>{name}</span>;
 }
 
 /** What something was done to. */
@@ -58,6 +59,7 @@ const typeNames: Readonly<Partial<Record<string, string>>> = {
   account: 'account',
   apikey: 'API key',
   'asym-keyring': 'asym keyring',
+  'second-factor': 'second factor',
 };
 
 function hrefOf({ type, id, name }: Thing): string | undefined {
@@ -79,52 +81,15 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
   }
 }
 
-/** What others report says nothing of what was done here. */
-export function deedOfRecord({ props, reporter }: ActivityRecord) {
-  return deedOf(reporter === undefined ? props : {});
-}
-
-function What({ record, names }: { readonly record: ActivityRecord; readonly names: Names }) {
-  const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
-  const first = object ?? objects[0];
-  const more = objectCount - (object ? 0 : 1);
-  if (first) {
-    return (
-      <span>
-        <ThingLink thing={first} names={names} />
-        {more > 0 && ` and ${more} more`}
-      </span>
-    );
+/** The page of all that the log has about a thing; undefined for what has no such page. */
+export function subjectHref({ type, id, name }: Thing): string | undefined {
+  if (type === 'keyring' || type === 'asym-keyring') {
+    return name === undefined ? undefined : hrefTo('activityAbout', { kind: type, id: name.toLowerCase() });
   }
-  if (record.ringname === '') return <span data-quiet>none</span>;
-  return (
-    <span>
-      {record.action.startsWith('asym.') ? 'asym keyring' : 'keyring'} <bdi>{record.ringname}</bdi>
-    </span>
-  );
+  return isSubjectKind(type) ? hrefTo('activityAbout', { kind: type, id }) : undefined;
 }
 
 export function From({ record: { address, keyid, reporter } }: { readonly record: ActivityRecord }) {
   if (address !== undefined) return <code data-any>{address}</code>;
   return <span data-quiet>{keyid === 'local' && reporter === undefined ? 'the machine itself' : 'not known'}</span>;
-}
-
-export function activityColumns(names: Names): readonly Column<ActivityRecord>[] {
-  return [
-    {
-      title: 'When',
-      kind: 'name',
-      cell: ({ id, createdAt }) => (
-        <a href={hrefTo('activityRecord', { id })}>
-          <Time at={createdAt} />
-        </a>
-      ),
-    },
-    { title: 'Who', cell: ({ keyid }) => <Actor keyid={keyid} names={names} /> },
-    { title: 'Did', cell: ({ action }) => <code data-any>{action}</code> },
-    { title: 'To what', cell: (record) => <What record={record} names={names} /> },
-    { title: 'From', cell: (record) => <From record={record} /> },
-    { title: 'Verdict', cell: ({ validAction }) => <Verdict granted={validAction} /> },
-    { title: 'Status', kind: 'number', cell: ({ status }) => String(status) },
-  ];
 }

@@ -4,11 +4,14 @@
 import { useLayoutEffect } from 'hono/jsx/dom';
 import type { AnswerTo, CallOptions, Client, InputOf } from '../../client/client.ts';
 import { ownActions } from '../../model/actions.ts';
+import { type Deed, deedOf } from '../../model/deed.ts';
 import { type Fields, searchFields } from '../parts/search-fields.ts';
-import { useState } from '../parts/state.ts';
+import { type LoadPage, useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
+/** Of users and API keys, by their ids. */
+export type Names = ReadonlyMap<string, string>;
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
 type TypedFilters = Omit<ActivityFilters, 'exclude'>;
 
@@ -42,6 +45,121 @@ export async function newestActivity(
     if (cursor === undefined) return { records, isCut: false };
     if (records.length >= most) return { records, isCut: true };
   }
+}
+
+/** What others report says nothing of what was done here. */
+export function deedOfRecord({ props, reporter }: ActivityRecord): Deed {
+  return deedOf(reporter === undefined ? props : {});
+}
+
+/** With what those were called that are gone by now, as far as the records say it. */
+export function namesWith(names: Names, records: readonly ActivityRecord[]): Names {
+  const known = new Map<string, string>();
+  for (const record of records) {
+    const { object, objects = [] } = deedOfRecord(record);
+    for (const { type, id, name } of object ? [object, ...objects] : objects) {
+      const isActor = type === 'user' || type === 'apikey';
+      if (isActor && name !== undefined && !known.has(id)) known.set(id, name);
+    }
+  }
+  for (const [id, name] of names) known.set(id, name);
+  return known;
+}
+
+interface Source {
+  readonly filters: ActivityFilters;
+  /** What of it is meant, where a filter cannot say it. */
+  readonly only?: ((record: ActivityRecord) => boolean) | undefined;
+}
+
+interface Stream extends Source {
+  /** Fetched and not given yet, the newest first. */
+  readonly ahead: ActivityRecord[];
+  /** Of the page that comes next; undefined before the first. */
+  cursor?: string | undefined;
+  isOver: boolean;
+}
+
+const goesOn = 'more';
+
+/** Several searches as one list: each record once, the newest first. What it keeps between pages is its own. */
+export function mergedActivity(searchActivity: Client['searchActivity'], sources: readonly Source[]) {
+  let streams: Stream[] = [];
+  let given = new Set<string>();
+  /** On its way out, in case a page that is needed does not come. */
+  let next: ActivityRecord[] = [];
+
+  const fill = async (stream: Stream, limit: number, signal: AbortSignal): Promise<void> => {
+    while (stream.ahead.length === 0 && !stream.isOver) {
+      const { filters, cursor, only = () => true } = stream;
+      const page = await searchActivity({ ...filters, limit, ...(cursor !== undefined && { cursor }) }, { signal });
+      stream.ahead.push(...page.data.filter(only));
+      stream.cursor = page.pagination.nextCursor;
+      stream.isOver = stream.cursor === undefined;
+    }
+  };
+
+  const load: LoadPage<ActivityRecord> = async ({ cursor, limit }, signal) => {
+    if (cursor === undefined) {
+      streams = sources.map((source) => ({ ...source, ahead: [], isOver: false }));
+      given = new Set();
+      next = [];
+    }
+    while (next.length < limit) {
+      for (const stream of streams) await fill(stream, limit, signal);
+      const heads = streams.flatMap(({ ahead }) => ahead.slice(0, 1));
+      const newest = heads.reduce<ActivityRecord | undefined>((a, b) => (a && isNewer(a, b) ? a : b), undefined);
+      if (!newest) break;
+      for (const { ahead } of streams) if (ahead[0]?.id === newest.id) ahead.shift();
+      if (!given.has(newest.id)) next.push(newest);
+      given.add(newest.id);
+    }
+    const data = next;
+    next = [];
+    const hasMore = streams.some(({ ahead, isOver }) => ahead.length > 0 || !isOver);
+    return { data, pagination: { hasMore, ...(hasMore && { nextCursor: goesOn }) } };
+  };
+  return load;
+}
+
+const subjectKinds = ['account', 'apikey', 'asset', 'asym-keyring', 'keyring', 'user'] as const;
+export type SubjectKind = (typeof subjectKinds)[number];
+
+/** Whether there is a page of all that the log has about one of these. */
+export function isSubjectKind(text: string): text is SubjectKind {
+  return subjectKinds.some((kind) => kind === text);
+}
+
+/** What the log has about one thing. A keyring's `id` is its name. */
+export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
+  switch (kind) {
+    case 'apikey':
+    case 'user':
+      return [{ filters: { keyid: id } }, { filters: { object: id } }];
+    case 'account':
+      return [{ filters: { accountId: id } }, { filters: { object: id } }];
+    case 'keyring':
+    case 'asym-keyring': {
+      const name = id.toLowerCase();
+      const isAsym = kind === 'asym-keyring';
+      const isOfIt = (record: ActivityRecord): boolean => {
+        const { object, objects = [] } = deedOfRecord(record);
+        return [object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name);
+      };
+      // Both kinds of rings may have the same name, and other things too.
+      const isItsKind = ({ action }: ActivityRecord): boolean => action.startsWith('asym.') === isAsym;
+      return [
+        { filters: { ring: id }, only: isItsKind },
+        { filters: { object: id }, only: isOfIt },
+      ];
+    }
+    default:
+      return [{ filters: { object: id } }];
+  }
+}
+
+function isNewer(a: ActivityRecord, b: ActivityRecord): boolean {
+  return a.createdAt === b.createdAt ? a.id > b.id : a.createdAt > b.createdAt;
 }
 
 type Name = keyof TypedFilters;

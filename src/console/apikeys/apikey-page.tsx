@@ -159,8 +159,8 @@ function About({ api, apiKey, onSave }: AboutProps) {
               ['Last used', <Moment key="used" at={apiKey.lastUsedAt} />],
               [
                 'Activity',
-                <a key="activity" href={hrefTo('activity', {}, { keyid })}>
-                  What was done with it
+                <a key="activity" href={hrefTo('activityAbout', { kind: 'apikey', id: keyid })}>
+                  Everything about it
                 </a>,
               ],
             ]}

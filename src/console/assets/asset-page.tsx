@@ -74,6 +74,12 @@ function About({ asset }: { readonly asset: Asset }) {
             ['Id', <Copyable key="id" text={id} what="the id of the asset" />],
             ['Made', <Time key="made" at={createdAt} />],
             [
+              'Activity',
+              <a key="activity" href={hrefTo('activityAbout', { kind: 'asset', id })}>
+                Everything about it
+              </a>,
+            ],
+            [
               'Parents',
               parents.length === 0 ? (
                 'none'

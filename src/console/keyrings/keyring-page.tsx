@@ -92,6 +92,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
           ['Created', <Time at={ring.createdAt} />],
           ['Changed', <Time at={ring.updatedAt} />],
+          ['Activity', <a href={hrefTo('activityAbout', { kind: 'keyring', id: ring.name })}>Everything about it</a>],
         ]}
       />
     </section>

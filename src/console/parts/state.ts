@@ -70,7 +70,7 @@ interface ListPage<T> {
 }
 
 /** A page as the client answers it: `(page, signal) => api.listKeyrings({ ...page }, { signal })`. */
-type LoadPage<T> = (
+export type LoadPage<T> = (
   page: { readonly cursor?: string; readonly limit: number },
   signal: AbortSignal,
 ) => Promise<ListPage<T>>;

@@ -22,10 +22,20 @@ interface DataTableProps<T> {
 }
 
 export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTableProps<T>) {
-  const { items, is, error, hasMore, more } = list;
+  const { items, is } = list;
   return (
     <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
       {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf }} />}
+      <ListEnd key="end" list={list} empty={empty} />
+    </div>
+  );
+}
+
+/** Below the items of a list: how many there are, what comes next, or why nothing does. */
+export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'empty'>) {
+  const { items, is, error, hasMore, more } = list;
+  return (
+    <>
       {items.length === 0 && is === 'ready' && (
         <div key="empty" data-empty>
           {empty}
@@ -46,7 +56,7 @@ export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTable
           )}
         </p>
       )}
-    </div>
+    </>
   );
 }
 

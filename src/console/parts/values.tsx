@@ -45,6 +45,16 @@ export function Day({ at }: { readonly at: number | string | null }) {
   );
 }
 
+/** The time of day alone, below the heading of a day: both in the time zone of who looks. */
+export function Clock({ at }: { readonly at: number }) {
+  const date = new Date(at);
+  return (
+    <time datetime={date.toISOString()} title={utcText(date)}>
+      {date.toLocaleTimeString('en-GB')}
+    </time>
+  );
+}
+
 /** A time that may not come, or has not come yet. */
 export function Moment({ at }: { readonly at: number | null }) {
   return at === null ? <span data-quiet>never</span> : <Time at={at} />;

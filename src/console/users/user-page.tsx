@@ -107,6 +107,7 @@ function Person({ api, user, isSelf, onChanged }: PersonProps) {
             ['Last login', user.state === 'invited' ? <Invited /> : <Moment at={user.lastLoginAt} />],
             ['Id', <Copyable text={user.id} what="the id of the user" />],
             ['Properties', <Json value={user.props} />],
+            ['Activity', <a href={hrefTo('activityAbout', { kind: 'user', id: user.id })}>Everything about them</a>],
           ]}
         />
       }

@@ -1,0 +1,88 @@
+// SubjectPage is all that the activity log has about one thing: what was done to it, and where it acts itself, what it
+// did.
+import { useMemo } from 'hono/jsx/dom';
+import { useActorNames } from '../known-names.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { PageHeader } from '../parts/page.tsx';
+import { useList } from '../parts/state.ts';
+import { shortId } from '../text.ts';
+import { ThingLink } from './record-parts.tsx';
+import {
+  type ActivityRecord,
+  deedOfRecord,
+  isSubjectKind,
+  mergedActivity,
+  type SubjectKind,
+  sourcesOf,
+  withoutOwn,
+} from './records.ts';
+import { Records } from './timeline.tsx';
+
+const titles: Readonly<Record<SubjectKind, string>> = {
+  account: 'Account',
+  apikey: 'API key',
+  asset: 'Asset',
+  'asym-keyring': 'Asym keyring',
+  keyring: 'Keyring',
+  user: 'User',
+};
+
+/** Beside what was done to it. */
+const besides: Readonly<Record<SubjectKind, string>> = {
+  account: ', and what its API keys did',
+  apikey: ', and what was done with it',
+  asset: '',
+  'asym-keyring': ' and with it',
+  keyring: ' and with it',
+  user: ', and what they did',
+};
+
+export function SubjectPage(props: PageProps) {
+  const { kind = '', id = '' } = props.params;
+  if (isSubjectKind(kind)) return <Subject key={`${kind} ${id}`} {...props} kind={kind} id={id} />;
+  return <PageHeader title="Nothing is here" lead="There is no page at this address." />;
+}
+
+interface SubjectProps extends PageProps {
+  readonly kind: SubjectKind;
+  readonly id: string;
+}
+
+function Subject({ api, session, kind, id }: SubjectProps) {
+  const names = useActorNames(api);
+  const ownId = session.user?.id;
+  const load = useMemo(
+    () =>
+      mergedActivity(
+        api.searchActivity,
+        sourcesOf(kind, id).map(({ filters, only }) => ({ filters: withoutOwn(filters, ownId, false), only })),
+      ),
+    [kind, id, ownId],
+  );
+  const list = useList(load, [kind, id]);
+  const isRing = kind.endsWith('keyring');
+  const name = isRing ? id : (names.get(id) ?? nameIn(list.items, id));
+  return (
+    <>
+      <PageHeader
+        title={`${titles[kind]} ${name ?? shortId(id)}`}
+        windowTitle={`Activity: ${titles[kind]} ${name ?? id}`}
+        back={{ href: hrefTo('activity'), title: 'Activity' }}
+        lead={
+          <>
+            Everything in the log about it: what was done to it{besides[kind]}.{' '}
+            <ThingLink thing={{ type: kind, id, ...(name !== undefined && { name }) }} names={names} />
+          </>
+        }
+      />
+      <Records list={list} names={names} empty="The log has nothing about it." />
+    </>
+  );
+}
+
+/** What the thing was called when something was done to it. */
+function nameIn(records: readonly ActivityRecord[], id: string): string | undefined {
+  const things = records.map((record) => deedOfRecord(record).object);
+  return things.find((thing) => thing?.id === id && thing.name !== undefined)?.name;
+}

@@ -1,0 +1,215 @@
+// Timeline is records of the activity log as sentences, day by day, and what can be done with those that are shown.
+import type { Child } from 'hono/jsx/dom';
+import { saveAs } from '../files/saving.ts';
+import { hrefTo } from '../navigation.ts';
+import type { List } from '../parts/state.ts';
+import { ListEnd } from '../parts/table.tsx';
+import { Clock } from '../parts/values.tsx';
+import { countText } from '../text.ts';
+import { csv, jsonLines } from './export.ts';
+import { Actor, From, ThingLink } from './record-parts.tsx';
+import { type ActivityRecord, deedOfRecord, type Names, namesWith } from './records.ts';
+import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
+
+interface RecordsProps {
+  readonly list: List<ActivityRecord>;
+  readonly names: Names;
+  readonly empty: string;
+}
+
+/** Page by page. */
+export function Records({ list, names, empty }: RecordsProps) {
+  const { items, is } = list;
+  return (
+    <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
+      {items.length > 0 && <Export key="export" records={items} names={names} />}
+      {items.length > 0 && <Timeline key="rows" title="Activity, the newest first" records={items} names={names} />}
+      <ListEnd key="end" list={list} empty={<p>{empty}</p>} />
+    </div>
+  );
+}
+
+/** Saves what is shown, and no more. */
+export function Export({ records, names }: { readonly records: readonly ActivityRecord[]; readonly names: Names }) {
+  const name = (): string => `activity-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
+  const what = records.length === 1 ? 'the record' : `the ${countText(records.length)} records`;
+  return (
+    <p data-actions data-export>
+      <span>Save {what} shown here as</span>
+      <button type="button" data-kind="quiet" onClick={() => saveAs(`${name()}.jsonl`, jsonLines(records))}>
+        JSON Lines
+      </button>
+      <button
+        type="button"
+        data-kind="quiet"
+        onClick={() => saveAs(`${name()}.csv`, csv(records, namesWith(names, records)))}
+      >
+        CSV
+      </button>
+    </p>
+  );
+}
+
+interface TimelineProps {
+  /** For those who hear it. */
+  readonly title: string;
+  /** The newest first. */
+  readonly records: readonly ActivityRecord[];
+  readonly names: Names;
+}
+
+/** Records as sentences, day by day. */
+export function Timeline({ title, records, names }: TimelineProps) {
+  const known = namesWith(names, records);
+  const days = new Map<string, ActivityRecord[]>();
+  for (const record of records) {
+    const day = dayOf(record.createdAt);
+    const others = days.get(day);
+    if (others) others.push(record);
+    else days.set(day, [record]);
+  }
+  return (
+    <section aria-label={title} data-timeline>
+      {[...days].map(([day, ofDay]) => (
+        <div key={day}>
+          <h2>{day}</h2>
+          <ol>
+            {ofDay.map((record) => (
+              <Entry key={record.id} record={record} names={known} />
+            ))}
+          </ol>
+        </div>
+      ))}
+    </section>
+  );
+}
+
+function dayOf(at: number): string {
+  const long = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
+  return new Date(at).toLocaleDateString('en-GB', long);
+}
+
+interface EntryProps {
+  readonly record: ActivityRecord;
+  readonly names: Names;
+}
+
+function Entry({ record, names }: EntryProps) {
+  const { id, createdAt, status, reporter } = record;
+  const outcome = outcomeOf(record);
+  const details = detailsOf(record);
+  return (
+    <li data-outcome={outcome}>
+      <a href={hrefTo('activityRecord', { id })}>
+        <Clock at={createdAt} />
+      </a>
+      <div>
+        <p>
+          <Actor keyid={record.keyid} names={names} /> <Did record={record} names={names} outcome={outcome} />{' '}
+          {outcome === 'denied' && (
+            <span data-tag data-tone="bad">
+              denied
+            </span>
+          )}
+          {outcome === 'failed' && (
+            <span data-tag data-tone="warn">
+              {statusText(status)}
+            </span>
+          )}
+        </p>
+        <p data-quiet>
+          {reporter === undefined ? (
+            <span key="from">
+              from <From record={record} />
+            </span>
+          ) : (
+            <span key="reporter">
+              reported by <Actor keyid={reporter} names={names} />
+            </span>
+          )}
+          {details.map((detail) => (
+            <span key={detail}>
+              {' · '}
+              <bdi>{detail}</bdi>
+            </span>
+          ))}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+interface DidProps extends EntryProps {
+  readonly outcome: Outcome;
+}
+
+/** `deleted the user ada`, `tried to log in` */
+function Did({ record, names, outcome }: DidProps) {
+  const { action, reporter } = record;
+  const words = reporter === undefined ? wordsOf(action) : undefined;
+  if (!words) {
+    return (
+      <span>
+        {outcome === 'done' ? 'did ' : 'tried '}
+        <bdi>
+          <code data-any>{action}</code>
+        </bdi>{' '}
+        <What record={record} names={names} none="" />
+      </span>
+    );
+  }
+  return (
+    <span>
+      {outcome === 'done' ? words.past : `tried to ${words.base}`}{' '}
+      {words.things !== '' && <What record={record} names={names} none={words.things} />}
+    </span>
+  );
+}
+
+interface WhatProps extends EntryProps {
+  /** Where the record names nothing. */
+  readonly none: string;
+}
+
+function What({ record, names, none }: WhatProps): Child {
+  const { action, ringname } = record;
+  const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
+  const first = object ?? objects[0];
+  const more = objectCount - (object ? 0 : 1);
+  if (first) {
+    return (
+      <span>
+        <ThingLink thing={first} names={names} />
+        {more > 0 && ` and ${more} more`}
+      </span>
+    );
+  }
+  if (ringname === '') return <span>{none}</span>;
+  const isAsym = action.startsWith('asym.');
+  return (
+    <span>
+      {isAsym ? 'asym keyring' : 'keyring'}{' '}
+      <a href={isAsym ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
+        <bdi>{ringname}</bdi>
+      </a>
+    </span>
+  );
+}
+
+const mostDetails = 4;
+
+/** What changed, in words: names of fields and of flags, the first of them. */
+function detailsOf(record: ActivityRecord): string[] {
+  const { changed = [], granted = [], revoked = [] } = deedOfRecord(record);
+  const lists: readonly (readonly [title: string, names: readonly string[]])[] = [
+    ['changed', changed],
+    ['flags granted', granted],
+    ['flags taken away', revoked],
+  ];
+  return lists
+    .filter(([, names]) => names.length > 0)
+    .map(([title, names]) => {
+      const rest = names.length - mostDetails;
+      return `${title}: ${names.slice(0, mostDetails).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+    });
+}

@@ -1,0 +1,106 @@
+// Words are what the actions of the activity log are called where people read it: `encrypted with`, and `encrypt with`
+// where somebody tried and it came to nothing. Actions of other programs have none, and stand as they are.
+import type { ActivityRecord } from './records.ts';
+
+interface Words {
+  /** What was done: `deleted`. */
+  readonly past: string;
+  /** What somebody tried to do: `delete`. */
+  readonly base: string;
+  /** To what it is done where a record names nothing: `users`. Empty where the words are whole without. */
+  readonly things: string;
+}
+
+const things: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    keyring: 'keyrings',
+    asym: 'asym keyrings',
+    asset: 'assets',
+    user: 'users',
+    account: 'accounts',
+    apikey: 'API keys',
+  }),
+);
+
+/** Of several resources: past and base. */
+const operations: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
+  Object.entries({
+    create: ['made', 'make'],
+    list: ['listed', 'list'],
+    read: ['looked at', 'look at'],
+    search: ['searched', 'search'],
+    update: ['changed', 'change'],
+    delete: ['deleted', 'delete'],
+    invite: ['invited', 'invite'],
+    validate: ['checked', 'check'],
+    encrypt: ['encrypted with', 'encrypt with'],
+    decrypt: ['decrypted with', 'decrypt with'],
+    rotate: ['gave a new key to', 'give a new key to'],
+    config: ['changed the settings of', 'change the settings of'],
+    restore: ['brought back', 'bring back'],
+  }),
+);
+
+/** Of one action: past, base, and nothing behind it. */
+const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
+  Object.entries({
+    'activity.read': ['read the activity log', 'read the activity log'],
+    'asset.signing-keys': ['read the keys that verify assets', 'read the keys that verify assets'],
+    'system.metrics': ['read the metrics', 'read the metrics'],
+    'system.backup': ['backed up the appliance', 'back up the appliance'],
+    'system.seal': ['sealed the appliance', 'seal the appliance'],
+    'system.unseal': ['unsealed the appliance', 'unseal the appliance'],
+    'system.master': ['changed how the master key is kept', 'change how the master key is kept'],
+    'system.tenant': ['changed the tenant', 'change the tenant'],
+    'system.restore': ['restored the appliance from a backup', 'restore the appliance from a backup'],
+    'system.retention': ['dropped old activity', 'drop old activity'],
+    'system.accept-older': ['accepted an older state of the appliance', 'accept an older state of the appliance'],
+    'session.create': ['logged in', 'log in'],
+    'session.refresh': ['went on with their session', 'go on with their session'],
+    'session.end': ['ended a session', 'end a session'],
+    'session.read': ['looked at their sessions', 'look at their sessions'],
+    'user.password': ['changed their password', 'change their password'],
+    'user.invited': ['accepted their invitation', 'accept their invitation'],
+    'user.reset': ['chose a new password by a link', 'choose a new password by a link'],
+    'user.list-second-factors': ['looked at their second factors', 'look at their second factors'],
+    'user.begin-second-factor': ['began to add a second factor', 'begin to add a second factor'],
+    'user.add-second-factor': ['added a second factor', 'add a second factor'],
+    'user.remove-second-factor': ['removed a second factor', 'remove a second factor'],
+    'user.new-recovery-codes': ['made new recovery codes', 'make new recovery codes'],
+    none: ['asked for what the service does not have', 'ask for what the service does not have'],
+  }),
+);
+
+/** Undefined where the action is none of the appliance's own. */
+export function wordsOf(action: string): Words | undefined {
+  const whole = wholes.get(action);
+  if (whole) return { past: whole[0], base: whole[1], things: '' };
+  if (action === 'user.reset-second-factor') {
+    return { past: 'removed the second factors of', base: 'remove the second factors of', things: 'a user' };
+  }
+  const [resource = '', operation = ''] = action.split('.');
+  const verbs = operations.get(operation);
+  const what = things.get(resource);
+  return verbs && what !== undefined ? { past: verbs[0], base: verbs[1], things: what } : undefined;
+}
+
+export type Outcome = 'done' | 'denied' | 'failed';
+
+export function outcomeOf({ validAction, status }: Pick<ActivityRecord, 'validAction' | 'status'>): Outcome {
+  if (!validAction) return 'denied';
+  return status < 400 ? 'done' : 'failed';
+}
+
+export function statusText(status: number): string {
+  const texts: Readonly<Record<number, string>> = {
+    200: 'done',
+    400: 'the request made no sense',
+    401: 'the credential is disabled or past its time',
+    403: 'not allowed, or a limit is reached',
+    404: 'no such thing',
+    413: 'the request was too large',
+    422: 'an asset does not verify',
+    503: 'the service could not serve',
+  };
+  return texts[status] ?? 'the service failed';
+}
