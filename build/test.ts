@@ -10,7 +10,8 @@ import { spec } from 'node:test/reporters';
 import { paths } from './paths.ts';
 
 /** Variables that tests themselves go by; of others that start alike the program would make options. */
-const ofTests = /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|KILL_|MINISIGN$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+const ofTests =
+  /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
@@ -18,6 +19,13 @@ const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$
 const needy = [
   { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
   { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
+  { dir: 'test/languages/go.', program: 'Go 1.26', variable: 'KMS_GO', usually: '/usr/local/go/bin/go' },
+  {
+    dir: 'test/languages/python.',
+    program: 'openapi-python-client',
+    variable: 'KMS_PYTHON_CLIENT',
+    usually: join(paths.root, 'node_modules/.cache/python/bin/openapi-python-client'),
+  },
 ];
 
 let passed = 0;

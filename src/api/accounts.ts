@@ -4,13 +4,13 @@ import { safeApiKey } from './apikeys.ts';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+import { freeForm, idOf, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
 
 const tag = 'Accounts';
 const unknown = { 404: { description: 'no such Account', schema: errorBody } };
 const byUid = z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: the path value is the uid' }) });
 
-const accountId = id.meta({ description: 'id of the Account', examples: [sample.accountId] });
+const accountId = idOf('acct').meta({ description: 'id of the Account', examples: [sample.accountId] });
 const uid = requiredText.meta({
   description: 'the name under which your own programs know the Account; unique, upper and lower case differ',
   examples: ['billing'],

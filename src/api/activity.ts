@@ -3,16 +3,30 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { epochTime, freeForm, id, pathText, requiredText, timestamp } from './values.ts';
+import {
+  addressPattern,
+  base64,
+  base64urlPattern,
+  callerId,
+  count,
+  eitherOf,
+  epochTime,
+  freeForm,
+  idOf,
+  pastTime,
+  pathText,
+  requiredText,
+  timestamp,
+} from './values.ts';
 
 export const activity = z
   .object({
-    id: id.meta({ description: 'id of the record', examples: [sample.activityId] }),
-    keyid: id.meta({
+    id: idOf('act').meta({ description: 'id of the record', examples: [sample.activityId] }),
+    keyid: callerId.meta({
       description: 'id of the API key; with an access token, of the User; `local` for the administrator at the machine',
       examples: [sample.apikeyId],
     }),
-    createdAt: epochTime,
+    createdAt: pastTime,
     props: freeForm.meta({ examples: [{}] }),
     action: z.string().meta({
       description: 'what was asked for: the flag without the name of the KeyRing, or another word of yours',
@@ -23,7 +37,11 @@ export const activity = z
       examples: ['payroll'],
     }),
     validAction: z.boolean().meta({ description: 'the verdict of authorization', examples: [true] }),
-    status: z.int().meta({ description: 'the HTTP status that came of it', examples: [200] }),
+    status: z
+      .int()
+      .min(100)
+      .max(599)
+      .meta({ description: 'the HTTP status that came of it', examples: [200] }),
     address: z
       .string()
       .exactOptional()
@@ -31,7 +49,7 @@ export const activity = z
         description: 'where the request came from; a request from the machine itself, by its socket, has none',
         examples: ['203.0.113.7'],
       }),
-    reporter: id.exactOptional().meta({
+    reporter: callerId.exactOptional().meta({
       description:
         'id of the API key or User that stored the record with `POST /auth/validate`; the records of the service itself have none',
       examples: [sample.apikeyId],
@@ -75,6 +93,7 @@ const searchActivityBody = z.object({
     .exactOptional()
     .meta({ description: '`true`: granted; `false`: denied', examples: [true] }),
   address: requiredText.exactOptional().meta({
+    pattern: addressPattern,
     description: 'from this IP address, or from any of this CIDR block',
     examples: ['203.0.113.0/24'],
   }),
@@ -100,6 +119,7 @@ const searchActivityBody = z.object({
     .refine(({ keyid, action }) => keyid !== undefined || action !== undefined, 'expected keyid, action or both')
     .exactOptional()
     .meta({
+      ...eitherOf('keyid', 'action'),
       description: 'without the records that have all of this, such as those of your own reading of the log',
     }),
   props: freeForm.exactOptional().meta({
@@ -111,24 +131,39 @@ const searchActivityBody = z.object({
 export const activityHead = z
   .object({
     format: z.literal('kms-activity-head-1').meta({ description: 'what this is', examples: ['kms-activity-head-1'] }),
-    tenant: id.meta({ description: 'id of the tenant', examples: [sample.tenantId] }),
-    seq: z.int().meta({ description: 'number of the last record; 0 where there is none', examples: [1] }),
-    hash: z.string().meta({ description: "the chain's hash at that record, base64url", examples: [sample.chainHash] }),
+    tenant: idOf('tenant').meta({ description: 'id of the tenant', examples: [sample.tenantId] }),
+    seq: count.meta({ description: 'number of the last record; 0 where there is none', examples: [1] }),
+    hash: z.string().meta({
+      description: "the chain's hash at that record, base64url",
+      pattern: base64urlPattern,
+      examples: [sample.chainHash],
+    }),
     from: z
       .int()
+      .min(1)
       .exactOptional()
       .meta({
         description: 'number of the first record that is kept, where retention dropped those before it; not signed',
         examples: [8193],
       }),
     signedAt: timestamp,
-    publicKey: z.string().meta({
+    publicKey: base64.meta({
       description: 'the Ed25519 key that signed, base64 SPKI DER',
       examples: [sample.headKey],
     }),
-    signature: z.string().meta({ description: 'base64', examples: [sample.headSignature] }),
+    signature: base64.meta({ description: 'base64', examples: [sample.headSignature] }),
   })
   .meta({ id: 'ActivityHead', description: 'the last record of the activity log with its hash, signed by the tenant' });
+
+const headExample = {
+  format: 'kms-activity-head-1',
+  tenant: sample.tenantId,
+  seq: 1,
+  hash: sample.chainHash,
+  signedAt: sample.time,
+  publicKey: sample.headKey,
+  signature: sample.headSignature,
+};
 
 const tag = 'Activity';
 
@@ -157,7 +192,7 @@ export const activityEndpoints = [
     body: z.object({
       since: freeForm.exactOptional().meta({
         description: 'a head that was kept: only the records after it, of which the first continues its hash',
-        examples: [{}],
+        examples: [headExample],
       }),
     }),
     answer: z.unknown(),

@@ -6,12 +6,16 @@ import { emptyBody, endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import {
+  addressPattern,
+  callerId,
   epochTime,
   flags,
   freeForm,
-  id,
+  idOf,
+  pastTime,
   pathText,
   requiredText,
+  ringNameOrNone,
   shownFlags,
   text,
   textList,
@@ -25,10 +29,12 @@ const unknown = { 404: { description: 'no such API key', schema: errorBody } };
 /** Characters, which are code points, of a key's name. */
 const longestName = 128;
 
-const keyid = id.meta({ description: 'id of the API key', examples: [sample.apikeyId] });
+const keyid = idOf('apik').meta({ description: 'id of the API key', examples: [sample.apikeyId] });
 const active = z.boolean().meta({ description: '`false`: the key is refused', examples: [true] });
 const references = z
-  .object({ accountId: id.meta({ description: 'the Account that owns the key', examples: [sample.accountId] }) })
+  .object({
+    accountId: idOf('acct').meta({ description: 'the Account that owns the key', examples: [sample.accountId] }),
+  })
   .meta({ description: 'what the key belongs to' });
 const secret = { description: 'the secret; told once, only a hash of it is stored', examples: [sample.apikey] };
 const props = freeForm.meta({ examples: [{ host: 'batch-1' }] });
@@ -44,6 +50,7 @@ const name = text
     description: `what people call the key, in at most ${longestName} characters, none of them a control character; may be empty`,
     examples: ['nightly batch'],
     maxLength: longestName,
+    pattern: '^\\P{C}*$',
   });
 const lastTime = 253_402_300_799_999;
 const expiresAt = epochTime
@@ -54,7 +61,7 @@ const expiresAt = epochTime
     description: 'from when on the key is as if inactive, in milliseconds since 1970-01-01T00:00:00Z; `null`: never',
     examples: [1798761600000],
   });
-const allowedAddresses = textList(100).meta({
+const allowedAddresses = textList(100, addressPattern).meta({
   description:
     'IPv4 and IPv6 addresses and CIDR blocks that requests with the key may come from, at most 100; none: from anywhere',
   examples: [['192.0.2.0/24', '2001:db8::7']],
@@ -80,12 +87,12 @@ const shown = {
   flags: shownFlags,
   props,
   createdAt: timestamp,
-  createdBy: id.nullable().meta({
+  createdBy: callerId.nullable().meta({
     description:
       'id of the API key or User that made it, `local` for the administrator at the machine; `null` where that was not noted',
     examples: [sample.userId],
   }),
-  lastUsedAt: epochTime.nullable().meta({
+  lastUsedAt: pastTime.nullable().meta({
     description:
       'the last granted request with the key, or validation of it, to a minute, in milliseconds since 1970-01-01T00:00:00Z; `null` before the first',
     examples: [sample.epochTime],
@@ -167,6 +174,7 @@ const validateBody = z.object({
       }),
       props: freeForm.exactOptional().meta({ examples: [{ invoice: 17 }] }),
       ringname: text.exactOptional().meta({
+        pattern: ringNameOrNone,
         description: 'the KeyRing that it is about, by a name that one can have',
         examples: ['payroll'],
       }),

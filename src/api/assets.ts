@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { epochTime, freeForm, id, pathText, requiredText, textList, timestamp } from './values.ts';
+import { base64, count, epochTime, freeForm, idOf, pathText, requiredText, textList, timestamp } from './values.ts';
 
-const assetId = id.meta({ description: 'id of the Asset', examples: [sample.assetId] });
+const assetId = idOf('asset').meta({ description: 'id of the Asset', examples: [sample.assetId] });
 const data = freeForm.meta({ examples: [{ file: 'salaries.xlsx' }] });
 
 export const asset = z
@@ -14,7 +14,7 @@ export const asset = z
     id: assetId,
     createdAt: timestamp,
     data,
-    parents: z.array(id).meta({
+    parents: z.array(idOf('asset')).meta({
       description: 'ids of the Assets that it comes from',
       examples: [[sample.parentId]],
     }),
@@ -40,8 +40,8 @@ export const signedAsset = z
 /** A public key that verifies what headers signed. */
 const signingKey = z
   .object({
-    epoch: z.int().meta({ description: "which of the tenant's keys; a hash names it", examples: [1] }),
-    publicKey: z.string().meta({
+    epoch: count.meta({ description: "which of the tenant's keys; a hash names it", examples: [1] }),
+    publicKey: base64.meta({
       description: 'Ed25519 (RFC 8032), base64 of SPKI DER (RFC 8410)',
       examples: ['MCowBQYDK2VwAyEApuTcM+D4b7Dw695vGN7bi9ENGqVZhluaphRKr1mLhrY='],
     }),

@@ -3,16 +3,26 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { rotateBody } from './keyrings.ts';
-import { algorithm, freeForm, id, pathText, requiredText, timestamp, trueParam } from './values.ts';
+import {
+  algorithm,
+  base64,
+  freeForm,
+  idOf,
+  pathText,
+  requiredText,
+  ringNamePattern,
+  timestamp,
+  trueParam,
+} from './values.ts';
 
 export const asymKeyring = z
   .object({
-    id: id.meta({ description: 'id of the KeyRing', examples: [sample.asymRingId] }),
+    id: idOf('ring').meta({ description: 'id of the KeyRing', examples: [sample.asymRingId] }),
     name: z.string().meta({ description: 'the name in lower case', examples: ['devices'] }),
     displayName: z.string().meta({ description: 'the name as it was given', examples: ['Devices'] }),
-    activeKey: id.meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
+    activeKey: idOf('key').meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
     activeAlgorithm: algorithm,
-    publicKey: z.string().meta({ description: 'X25519, base64 SPKI DER', examples: [sample.publicKey] }),
+    publicKey: base64.meta({ description: 'X25519, base64 SPKI DER', examples: [sample.publicKey] }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -21,12 +31,12 @@ export type AsymKeyRing = z.output<typeof asymKeyring>;
 
 export const asymKey = z
   .object({
-    id: id.meta({ description: 'id of the key', examples: [sample.asymKeyId] }),
+    id: idOf('key').meta({ description: 'id of the key', examples: [sample.asymKeyId] }),
     type: z.enum(['AES256']).meta({ description: 'what the key is for' }),
     props: freeForm.meta({ examples: [{}] }),
     keyData: z
       .object({
-        key: z.string().meta({
+        key: base64.meta({
           description: "the key's 32 bytes, wrapped by HPKE: base64 of `enc` and ciphertext",
           examples: [sample.wrappedKey],
         }),
@@ -38,6 +48,7 @@ export type AsymKey = z.output<typeof asymKey>;
 
 const createAsymKeyringBody = z.object({
   name: requiredText.meta({
+    pattern: ringNamePattern,
     description:
       'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
     examples: ['Devices'],
@@ -49,7 +60,7 @@ const createAsymKeyringBody = z.object({
 const createAsymKeyringAnswer = z.object({
   ring: asymKeyring,
   key: asymKey,
-  privateKey: z.string().meta({
+  privateKey: base64.meta({
     description: 'X25519, base64 PKCS#8 DER; told once, never stored',
     examples: [sample.privateKey],
   }),

@@ -4,20 +4,37 @@ import { asset, signedAsset } from './assets.ts';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { key } from './keyrings.ts';
-import { freeForm, id, pathText, requiredText, textList } from './values.ts';
+import {
+  base64urlPattern,
+  eitherOf,
+  freeForm,
+  idOf,
+  pathText,
+  requiredText,
+  ringNamePattern,
+  textList,
+} from './values.ts';
 
-const ringId = id.meta({ description: 'id of the KeyRing', examples: [sample.ringId] });
+const ringId = idOf('ring').meta({ description: 'id of the KeyRing', examples: [sample.ringId] });
 const hash = {
   description: 'stands for the KeyRing and its key, to this tenant alone; URL-safe, at most 128 characters',
+  pattern: base64urlPattern,
+  maxLength: 128,
   examples: [sample.hash],
 };
 const header = {
   description: 'what to put in front of the ciphertext; URL-safe, at most 1,024 characters',
+  pattern: base64urlPattern,
+  maxLength: 1024,
   examples: [sample.header],
 };
 
 const encryptBody = z.object({
-  ringname: requiredText.meta({ description: 'the KeyRing to encrypt with', examples: ['payroll'] }),
+  ringname: requiredText.meta({
+    pattern: ringNamePattern,
+    description: 'the KeyRing to encrypt with',
+    examples: ['payroll'],
+  }),
   asset: z
     .object({
       parents: textList()
@@ -45,10 +62,12 @@ const encryptAnswer = z.object({
 });
 
 /** At least one of the two; when both, they must agree. */
-const decryptBody = z.object({
-  hash: requiredText.exactOptional().meta({ description: 'the hash of an encrypt', examples: [sample.hash] }),
-  header: requiredText.exactOptional().meta({ description: 'the header of an encrypt', examples: [sample.header] }),
-});
+const decryptBody = z
+  .object({
+    hash: requiredText.exactOptional().meta({ ...hash, description: 'the hash of an encrypt' }),
+    header: requiredText.exactOptional().meta({ ...header, description: 'the header of an encrypt' }),
+  })
+  .meta(eitherOf('hash', 'header'));
 
 const decryptAnswer = z.object({
   ringId,
@@ -59,14 +78,17 @@ const decryptAnswer = z.object({
 
 const hashAnswer = z.object({
   ringId,
-  keyId: id.meta({ description: 'id of the key', examples: [sample.keyId] }),
+  keyId: idOf('key').meta({ description: 'id of the key', examples: [sample.keyId] }),
 });
 
 const headerAnswer = z.object({
   valid: z.boolean().meta({ description: 'nothing of the header was altered', examples: [true] }),
-  version: z.int().meta({ description: "the version of the header's format", examples: [1] }),
+  version: z
+    .int()
+    .min(1)
+    .meta({ description: "the version of the header's format", examples: [1] }),
   hasSignedAsset: z.boolean().meta({ description: 'the header carries an Asset', examples: [true] }),
-  hash: z.string().meta({ description: 'the hash in the header', examples: [sample.hash] }),
+  hash: z.string().meta({ ...hash, description: 'the hash in the header' }),
 });
 
 const tag = 'Encryption';

@@ -3,13 +3,27 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { algorithm, epochTime, freeForm, id, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
+import {
+  algorithm,
+  base64,
+  callerId,
+  count,
+  freeForm,
+  idOf,
+  pastTime,
+  pathText,
+  requiredText,
+  ringNamePattern,
+  text,
+  timestamp,
+  trueParam,
+} from './values.ts';
 
 const tag = 'KeyRings';
 const unknownRing = { 404: { description: 'no such KeyRing', schema: errorBody } };
 const byId = z.object({ id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }) });
 
-const keyId = id.meta({ description: 'id of the key', examples: [sample.keyId] });
+const keyId = idOf('key').meta({ description: 'id of the key', examples: [sample.keyId] });
 const props = freeForm.meta({ examples: [{}] });
 
 /** The key's 32 bytes, wrapped to the ring's public key. */
@@ -19,7 +33,7 @@ const encryptedKeyData = z
       .object({
         key: z
           .object({
-            value: z.string().meta({
+            value: base64.meta({
               description: "the key's 32 bytes, wrapped by HPKE: base64 of `enc` and ciphertext",
               examples: [sample.wrappedKey],
             }),
@@ -28,7 +42,7 @@ const encryptedKeyData = z
           .meta({ description: 'the wrapped key' }),
       })
       .meta({ description: 'what only the holder of the private key can open' }),
-    iv: z.string().meta({ description: 'base64 of the HPKE base nonce', examples: [sample.iv] }),
+    iv: base64.meta({ description: 'base64 of the HPKE base nonce', examples: [sample.iv] }),
   })
   .meta({ id: 'EncryptedKeyData', description: "a key's 32 bytes, wrapped to the KeyRing's public key" });
 
@@ -38,12 +52,11 @@ export const key = z
 export type Key = z.output<typeof key>;
 
 const lastUse = (what: string) => ({
-  at: epochTime.nullable().meta({
+  at: pastTime.nullable().meta({
     description: `when it was last asked for ${what}, in milliseconds since 1970-01-01T00:00:00Z; null: not since \`since\``,
     examples: [sample.epochTime],
   }),
-  by: z
-    .string()
+  by: callerId
     .nullable()
     .meta({ description: 'the id of who asked: an API key, a User, or `local`', examples: [sample.apikeyId] }),
 });
@@ -52,7 +65,7 @@ const lastDecrypt = lastUse('to decrypt');
 
 const usage = z
   .object({
-    since: epochTime.nullable().meta({
+    since: pastTime.nullable().meta({
       description:
         'from when on its uses are known, in milliseconds since 1970-01-01T00:00:00Z: when it was made, or when an appliance that counts them first served the store; null: the latter is not noted yet',
       examples: [sample.epochTime],
@@ -65,8 +78,8 @@ const usage = z
       .array(
         z.object({
           day: z.string().meta({ description: 'the day in UTC', format: 'date', examples: ['2026-01-02'] }),
-          encrypts: z.int().meta({ description: 'how often it was handed out to encrypt', examples: [12] }),
-          decrypts: z.int().meta({ description: 'how often it was handed out to decrypt', examples: [3] }),
+          encrypts: count.meta({ description: 'how often it was handed out to encrypt', examples: [12] }),
+          decrypts: count.meta({ description: 'how often it was handed out to decrypt', examples: [3] }),
         }),
       )
       .meta({ description: 'the days of the last 100 on which it was used, oldest first', maxItems: 100 }),
@@ -86,19 +99,23 @@ export type KeyListItem = z.output<typeof keyListItem>;
 
 const ringProps = freeForm.meta({ description: 'kept with the KeyRing', examples: [{ team: 'finance' }] });
 const keyProps = freeForm.meta({ description: 'the `props` of each new key of it', examples: [{}] });
-const ringname = requiredText.meta({ description: 'name of the KeyRing, in any case', examples: ['payroll'] });
+const ringname = requiredText.meta({
+  pattern: ringNamePattern,
+  description: 'name of the KeyRing, in any case',
+  examples: ['payroll'],
+});
 
 export const keyring = z
   .object({
-    id: id.meta({ description: 'id of the KeyRing', examples: [sample.ringId] }),
-    name: z.string().meta({ description: 'the name in lower case', examples: ['payroll'] }),
+    id: idOf('ring').meta({ description: 'id of the KeyRing', examples: [sample.ringId] }),
+    name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['payroll'] }),
     displayName: z.string().meta({ description: 'the name as it was given', examples: ['Payroll'] }),
-    activeKey: id.meta({ description: 'id of the newest key, which encrypts', examples: [sample.keyId] }),
+    activeKey: idOf('key').meta({ description: 'id of the newest key, which encrypts', examples: [sample.keyId] }),
     activeAlgorithm: algorithm,
     createdAt: timestamp,
     updatedAt: timestamp,
     props: ringProps,
-    publicKey: z.string().meta({
+    publicKey: base64.meta({
       description: 'X25519, base64 SPKI DER; every key of the ring is wrapped to it',
       examples: [sample.publicKey],
     }),
@@ -120,6 +137,7 @@ export type ListedKeyRing = z.output<typeof listedKeyring>;
 
 const createKeyringBody = z.object({
   name: requiredText.meta({
+    pattern: ringNamePattern,
     description:
       'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
     examples: ['Payroll'],
@@ -137,19 +155,16 @@ const createKeyringBody = z.object({
 const createKeyringAnswer = z.object({
   ring: keyring,
   key,
-  privateKey: z
-    .string()
-    .exactOptional()
-    .meta({
-      description: 'X25519, base64 PKCS#8 DER; only when no publicKey was given, once, never stored',
-      examples: [sample.privateKey],
-    }),
+  privateKey: base64.exactOptional().meta({
+    description: 'X25519, base64 PKCS#8 DER; only when no publicKey was given, once, never stored',
+    examples: [sample.privateKey],
+  }),
 });
 
 const ringAnswer = z.object({ ring: keyring });
 const deletedRing = z.object({
   name: z.string().meta({ description: 'the name, which is free again', examples: ['payroll'] }),
-  id: id.meta({ description: 'the id, under which it can be restored', examples: [sample.ringId] }),
+  id: idOf('ring').meta({ description: 'the id, under which it can be restored', examples: [sample.ringId] }),
 });
 
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
@@ -290,7 +305,13 @@ export const keyringEndpoints = [
     tag,
     summary: "Read a KeyRing's configuration",
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'query', param: 'ringname' } },
-    query: z.object({ ringname: requiredText.meta({ description: 'name of the KeyRing', examples: ['payroll'] }) }),
+    query: z.object({
+      ringname: requiredText.meta({
+        pattern: ringNamePattern,
+        description: 'name of the KeyRing',
+        examples: ['payroll'],
+      }),
+    }),
     answer: configAnswer,
     errors: unknownRing,
   }),

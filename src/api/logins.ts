@@ -4,12 +4,12 @@ import { emptyBody, endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import { createUserBody, user } from './users.ts';
-import { epochTime, id, pathText, requiredText, secretText, timestamp, trueParam } from './values.ts';
+import { count, idOf, pastTime, pathText, requiredText, secretText, timestamp, trueParam } from './values.ts';
 
 /** A count that a password must reach, and the one that it has. */
-const least = (of: string, count: number) =>
-  z.int().meta({ description: `how many ${of} it takes`, examples: [count] });
-const has = (of: string, count: number) => z.int().meta({ description: `how many ${of} there are`, examples: [count] });
+const least = (of: string, number: number) =>
+  count.meta({ description: `how many ${of} it takes`, examples: [number] });
+const has = (of: string, number: number) => count.meta({ description: `how many ${of} there are`, examples: [number] });
 
 export const passwordValidation = z
   .object({
@@ -37,6 +37,8 @@ const accessToken = z.string().meta({
   examples: [sample.accessToken],
 });
 const newPassword = secretText.meta({
+  minLength: 8,
+  maxLength: 1024,
   description:
     'at least 8 characters, with a lower-case and an upper-case letter, a digit and a special character; at most 1,024 bytes of UTF-8',
   examples: [sample.password],
@@ -112,9 +114,9 @@ const changePasswordBody = z.object({
 
 const session = z
   .object({
-    id: id.meta({ description: 'id of the session; refreshes keep it', examples: [sample.sessionId] }),
+    id: idOf('sess').meta({ description: 'id of the session; refreshes keep it', examples: [sample.sessionId] }),
     createdAt: timestamp.meta({ description: 'when the login was: RFC 3339, UTC, milliseconds' }),
-    lastUsedAt: epochTime.meta({ description: 'when it was last used, to a minute: milliseconds since 1970, UTC' }),
+    lastUsedAt: pastTime.meta({ description: 'when it was last used, to a minute: milliseconds since 1970, UTC' }),
     address: z
       .string()
       .nullable()

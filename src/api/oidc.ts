@@ -51,6 +51,7 @@ export const oidcEndpoints = [
     access: { kind: 'public', backoff: true },
     answer: z.object({
       url: z.string().meta({
+        format: 'uri',
         description: "the provider's page, for the person's browser",
         examples: [`https://login.example.org/authorize?client_id=kms&state=${sample.oidcState}`],
       }),

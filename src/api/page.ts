@@ -1,19 +1,17 @@
 // Pages of lists and searches: the query parameters that ask for one, and the form in which it comes.
 import { z } from 'zod';
 import { sample } from './example-values.ts';
+import { base64urlPattern, count } from './values.ts';
 
 export const defaultLimit = 100;
 export const maxLimit = 10_000;
 
 /** The query parameters of every paginated endpoint. */
 export const pageQuery = {
-  cursor: z
-    .string()
-    .exactOptional()
-    .meta({
-      description: 'nextCursor of the page before; absent for the first page',
-      examples: [sample.cursor],
-    }),
+  cursor: z.string().exactOptional().meta({
+    description: 'nextCursor of the page before, for the same filters; absent for the first page',
+    pattern: base64urlPattern,
+  }),
   limit: z
     .string()
     .regex(/^[0-9]+$/, 'must be an integer of at least 1')
@@ -31,13 +29,21 @@ export const pageQuery = {
 
 export const pageInfo = z
   .object({
-    limit: z.int().meta({ description: 'the page size that was used', examples: [defaultLimit] }),
-    count: z.int().meta({ description: 'how many items are in this page', examples: [1] }),
+    limit: z
+      .int()
+      .min(1)
+      .max(maxLimit)
+      .meta({ description: 'the page size that was used', examples: [defaultLimit] }),
+    count: count.meta({ description: 'how many items are in this page', examples: [1] }),
     hasMore: z.boolean().meta({ description: 'there are more pages', examples: [true] }),
     nextCursor: z
       .string()
       .exactOptional()
-      .meta({ description: 'the `cursor` of the next page; only when there is one', examples: [sample.cursor] }),
+      .meta({
+        description: 'the `cursor` of the next page; only when there is one',
+        pattern: base64urlPattern,
+        examples: [sample.cursor],
+      }),
   })
   .meta({ id: 'PageInfo', description: 'where in a list a page stands' });
 export type PageInfo = z.output<typeof pageInfo>;

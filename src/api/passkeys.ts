@@ -2,20 +2,22 @@
 // it answers. `navigator.credentials` takes and gives them after its bytes are decoded and encoded.
 import { z } from 'zod';
 import { sample } from './example-values.ts';
-import { textList } from './values.ts';
+import { base64urlPattern, count, textList } from './values.ts';
 
 /** Characters: no authenticator comes near. */
 const longest = 16_384;
 
 const base64url = z
   .string()
-  .refine((value) => /^[A-Za-z0-9_-]+$/.test(value) && value.length <= longest, 'must be base64url');
+  .refine((value) => /^[A-Za-z0-9_-]+$/.test(value) && value.length <= longest, 'must be base64url')
+  .meta({ pattern: base64urlPattern, maxLength: longest });
 
 const challenge = z.string().meta({
+  pattern: base64urlPattern,
   description: 'base64url; good for 5 minutes, and once',
   examples: [sample.challenge],
 });
-const timeout = z.int().meta({ description: 'milliseconds to wait for somebody', examples: [300000] });
+const timeout = count.meta({ description: 'milliseconds to wait for somebody', examples: [300000] });
 const publicKeyType = z.enum(['public-key']).meta({ description: 'always `public-key`' });
 
 const known = z.array(

@@ -3,16 +3,16 @@ import { z } from 'zod';
 import { emptyBody, endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { creationOptions, newPasskey } from './passkeys.ts';
-import { epochTime, id, requiredText, secretText, text, timestamp } from './values.ts';
+import { count, eitherOf, idOf, pastTime, requiredText, secretText, text, timestamp } from './values.ts';
 
 const tag = 'Second factors';
 
-const factorId = id.meta({ description: 'id of the second factor', examples: [sample.factorId] });
-const nameMeta = { description: 'what the User calls it', examples: ['my phone'] };
+const factorId = idOf('fact').meta({ description: 'id of the second factor', examples: [sample.factorId] });
+const nameMeta = { description: 'what the User calls it', maxLength: 128, examples: ['my phone'] };
 const name = text
   .refine((value) => [...value].length <= 128, 'must have at most 128 characters')
   .exactOptional()
-  .meta(nameMeta);
+  .meta({ ...nameMeta, pattern: '^[^\\x00]*$' });
 
 const secondFactor = z
   .object({
@@ -20,7 +20,7 @@ const secondFactor = z
     kind: z.enum(['totp', 'passkey']).meta({ description: '`totp`: an app that shows codes' }),
     name: z.string().meta({ ...nameMeta, description: 'what the User calls it; may be empty' }),
     createdAt: timestamp.meta({ description: 'when it was added: RFC 3339, UTC, milliseconds' }),
-    lastUsedAt: epochTime.nullable().meta({
+    lastUsedAt: pastTime.nullable().meta({
       description: 'when it was last used: milliseconds since 1970, UTC; null before the first time',
       examples: [sample.epochTime],
     }),
@@ -50,6 +50,8 @@ const proof = {
   }),
 };
 
+const needsProof = eitherOf('currentPassword', 'code');
+
 const adding = { kind: 'credential', action: 'user.add-second-factor' } as const;
 const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
 
@@ -60,7 +62,7 @@ export const secondFactorEndpoints = [
     access: { kind: 'credential', action: 'user.list-second-factors' },
     answer: z.object({
       secondFactors: z.array(secondFactor).meta({ description: '20 at most' }),
-      recoveryCodes: z.int().meta({ description: 'how many recovery codes are left', examples: [10] }),
+      recoveryCodes: count.meta({ description: 'how many recovery codes are left', examples: [10] }),
       needed: z.boolean().meta({
         description: 'the permission flags of the User are such that one is needed',
         examples: [false],
@@ -71,11 +73,17 @@ export const secondFactorEndpoints = [
     tag,
     summary: 'Get the secret for an app that shows codes',
     access: { kind: 'credential', action: 'user.begin-second-factor', backoff: true },
-    body: z.object({ ...proof, name }),
+    body: z.object({ ...proof, name }).meta(needsProof),
     answer: z.object({
       id: factorId,
-      secret: z.string().meta({ description: 'base32, to be typed into the app', examples: [sample.totpSecret] }),
-      uri: z.string().meta({ description: 'the same for the app as a QR code', examples: [sample.totpUri] }),
+      secret: z.string().meta({
+        description: 'base32, to be typed into the app',
+        pattern: '^[A-Z2-7]+$',
+        examples: [sample.totpSecret],
+      }),
+      uri: z
+        .string()
+        .meta({ format: 'uri', description: 'the same for the app as a QR code', examples: [sample.totpUri] }),
     }),
     errors: wait,
   }),
@@ -94,7 +102,7 @@ export const secondFactorEndpoints = [
     tag,
     summary: 'Get what the browser needs to make a passkey',
     access: { kind: 'credential', action: 'user.begin-second-factor', backoff: true },
-    body: z.object(proof),
+    body: z.object(proof).meta(needsProof),
     answer: creationOptions,
     errors: wait,
   }),
@@ -109,10 +117,12 @@ export const secondFactorEndpoints = [
     tag,
     summary: 'Remove an own second factor',
     access: { kind: 'credential', action: 'user.remove-second-factor', backoff: true },
-    body: z.object({
-      ...proof,
-      id: requiredText.meta({ description: 'id of the second factor', examples: [sample.factorId] }),
-    }),
+    body: z
+      .object({
+        ...proof,
+        id: requiredText.meta({ description: 'id of the second factor', examples: [sample.factorId] }),
+      })
+      .meta(needsProof),
     answer: emptyBody,
     errors: { 404: { description: 'no such second factor of this User', schema: errorBody }, ...wait },
   }),
@@ -120,7 +130,7 @@ export const secondFactorEndpoints = [
     tag,
     summary: 'Make new recovery codes; the old ones end',
     access: { kind: 'credential', action: 'user.new-recovery-codes', backoff: true },
-    body: z.object(proof),
+    body: z.object(proof).meta(needsProof),
     answer: z.object({ recoveryCodes: newCodes }),
     errors: wait,
   }),

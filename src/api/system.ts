@@ -13,9 +13,14 @@ const details = {
   appliance: z
     .string()
     .exactOptional()
-    .meta({ description: 'id of the appliance', examples: ['b0cb9df0c232d99d18e7a861bcc6403f'] }),
+    .meta({
+      pattern: '^[0-9a-f]{32}$',
+      description: 'id of the appliance',
+      examples: ['b0cb9df0c232d99d18e7a861bcc6403f'],
+    }),
   epoch: z
     .int()
+    .min(0)
     .exactOptional()
     .meta({
       description: 'grows with each restore from a backup, so that a copy that was set back is told apart',
@@ -23,7 +28,9 @@ const details = {
     }),
   lastVerifiedBackup: z
     .object({
-      at: z.string().meta({ description: 'when it was made', examples: ['2026-01-02T03:00:00.000Z'] }),
+      at: z
+        .string()
+        .meta({ format: 'date-time', description: 'when it was made', examples: ['2026-01-02T03:00:00.000Z'] }),
       ageSeconds: z.number().meta({ description: 'how long ago that is', examples: [245] }),
     })
     .nullable()
@@ -41,14 +48,21 @@ const details = {
     .meta({ description: 'the copy that `kms serve --ship-to` keeps, where there is one' }),
   disk: z
     .object({
-      freePercent: z.number().meta({ description: 'how much of the disk is free', examples: [62] }),
+      freePercent: z
+        .number()
+        .min(0)
+        .max(100)
+        .meta({ description: 'how much of the disk is free', examples: [62] }),
       writable: z.boolean().meta({ description: 'there is room to write', examples: [true] }),
     })
     .exactOptional()
     .meta({ description: 'the disk that the data are on' }),
   activity: z
     .object({
-      faulty: z.int().meta({ description: 'how many segments are missing or changed', examples: [1] }),
+      faulty: z
+        .int()
+        .min(0)
+        .meta({ description: 'how many segments are missing or changed', examples: [1] }),
       segments: z.array(z.string()).meta({
         description: 'the first of them, each with what is wrong',
         examples: [['tenants/2f6c1b0a9d8e7f34/activity-000000000001.kms is missing']],
@@ -113,10 +127,12 @@ export const sealStatus = z
       .meta({ description: 'what kinds of custodians hold the master key', examples: [['shares']] }),
     threshold: z
       .int()
+      .min(1)
       .exactOptional()
       .meta({ description: 'how many shares it takes, where there are shares', examples: [3] }),
     progress: z
       .int()
+      .min(0)
       .exactOptional()
       .meta({ description: 'how many of them were given', examples: [1] }),
   })
@@ -140,7 +156,8 @@ export const unsealBody = z
       .exactOptional()
       .meta({ description: 'forget the shares that were given; on the local socket alone' }),
   })
-  .refine((body) => Object.keys(body).length === 1, 'expected one of share, passphrase, key, retry and reset');
+  .refine((body) => Object.keys(body).length === 1, 'expected one of share, passphrase, key, retry and reset')
+  .meta({ minProperties: 1, maxProperties: 1 });
 export type UnsealStep = Readonly<z.output<typeof unsealBody>>;
 
 const refusals = {

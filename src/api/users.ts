@@ -3,14 +3,27 @@ import { z } from 'zod';
 import { endpoint, errorBody, messageBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
-import { epochTime, flags, freeForm, id, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
+import { flags, freeForm, idOf, pastTime, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
 
 const tag = 'Users';
 const unknown = { 404: { description: 'no such User', schema: errorBody } };
 const params = z.object({ username: pathText });
 
-const username = { description: 'the name to log in with; unique but for case', examples: ['ada'] };
-const email = { description: 'the e-mail address; unique but for case', examples: ['ada@example.org'] };
+const username = {
+  description: 'the name to log in with; unique but for case',
+  examples: ['ada'],
+  maxLength: 256,
+  // No control characters, no space around it.
+  pattern: '^[^\\s\\x00-\\x1f\\x7f-\\x9f](?:[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$',
+};
+const addressPart = '[^\\s@<>()\\[\\]\\\\,;:"\\x00-\\x1f\\x7f-\\x9f]+';
+const email = {
+  description: 'the e-mail address; unique but for case',
+  examples: ['ada@example.org'],
+  maxLength: 254,
+  // Not `format: email`: generated clients would refuse addresses that are taken here.
+  pattern: `^${addressPart}@${addressPart}$`,
+};
 const firstName = { description: 'the first name', examples: ['Ada'] };
 const lastName = { description: 'the last name', examples: ['Lovelace'] };
 const displayName = {
@@ -21,12 +34,14 @@ const props = freeForm.meta({ examples: [{ department: 'finance' }] });
 
 export const user = z
   .object({
-    id: id.meta({ description: 'id of the User', examples: [sample.userId] }),
+    id: idOf('user').meta({ description: 'id of the User', examples: [sample.userId] }),
     username: z.string().meta(username),
     firstName: z.string().meta(firstName),
     lastName: z.string().meta(lastName),
     displayName: z.string().meta(displayName),
-    keys: z.array(id).meta({ description: 'ids of the API keys that the user owns', examples: [[sample.apikeyId]] }),
+    keys: z
+      .array(idOf('apik'))
+      .meta({ description: 'ids of the API keys that the user owns', examples: [[sample.apikeyId]] }),
     email: z.string().meta(email),
     flags: shownFlags,
     props,
@@ -34,7 +49,7 @@ export const user = z
       description: '`invited` until the invite is completed: such a User cannot log in',
       examples: ['active'],
     }),
-    lastLoginAt: epochTime.nullable().meta({
+    lastLoginAt: pastTime.nullable().meta({
       description: 'the last login, in milliseconds since 1970-01-01T00:00:00Z; `null` before the first',
       examples: [sample.epochTime],
     }),
@@ -74,6 +89,7 @@ const inviteBody = z.object({
 });
 const inviteAnswer = z.object({
   loginUrl: z.string().meta({
+    format: 'uri',
     description: 'the link to hand to the person; it works once, for 7 days',
     examples: [`https://kms.example.org/console/invite?token=${sample.inviteToken}`],
   }),

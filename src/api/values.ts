@@ -21,11 +21,14 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
+/** What a description can say of that in a pattern, which is one for ECMAScript, RE2 and Python alike. */
+const storable = '^[^\\x00]*$';
+
 /** Any text that can be stored and canonicalised: no lone surrogate, no NUL. */
-export const text = z.string().refine(isStorable, nullOrLone);
+export const text = z.string().refine(isStorable, nullOrLone).meta({ pattern: storable });
 
 /** A required text: not empty. */
-export const requiredText = z.string().min(1).refine(isStorable, nullOrLone);
+export const requiredText = z.string().min(1).refine(isStorable, nullOrLone).meta({ pattern: storable });
 
 /** A secret that a person types: anything but nothing. Never echoed. */
 export const secretText = z
@@ -36,8 +39,42 @@ export const secretText = z
 /** A path parameter. What it means is decided by the look-up, so that a senseless one is an unknown one. */
 export const pathText = z.string();
 
-/** `prefix_` and a lower-case ULID. */
-export const id = z.string();
+/** `prefix_` and a lower-case ULID, in an answer. */
+export function idOf(prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant') {
+  return z.string().meta({ pattern: `^${prefix}_${ulid}$` });
+}
+
+const ulid = '[0-9a-hjkmnp-tv-z]{26}';
+
+/** Who asked, in an answer: the id of an API key or of a User, or a word such as `local` for who has none. */
+export const callerId = z.string().meta({ pattern: `^(?:(?:apik|user)_${ulid}|[a-z-]+)$` });
+
+/** The pattern of a ring's name, in any case; ids of rings fit it too. */
+export const ringNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
+
+/** The same, or nothing. */
+export const ringNameOrNone = '^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$';
+
+/** What hashes, headers, cursors and credentials of authenticators are written in. */
+export const base64urlPattern = '^[A-Za-z0-9_-]+$';
+
+/** What each IP address and each block of them is written in, and other texts too. */
+export const addressPattern = '^[0-9A-Fa-f:.]+(?:/[0-9]{1,3})?$';
+
+/** Bytes in an answer. */
+export const base64 = z.string().meta({ contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]+={0,2}$' });
+
+/**
+ * Of two texts at least one. Not with `anyOf`, of which generators of clients make a class for each choice, without
+ * the fields.
+ */
+export function eitherOf(one: string, other: string) {
+  const needed = (name: string) => ({ properties: { [name]: { type: 'string' } }, required: [name] });
+  return { if: needed(one), else: needed(other) };
+}
+
+/** A number of things, in an answer. */
+export const count = z.int().min(0);
 
 /** RFC 3339, UTC, milliseconds. */
 export const timestamp = z
@@ -47,6 +84,12 @@ export const timestamp = z
 /** Milliseconds since 1970, UTC. */
 export const epochTime = z
   .int()
+  .meta({ description: 'milliseconds since 1970-01-01T00:00:00Z', examples: [sample.epochTime] });
+
+/** The same in an answer, where none is before 1970. */
+export const pastTime = z
+  .int()
+  .min(0)
   .meta({ description: 'milliseconds since 1970-01-01T00:00:00Z', examples: [sample.epochTime] });
 
 export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys are for: AES-256' });
@@ -114,7 +157,7 @@ const mostProblems = 20;
  * A list of texts in a request, none of them empty. Its length is looked at before any of it, so that one that is too
  * long costs nothing; an array of zod looks at every element first.
  */
-export function textList(most: number = maxEntries) {
+export function textList(most: number = maxEntries, pattern: string = storable) {
   return z
     .custom<string[]>()
     .superRefine((value: unknown, context) => {
@@ -129,7 +172,7 @@ export function textList(most: number = maxEntries) {
         if (++problems === mostProblems) return;
       }
     })
-    .meta({ type: 'array', maxItems: most, items: { type: 'string', minLength: 1 } });
+    .meta({ type: 'array', maxItems: most, items: { type: 'string', minLength: 1, pattern } });
 }
 
 function listedTextProblem(item: unknown): string | undefined {

@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import { sample } from '../api/example-values.ts';
 import { defaultLimit } from '../api/page.ts';
+import { base64urlPattern, ringNamePattern } from '../api/values.ts';
 import { flagTable } from '../model/flags.ts';
 import { type DescribedEndpoint, describedEndpoints, requiredFlag, whoMay } from './described-endpoints.ts';
 import { guide, tags } from './guide.ts';
@@ -67,6 +68,14 @@ function requestBody({ endpoint, note }: DescribedEndpoint, schemas: Schemas): P
   return { requestBody: { required: true, content: { 'application/json': { schema, example } } } };
 }
 
+/** What path parameters are written in; nothing else is there. */
+const patterns: Readonly<Record<string, string>> = {
+  ringname: ringNamePattern,
+  keyringname: ringNamePattern,
+  hash: base64urlPattern,
+  header: base64urlPattern,
+};
+
 /** What a path parameter is, where its endpoint says nothing else. */
 const usual: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
   ringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'payroll' },
@@ -86,7 +95,7 @@ function parametersOf({ endpoint, note, path }: DescribedEndpoint, schemas: Sche
       in: 'path',
       description: said.description,
       required: true,
-      schema: { type: 'string' },
+      schema: { type: 'string', minLength: 1, ...(patterns[name] && { pattern: patterns[name] }) },
       example: said.example,
     };
   });
@@ -98,6 +107,8 @@ function queryOf(query: z.ZodObject | undefined, schemas: Schemas, place: string
   const { properties = {}, required = [] } = schemas.of(query, 'input', `${place}.query`);
   return Object.entries(properties).map(([name, property]): Parameter => {
     const { description = '', examples, ...schema } = property;
+    // No cursor of an example would be taken.
+    if (name === 'cursor') return { name, in: 'query', description, required: false, schema };
     const example =
       name === 'limit' ? defaultLimit : (examples?.[0] ?? exampleOf(property, schemas, `${place}.query.${name}`));
     return {

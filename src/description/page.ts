@@ -4,6 +4,7 @@ import { html } from 'hono/html';
 import { guide } from './guide.ts';
 import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
 import { type Block, isList } from './prose.ts';
+import { meaningOf } from './responses.ts';
 import { componentName } from './schemas.ts';
 
 export async function docsPage(document: OpenApiDocument): Promise<string> {
@@ -131,7 +132,8 @@ function success(response: OpenApiResponse): Html {
   return html`<h4>Answer</h4>${schemaHtml(media.schema, 'answered')}<details><summary>Example</summary>${json(media.example)}</details>`;
 }
 
-function errorItem(status: string, { description, headers = {}, content = {} }: OpenApiResponse): Html {
+function errorItem(status: string, { description: whole, headers = {}, content = {} }: OpenApiResponse): Html {
+  const description = meaningOf({ description: whole });
   const { examples = {}, example } = content['application/json'] ?? {};
   const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example];
   const names = Object.keys(headers).filter((name) => name !== 'Kms-State');

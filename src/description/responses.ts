@@ -178,7 +178,7 @@ function badRequest(described: DescribedEndpoint, schemas: Schemas): OpenApiResp
   const content = {
     'application/json': { schema: { anyOf: [schema, plain?.schema ?? {}] }, examples: named(examples) },
   };
-  return { description: own.description, content };
+  return { description: withMessages(`${own.description}, or the request breaks a rule`, problems), content };
 }
 
 /** What is wrong with the form of a request. */
@@ -218,7 +218,22 @@ function refusal(
   description: string,
   problems: readonly Problem[],
 ): OpenApiResponse {
-  return { description, ...withHeaders(stateHeader(described)), content: errorContent(schemas, problems) };
+  return {
+    description: withMessages(description, problems),
+    ...withHeaders(stateHeader(described)),
+    content: errorContent(schemas, problems),
+  };
+}
+
+/** What a status means here: a first line, and the messages that come with it, in Markdown. */
+function withMessages(description: string, problems: readonly Problem[]): string {
+  const messages = new Set(problems.map((each) => errorExample(each).message));
+  return [`${description}:`, '', ...[...messages].map((message) => `- ${message}`)].join('\n');
+}
+
+/** The first line of that. */
+export function meaningOf({ description }: Pick<OpenApiResponse, 'description'>): string {
+  return description.split(':\n')[0] ?? description;
 }
 
 function stateHeader({ endpoint }: DescribedEndpoint): Readonly<Record<string, Reference>> {

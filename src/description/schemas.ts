@@ -14,8 +14,8 @@ export class Schemas {
   of(schema: z.ZodType, io: 'input' | 'output', place: string): JsonSchema {
     // In an object, so that a schema that has an id is referred to as everywhere.
     const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), { io, unrepresentable: 'any' });
-    for (const [name, definition] of Object.entries($defs)) this.#add(name, plain(definition));
-    const made = plain(properties?.it);
+    for (const [name, definition] of Object.entries($defs)) this.#add(name, plain(definition, io));
+    const made = plain(properties?.it, io);
     needDescriptions(made, place);
     return made;
   }
@@ -49,25 +49,29 @@ export function componentName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
+/** An object of which nothing is described but that it may have anything. */
 function isFreeForm(schema: JsonSchema): boolean {
-  return schema.additionalProperties === true;
+  return schema.additionalProperties === true && schema.properties === undefined;
 }
 
 /**
- * What zod makes, as a description wants it: references to components; objects of answers open, since a client has to
- * ignore what it does not know; no bounds that only say that a number is a safe integer.
+ * What zod makes, as a description wants it: references to components; objects of answers open, and said to be, since a
+ * client has to ignore what it does not know; of answers no bounds that only say that a number is a safe integer.
  */
-function plain(value: unknown): JsonSchema {
+function plain(value: unknown, io: 'input' | 'output'): JsonSchema {
   if (typeof value !== 'object' || value === null) throw new Error('expected a schema');
   const made: Record<string, unknown> = {};
   for (const [keyword, item] of Object.entries(value)) {
     if (keyword === 'id' || keyword === '$schema') continue;
     if (keyword === '$ref') made.$ref = prefix + componentName(String(item));
-    else if (keyword === 'additionalProperties' && item === false) continue;
-    else if (typeof item === 'number' && Math.abs(item) === Number.MAX_SAFE_INTEGER) made.format = 'int64';
-    else if (keyword === 'properties') made.properties = mapped(item);
-    else if (keyword === 'items' || isSchema(keyword, item)) made[keyword] = plain(item);
-    else if (['anyOf', 'oneOf', 'allOf'].includes(keyword) && Array.isArray(item)) made[keyword] = item.map(plain);
+    else if (keyword === 'additionalProperties' && item === false) made.additionalProperties = true;
+    else if (typeof item === 'number' && Math.abs(item) === Number.MAX_SAFE_INTEGER) {
+      made.format = 'int64';
+      if (io === 'input') made[keyword] = item;
+    } else if (keyword === 'properties') made.properties = mapped(item, io);
+    else if (keyword === 'items' || isSchema(keyword, item)) made[keyword] = plain(item, io);
+    else if (['anyOf', 'oneOf', 'allOf'].includes(keyword) && Array.isArray(item))
+      made[keyword] = item.map((each) => plain(each, io));
     else made[keyword] = item;
   }
   return made;
@@ -77,8 +81,8 @@ function isSchema(keyword: string, item: unknown): boolean {
   return (keyword === 'additionalProperties' || keyword === 'propertyNames') && typeof item === 'object';
 }
 
-function mapped(properties: unknown): Record<string, JsonSchema> {
-  return Object.fromEntries(Object.entries(properties ?? {}).map(([name, schema]) => [name, plain(schema)]));
+function mapped(properties: unknown, io: 'input' | 'output'): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(properties ?? {}).map(([name, schema]) => [name, plain(schema, io)]));
 }
 
 function needDescriptions(schema: JsonSchema, place: string): void {

@@ -17,7 +17,7 @@ import { respond } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
 import { routes } from './routes.ts';
-import { serveUnmatched } from './unmatched.ts';
+import { isShadowed, serveUnmatched } from './unmatched.ts';
 
 export interface App {
   /** What it serves, in the order in which a request is compared with it. */
@@ -60,6 +60,17 @@ export function createApp(appliance: Appliance): App {
     const { outcome, state } = await handle(c);
     return respond(outcome, state);
   };
+  const serve = serveUnmatched(appliance, registry);
+  const unmatched = responding(logged(appliance, ids, { path: 'none', counted: 'none', serve }));
+  const concrete = new Map<string, Set<string>>();
+  for (const { method, path } of registry) {
+    if (!path.includes('{')) concrete.set(path, (concrete.get(path) ?? new Set()).add(method));
+  }
+  for (const [path, methods] of concrete) {
+    for (const other of registry) {
+      if (!methods.has(other.method) && isShadowed(path, other.path)) hono.on(other.method, path, unmatched);
+    }
+  }
   for (const served of registry) {
     const handle = logged(appliance, ids, served);
     hono.on(served.method, honoPath(served.path), responding(handle));
@@ -70,8 +81,7 @@ export function createApp(appliance: Appliance): App {
       withParameter.set(start, (value) => straightTo(served, handle, { [name]: value }));
     }
   }
-  const serve = serveUnmatched(appliance, registry);
-  hono.notFound(responding(logged(appliance, ids, { path: 'none', counted: 'none', serve })));
+  hono.notFound(unmatched);
   return {
     paths: registry,
     fetch: (request, env) => hono.fetch(request, env),
@@ -80,7 +90,8 @@ export function createApp(appliance: Appliance): App {
       if (known) return known;
       const end = target.lastIndexOf('/') + 1;
       const value = target.slice(end);
-      return plainValue.test(value) ? withParameter.get(target.slice(0, end))?.(value) : undefined;
+      if (!plainValue.test(value) || concrete.has(target.slice(target.indexOf(' ') + 1))) return undefined;
+      return withParameter.get(target.slice(0, end))?.(value);
     },
   };
 }

@@ -20,8 +20,9 @@ export function serveUnmatched(
   function methodsOf(path: string, local: boolean): string[] {
     const segments = path.split('/');
     const methods = new Set<string>();
-    for (const each of known) {
-      if ((each.local && !local) || !matches(each.segments, segments)) continue;
+    const taking = known.filter((each) => (local || !each.local) && matches(each.segments, segments));
+    const concrete = taking.filter((each) => each.path === path);
+    for (const each of concrete.length > 0 ? concrete : taking) {
       methods.add(each.method);
       if (each.method === 'GET') methods.add('HEAD');
     }
@@ -67,6 +68,11 @@ function leadsToConsole(c: AppContext): boolean {
 
 function isInConsole({ req: { method, path } }: AppContext): boolean {
   return (method === 'GET' || method === 'HEAD') && path.startsWith('/console/');
+}
+
+/** Whether a path without parameters would be taken by one with them, whose it is not: `/assets/search` is no asset. */
+export function isShadowed(path: string, pattern: string): boolean {
+  return pattern.includes('{') && !path.includes('{') && matches(pattern.split('/'), path.split('/'));
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

@@ -30,7 +30,7 @@ export interface Judge {
 }
 
 export function judgeOf(document: OpenApiDocument): Judge {
-  const ajv = new Ajv2020({ strict: true, allErrors: true });
+  const ajv = new Ajv2020({ strict: true, strictRequired: false, allErrors: true });
   // The package says nothing of its types that this module system understands.
   (ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv);
   for (const [name, schema] of Object.entries(document.components.schemas)) ajv.addSchema(closed(schema), idOf(name));
@@ -89,7 +89,7 @@ function closed(schema: unknown): AnySchemaObject {
       return [key, Array.isArray(item) ? item.map(closedPart) : closedPart(item)];
     }),
   );
-  const isOpen = made.type === 'object' && made.properties !== undefined && made.additionalProperties === undefined;
+  const isOpen = made.type === 'object' && made.properties !== undefined && made.additionalProperties !== false;
   return isOpen ? { ...made, additionalProperties: false } : made;
 }
 
