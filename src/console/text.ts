@@ -52,6 +52,21 @@ export function bytesText(bytes: number): string {
   return `${text} ${units[unit] === 'bytes' && value === 1 ? 'byte' : units[unit]}`;
 }
 
+/** `2026-01-02 03:04:05 UTC` */
+export function utcText(date: Date): string {
+  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** `2026-01-02 04:04:05`, in the time zone of whoever reads it. */
+export function localText(date: Date): string {
+  return localForm(date).slice(0, 19).replace('T', ' ');
+}
+
+/** `2026-01-02T04:04:05.006`, likewise. */
+export function localForm(date: Date): string {
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
+}
+
 const steps: readonly (readonly [seconds: number, name: string])[] = [
   [86_400, 'day'],
   [3_600, 'hour'],

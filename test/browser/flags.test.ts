@@ -19,7 +19,7 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
   await page.getByRole('button', { name: 'Encrypt only' }).focus();
   await page.keyboard.press('Enter');
   await sentence.getByText('A keyring is still to be named below.').waitFor();
-  await page.getByLabel('Name of the ring').fill(long);
+  await page.getByLabel('Name of the keyring').fill(long);
   await sentence.getByText(`can encrypt with the keyring ${long}. Nothing else.`).waitFor();
   await looksRight(page, 'flags-preset');
   await page.getByRole('button', { name: /^Service: / }).focus();
@@ -33,7 +33,7 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
   await looksRight(page, 'flags-auditor');
 
   await page.getByRole('button', { name: 'Decrypt only' }).click();
-  await page.getByLabel('Name of the ring').fill('payroll');
+  await page.getByLabel('Name of the keyring').fill('payroll');
   await page.getByRole('button', { name: 'Make the key' }).click();
   await page.getByRole('button', { name: 'I have it' }).click();
   await page.getByText('can decrypt with the keyring payroll. Nothing else.').waitFor();
@@ -52,7 +52,7 @@ test('a preset with flags that somebody lacks says so', async () => {
   await page.keyboard.press('Enter');
   await page.getByText('can do nothing here').waitFor();
   await page.getByRole('button', { name: 'Encrypt only' }).click();
-  await page.getByLabel('Name of the ring').fill('payroll');
+  await page.getByLabel('Name of the keyring').fill('payroll');
   await page.getByText('can encrypt with the keyring payroll. Nothing else.').waitFor();
   await looksRight(page, 'flags-limited');
   assert.deepEqual(troubles, []);

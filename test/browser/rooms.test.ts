@@ -43,6 +43,9 @@ test('the overview tells how the service is used and how it is', async () => {
   const chart = page.getByRole('img', { name: /^Encrypts, decrypts and denials, last 24 hours/ });
   await chart.waitFor();
   await page.locator('[data-legend]', { hasText: 'Encrypts: 8Decrypts: 0Denials: 2' }).waitFor();
+  const { width = 0 } = (await chart.boundingBox()) ?? {};
+  await chart.hover({ position: { x: width - 20, y: 60 } });
+  await page.locator('[data-tip]', { hasText: /:008 encrypts0 decrypts2 denials$/ }).waitFor();
   await page.getByText('The numbers as a table').click();
   await page
     .getByRole('row')
@@ -63,7 +66,7 @@ test('the overview tells how the service is used and how it is', async () => {
   await page.getByText('nobody can open it').waitFor();
   await looksRight(page, 'overview');
   await encrypt('payroll');
-  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('9 of 10').waitFor();
   await page.getByLabel('Last hour').check();
   await page.getByRole('img', { name: /last hour/ }).waitFor();
@@ -79,7 +82,7 @@ test('the overview names files of the activity logs that are missing or changed'
     const ready = await (await route.fetch()).json();
     await route.fulfill({ json: { ...ready, activity: { faulty: 7, segments } } });
   });
-  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('7 files of activity logs are missing or changed').waitFor();
   for (const segment of segments) await page.getByText(segment, { exact: true }).waitFor();
   await page.getByText('and 5 more', { exact: true }).waitFor();
@@ -95,7 +98,7 @@ test('who may see little is told so, part by part', async () => {
   await page.getByText('Unsealed and serving').waitFor();
   await looksRight(page, 'overview-refused');
   await page.route('**/readyz', (route) => route.abort());
-  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByRole('button', { name: 'Try again' }).first().waitFor();
   assert.deepEqual(troubles, []);
 });
@@ -105,7 +108,7 @@ test('the console asks for nothing that the flags of its user forbid', async () 
   const { page } = await visitAs(appliance, 'eve');
   await page.getByText('You are not allowed to see who used what').waitFor();
   await page.getByText('You are not allowed to see the metrics').waitFor();
-  await page.getByRole('button', { name: 'Look again' }).click();
+  await page.getByRole('button', { name: 'Refresh' }).click();
   const places = Object.values(consolePages).filter(({ path }) => path.startsWith('/console/') && !path.includes('{'));
   const own = [
     '/console/keyrings/payroll',
@@ -206,11 +209,11 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1\nhome');
   await page.getByLabel('Ends').fill('soon');
   await page.locator('summary', { hasText: /^KeyRings/ }).click();
-  await page.getByRole('button', { name: 'Grant operations on a ring' }).first().click();
+  await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
   await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByText("Flags: Type the ring's name, or choose all rings.").waitFor();
-  await page.getByLabel('Name of the ring').fill('Payroll');
+  await page.getByText("Flags: Type the keyring's name, or choose all keyrings.").waitFor();
+  await page.getByLabel('Name of the keyring').fill('Payroll');
   await page.locator('summary', { hasText: /^Other flags/ }).click();
   await page.getByRole('button', { name: 'Add a flag by name' }).click();
   const flag = page.getByRole('group', { name: 'Flag by name, 1' }).getByLabel('Name', { exact: true });
@@ -248,7 +251,8 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
     ['Nightly <b>batch</b>', Date.UTC(2099, 11, 31, 8), ['192.0.2.0/24', '127.0.0.1']],
   );
   await page.getByRole('heading', { name, level: 1 }).waitFor();
-  await page.getByText('2099-12-31 08:00:00 UTC').waitFor();
+  await page.getByText('2099-12-31 08:00:00').waitFor();
+  await page.getByTitle('2099-12-31 08:00:00 UTC').waitFor();
   await page.getByText('192.0.2.0/24, 127.0.0.1').waitFor();
   await page.getByRole('main').getByRole('link', { name: 'ada', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
@@ -303,7 +307,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await row.getByRole('link', { name: 'ada', exact: true }).waitFor();
   await page.getByRole('row').getByRole('link', { name: 'root', exact: true }).waitFor();
   await page.getByLabel('Secret of the API key').fill(secret);
-  await page.getByRole('button', { name: 'Ask' }).click();
+  await page.getByRole('button', { name: 'Check' }).click();
   await page
     .getByText(/^Not valid:/)
     .first()

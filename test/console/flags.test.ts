@@ -97,10 +97,10 @@ test('grants in words', () => {
   assert.deepEqual(words.map(grantOf), [
     'everything',
     'make KeyRings',
-    'give the ring payroll a new active key',
-    'every operation on every ring',
+    'give the keyring payroll a new active key',
+    'every operation on every keyring',
     'everything about Users',
-    "read the ring a.b's keys",
+    "read the keyring a.b's keys",
     undefined,
   ]);
 });

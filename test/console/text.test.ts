@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jsonText, parseObject } from '../../src/console/text.ts';
+import { jsonText, localForm, localText, parseObject, utcText } from '../../src/console/text.ts';
 
 test('what is shown can be typed', () => {
   fc.assert(
@@ -24,4 +24,24 @@ test('what is no object, or would change, is told', () => {
     ['{"a": [{"b": 1e400}]}', /out of range/],
   ];
   for (const [text, problem] of table) assert.match(parseObject(text).problem ?? '', problem, text);
+});
+
+test('times are those of who reads, and UTC for who asks', () => {
+  const before = process.env.TZ;
+  const at = new Date('2026-07-01T20:30:05.006Z');
+  try {
+    for (const [zone, text] of [
+      ['Asia/Kolkata', '2026-07-02 02:00:05'],
+      ['America/St_Johns', '2026-07-01 18:00:05'],
+      ['UTC', '2026-07-01 20:30:05'],
+    ] as const) {
+      process.env.TZ = zone;
+      assert.equal(localText(at), text);
+      assert.equal(localForm(at), `${text.replace(' ', 'T')}.006`);
+      assert.equal(utcText(at), '2026-07-01 20:30:05 UTC');
+    }
+  } finally {
+    if (before === undefined) delete process.env.TZ;
+    else process.env.TZ = before;
+  }
 });

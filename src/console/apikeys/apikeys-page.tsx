@@ -69,7 +69,7 @@ function List({ api, filter, uids }: ListProps) {
 
 function captionOf({ account, ring }: KeyFilter): string {
   if (account !== '') return `API keys of the account ${account}`;
-  return ring === '' ? 'All API keys' : `API keys that may use the ring ${ring}`;
+  return ring === '' ? 'All API keys' : `API keys that may use the keyring ${ring}`;
 }
 
 function Empty({ filter: { account, ring, wildcard } }: { readonly filter: KeyFilter }) {
@@ -134,10 +134,10 @@ function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
       >
         <div data-columns>
           <Field name="account" label="Of the account with the UID" value={filter.account} proposals={uids} />
-          <Field name="ring" label="Or that may use the ring" value={filter.ring} proposals={rings} />
+          <Field name="ring" label="Or that may use the keyring" value={filter.ring} proposals={rings} />
           <Field name="keyid" label="Or the key with the id" />
         </div>
-        <Check name="wildcard" label="With the ring, also keys that a wildcard lets in" isOn={filter.wildcard} />
+        <Check name="wildcard" label="With the keyring, also keys that a wildcard lets in" isOn={filter.wildcard} />
       </Form>
     </section>
   );
@@ -154,7 +154,7 @@ function ValidateKey({ api }: { readonly api: Client }) {
       <h2>Is a key valid?</h2>
       <Form
         key={turn}
-        action="Ask"
+        action="Check"
         needs="apikey.validate"
         onSubmit={async (values) => {
           const { valid } = await api.validateApiKey({ key: values.text('key') });

@@ -29,8 +29,8 @@ export function DecryptPage({ api }: PageProps) {
         title="Decrypt a file"
         lead={
           <>
-            The file says by which ring it was encrypted; the service is asked for its key, and the bytes stay in this
-            page.
+            The file says by which keyring it was encrypted; the service is asked for its key, and the bytes stay in
+            this page.
           </>
         }
       />
@@ -54,7 +54,7 @@ function Told({ answer: { ringname, asset } }: { readonly answer: DecryptAnswer 
     <Facts
       facts={[
         [
-          'Ring',
+          'Keyring',
           <a key="ring" href={hrefTo('keyring', { name: ringname })}>
             <bdi>{ringname}</bdi>
           </a>,

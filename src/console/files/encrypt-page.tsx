@@ -48,7 +48,7 @@ export function EncryptPage({ api, session, query }: PageProps) {
       <MemoryNote />
       <Form action="Encrypt and save" busy="Encrypting…" onSubmit={submit}>
         <FileField name="file" label="File" isRequired onFile={chosen.onFile} />
-        <Field name="ring" label="Ring" value={query.get('ring') ?? ''} proposals={rings} isRequired />
+        <Field name="ring" label="Keyring" value={query.get('ring') ?? ''} proposals={rings} isRequired />
         <PrivateKeyFields onFile={chosen.onKeyFile} />
         <Check
           name="withAsset"

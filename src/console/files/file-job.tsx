@@ -135,10 +135,15 @@ export function MemoryNote() {
 export function PrivateKeyFields({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
   return (
     <fieldset data-plain-fieldset>
-      <legend>Private key of the ring</legend>
+      <legend>Private key of the keyring</legend>
       <p data-hint>It is used in this page alone: it is neither sent nor kept.</p>
       <div data-columns>
-        <FileField name="keyFile" label="From a file" hint="As it was saved when the ring was made." onFile={onFile} />
+        <FileField
+          name="keyFile"
+          label="From a file"
+          hint="As it was saved when the keyring was made."
+          onFile={onFile}
+        />
         <TextArea name="privateKey" label="Or pasted" rows={3} isCode />
       </div>
     </fieldset>

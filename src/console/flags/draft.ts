@@ -99,10 +99,10 @@ function replaced<T>(rows: readonly T[], index: number, row: T | undefined): T[]
 /** What keeps a row from being sent; undefined when nothing does. */
 export function ringProblem({ ring }: RingRow): string | undefined {
   const name = ring.trim();
-  if (name === '') return "Type the ring's name, or choose all rings.";
+  if (name === '') return "Type the keyring's name, or choose all keyrings.";
   if (name === wildcard || isRingName(name)) return undefined;
   return [
-    'A ring’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit,',
+    'A keyring’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit,',
     'and has at most 128 characters.',
   ].join(' ');
 }
@@ -145,10 +145,10 @@ export function grantOf(flag: string): string | undefined {
     return group.plain.find(({ name }) => name === operation)?.grants;
   }
   const ring = lower.slice(first + 1, last);
-  const where = ring === wildcard ? 'every ring' : `the ring ${ring}`;
+  const where = ring === wildcard ? 'every keyring' : `the keyring ${ring}`;
   if (operation === wildcard) return `every operation on ${where}`;
   const grants = group.ofRing.find(({ name }) => name === operation)?.grants;
-  return grants?.replace(/the (?:asym )?ring/, where);
+  return grants?.replace(/the (?:asym )?keyring/, where);
 }
 
 export interface FlagOperation {

@@ -45,7 +45,7 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
       <Proposals id={names} texts={rings} />
       <FlagChoice
         flag={wildcard}
-        grants="everything, now and later"
+        grants={everything}
         checked={hasAll}
         reason={lacking(coverage, wildcard)}
         onChange={(granted) => onChange(withPlain(draft, wildcard, granted))}
@@ -88,6 +88,12 @@ function Presets({ draft, onChange, coverage }: PresetsProps) {
   );
 }
 
+/** What `*` comes to, beside its box. */
+const everything = [
+  'everything: all that there is and can be done here, and whatever is made later or comes with a newer version.',
+  'Its holder can let others do it too',
+].join(' ');
+
 interface GroupProps {
   readonly group: FlagGroup;
   readonly draft: FlagDraft;
@@ -100,7 +106,10 @@ interface GroupProps {
 function Group({ group, draft, onChange, coverage, names }: GroupProps) {
   const { resource, title, plain, ofRing } = group;
   const all = `${resource}.${wildcard}`;
-  const choices = [...plain, { name: wildcard, grants: `everything about ${title}, now and later` }];
+  const choices = [
+    ...plain,
+    { name: wildcard, grants: `everything about ${title}, also what is made or comes with a newer version later` },
+  ];
   const chosen = draft.plain.filter((flag) => flag.startsWith(`${resource}.`)).length;
   const rows = draft.rings.filter((row) => row.resource === resource);
   const granted = rows.reduce((sum, { operations }) => sum + operations.length, chosen);
@@ -147,7 +156,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
         <RingFields
           key={index}
           row={row}
-          title={`Rings, row ${position + 1}`}
+          title={`Keyrings, row ${position + 1}`}
           operations={operations}
           coverage={coverage}
           names={names}
@@ -159,7 +168,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
         data-kind="quiet"
         onClick={() => onChange(withRing(draft, draft.rings.length, { resource, ring: '', operations: [] }))}
       >
-        {rows.length === 0 ? 'Grant operations on a ring' : 'Add another ring'}
+        {rows.length === 0 ? 'Grant operations on a keyring' : 'Add another keyring'}
       </button>
     </>
   );
@@ -192,11 +201,11 @@ function RingFields({ row, title, operations, coverage, names, onChange }: RingF
             onChange({ ...row, ring: (event.target as HTMLInputElement).checked ? wildcard : '' })
           }
         />
-        <label for={`${id}-every`}>All rings, now and later</label>
+        <label for={`${id}-every`}>All keyrings: those there are, and those that are made later</label>
       </div>
       {!isEvery && (
         <>
-          <label for={id}>Name of the ring</label>
+          <label for={id}>Name of the keyring</label>
           <input
             id={id}
             list={names}

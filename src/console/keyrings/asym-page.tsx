@@ -56,7 +56,7 @@ function NewRing({ api }: Props) {
           }}
         />
       )}
-      <p data-quiet>The service makes the key pair of such a ring, and tells the private key this once.</p>
+      <p data-quiet>The service makes the key pair of such a keyring, and tells the private key this once.</p>
       <Form
         action="Make the keyring"
         busy="Making it…"

@@ -2,7 +2,7 @@
 // for those who want them so.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import { useState } from '../parts/state.ts';
-import { countText } from '../text.ts';
+import { countText, localForm } from '../text.ts';
 import { type ChartSeries, chartShape } from './chart-shape.ts';
 import type { TimeAxis } from './counts.ts';
 
@@ -25,6 +25,13 @@ export function Chart({ title, axis, series }: ChartProps) {
   const height = plotHeight + margins.top + margins.bottom;
   const { bars, marks, step } = chartShape(series, plot);
   const times = axis.starts.map((start) => timeText(start, axis));
+  const [pointed, setPointed] = useState<number | undefined>(undefined);
+  const point = (event: PointerEvent): void => {
+    // Cast: what was pointed at has the listener.
+    const { left } = (event.currentTarget as Element).getBoundingClientRect();
+    const bucket = Math.floor((event.clientX - left - margins.left) / step);
+    setPointed(bucket >= 0 && bucket < times.length ? bucket : undefined);
+  };
   const totals = series.map(({ counts }) => counts.reduce((sum, count) => sum + count, 0));
   const summary = series.map(({ name }, index) => `${countText(totals[index] ?? 0)} ${name.toLowerCase()}`).join(', ');
   return (
@@ -46,9 +53,12 @@ export function Chart({ title, axis, series }: ChartProps) {
         width={plot.width + margins.left + margins.right}
         height={height}
         role="img"
-        aria-labelledby={`${id}-title ${id}-desc`}
+        aria-label={title}
+        aria-describedby={`${id}-desc`}
+        onPointerMove={point}
+        onPointerDown={point}
+        onPointerLeave={() => setPointed(undefined)}
       >
-        <title id={`${id}-title`}>{title}</title>
         <desc id={`${id}-desc`}>{summary}. The table below has the numbers of each time.</desc>
         {series.map((_, index) => (
           <Pattern key={index} id={`${id}-${index}`} index={index} />
@@ -62,6 +72,7 @@ export function Chart({ title, axis, series }: ChartProps) {
               </text>
             </g>
           ))}
+          {pointed !== undefined && <rect data-pointed x={step * pointed} y="0" width={step} height={plot.height} />}
           {bars.map((bar) => (
             <rect
               key={`${bar.bucket}-${bar.series}`}
@@ -71,15 +82,21 @@ export function Chart({ title, axis, series }: ChartProps) {
               width={bar.width}
               height={bar.height}
               fill={`url(#${id}-${bar.series})`}
-            >
-              <title>{`${times[bar.bucket]}: ${barText(series[bar.series], bar.bucket)}`}</title>
-            </rect>
+            />
           ))}
           {labelled(times, plot.width).map((index) => (
             <text key={index} data-time x={step * (index + 0.5)} y={plot.height + 18} text-anchor="middle">
               {times[index]}
             </text>
           ))}
+          {pointed !== undefined && (
+            <Tip
+              lines={[times[pointed] ?? '', ...series.map((each) => barText(each, pointed))]}
+              x={step * (pointed + 0.5)}
+              beside={step / 2 + 6}
+              width={plot.width}
+            />
+          )}
         </g>
       </svg>
       <NumbersTable title={title} times={times} series={series} />
@@ -89,6 +106,30 @@ export function Chart({ title, axis, series }: ChartProps) {
 
 function barText(series: ChartSeries | undefined, bucket: number): string {
   return `${countText(series?.counts[bucket] ?? 0)} ${series?.name.toLowerCase()}`;
+}
+
+interface TipProps {
+  readonly lines: readonly string[];
+  /** The middle of what it is about, how far from that it stands, and how wide the plot is that it has to stay in. */
+  readonly x: number;
+  readonly beside: number;
+  readonly width: number;
+}
+
+/** The numbers of the time that is pointed at, beside it. */
+function Tip({ lines, x, beside, width }: TipProps) {
+  const own = { width: Math.max(...lines.map((line) => line.length)) * 7.2 + 20, height: lines.length * 18 + 12 };
+  const left = x + beside + own.width <= width ? x + beside : Math.max(0, x - beside - own.width);
+  return (
+    <g data-tip transform={`translate(${left} 6)`}>
+      <rect width={own.width} height={own.height} rx="6" />
+      {lines.map((line, index) => (
+        <text key={index} x="10" y={21 + index * 18}>
+          {line}
+        </text>
+      ))}
+    </g>
+  );
 }
 
 /** Of a series: filled, striped or dotted. The colour comes from the style sheet, by `data-series`. */
@@ -113,7 +154,7 @@ function NumbersTable({ title, times, series }: Omit<ChartProps, 'axis'> & { rea
           <caption>{title}</caption>
           <thead>
             <tr>
-              <th scope="col">From (UTC)</th>
+              <th scope="col">From</th>
               {series.map(({ name }) => (
                 <th key={name} scope="col" data-number>
                   {name}
@@ -160,9 +201,8 @@ function useWidth(element: { readonly current: HTMLElement | null }): number {
   return width;
 }
 
-/** In UTC, like all times of the console. */
 function timeText(time: number, { starts, bucket }: TimeAxis): string {
-  const text = new Date(time).toISOString();
+  const text = localForm(new Date(time));
   const clock = text.slice(11, 16);
   return starts.length * bucket > 86_400_000 ? `${text.slice(5, 10)} ${clock}` : clock;
 }

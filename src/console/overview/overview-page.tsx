@@ -63,7 +63,7 @@ export function OverviewPage({ api, text, stream }: PageProps) {
         }
         actions={
           <button type="button" data-kind="quiet" onClick={() => look(true)}>
-            Look again
+            Refresh
           </button>
         }
       />
@@ -127,7 +127,7 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
 function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readonly range: TimeRangeName }) {
   const { axis, series, cut } = numbers;
   const isEmpty = series.every(({ counts }) => counts.every((count) => count === 0));
-  const title = `Encrypts, decrypts and denials, ${timeRanges[range].label.toLowerCase()}, in UTC`;
+  const title = `Encrypts, decrypts and denials, ${timeRanges[range].label.toLowerCase()}`;
   return (
     <>
       {isEmpty ? (
@@ -144,7 +144,7 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
         </p>
       ))}
       <p data-quiet>
-        From <Time at={axis.starts[0] ?? 0} /> until now, all times in UTC.
+        From <Time at={axis.starts[0] ?? 0} /> until now.
       </p>
     </>
   );
@@ -158,8 +158,8 @@ function RotationTile({ api, turn }: { readonly api: Client; readonly turn: numb
   const answer = useAnswer((signal) => rotations(api, { signal }));
   useTurn(answer, turn);
   return (
-    <Tile title="Rings near their rotation">
-      <TileAnswer of={answer} what="the rings" show={(found) => <Found found={found} />} />
+    <Tile title="Keyrings near their rotation">
+      <TileAnswer of={answer} what="the keyrings" show={(found) => <Found found={found} />} />
     </Tile>
   );
 }
@@ -168,7 +168,7 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
   if (rings.length === 0) {
     return (
       <p>
-        There are no rings that you may read. <a href={hrefTo('keyrings')}>All keyrings</a>
+        There are no keyrings that you may read. <a href={hrefTo('keyrings')}>All keyrings</a>
       </p>
     );
   }
@@ -186,11 +186,11 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
       {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more are further from it.</p>}
       {rest > 0 && (
         <p data-quiet>
-          {rest === 1 ? '1 ring has' : `${rest} rings have`} a limit too high to be counted towards here, or may not be
-          counted by you.
+          {rest === 1 ? '1 keyring has' : `${rest} keyrings have`} a limit too high to be counted towards here, or may
+          not be counted by you.
         </p>
       )}
-      {isCut && <p data-quiet>Only the first rings of the list were looked at.</p>}
+      {isCut && <p data-quiet>Only the first keyrings of the list were looked at.</p>}
     </>
   );
 }

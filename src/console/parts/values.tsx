@@ -1,6 +1,6 @@
-// Values are what is known of one thing, as it is shown: facts, moments in UTC, JSON, and ids that can be copied.
+// Values are what is known of one thing, as it is shown: facts, moments in the reader's time zone, JSON, and ids that can be copied.
 import type { Child } from 'hono/jsx/dom';
-import { jsonText } from '../text.ts';
+import { jsonText, localText, utcText } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
 /** Left out where there is none. */
@@ -23,13 +23,13 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
-/** `at`: milliseconds, or RFC 3339. */
+/** `at`: milliseconds, or RFC 3339. In UTC for whoever points at it. */
 export function Time({ at }: { readonly at: number | string }) {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return <span>{String(at)}</span>;
   return (
-    <time datetime={date.toISOString()} title={`${date.toLocaleString()} in your time zone`}>
-      {utcText(date)}
+    <time datetime={date.toISOString()} title={utcText(date)}>
+      {localText(date)}
     </time>
   );
 }
@@ -40,7 +40,7 @@ export function Day({ at }: { readonly at: number | string | null }) {
   const date = new Date(at);
   return (
     <time datetime={date.toISOString()} title={utcText(date)}>
-      {date.toISOString().slice(0, 10)}
+      {localText(date).slice(0, 10)}
     </time>
   );
 }
@@ -58,11 +58,6 @@ export function Clock({ at }: { readonly at: number }) {
 /** A time that may not come, or has not come yet. */
 export function Moment({ at }: { readonly at: number | null }) {
   return at === null ? <span data-quiet>never</span> : <Time at={at} />;
-}
-
-/** `2026-01-02 03:04:05 UTC` */
-function utcText(date: Date): string {
-  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** Ids and public keys, which nobody types. */
