@@ -14,6 +14,7 @@ export const promised = {
   backup: 220,
   restore: 420,
   ship: 190,
+  'ship and drop': 180,
   'ship lives': 140,
   migration: 250,
   witness: 370,

@@ -146,8 +146,9 @@ export class Shipper {
     const { system, tenants } = this.#deps;
     return [system, ...tenants.all.map(({ handle }) => handle.store)]
       .map((store) => {
-        const { sequence, logBytes, lastCheckpointAt } = store.status();
-        return `${sequence}/${logBytes}/${lastCheckpointAt}`;
+        // Of a checkpoint in the same millisecond as the one before, the segments that it dropped tell.
+        const { sequence, logBytes, lastCheckpointAt, activityBytes } = store.status();
+        return `${sequence}/${logBytes}/${lastCheckpointAt}/${activityBytes}`;
       })
       .join();
   }
