@@ -85,6 +85,9 @@ export const clientPaths = {
   searchActivity: ['POST', '/auth/search/activity', 'cursor', 'limit'],
   getActivityHead: ['GET', '/auth/activity/head'],
   getActivity: ['GET', '/auth/activity/{id}'],
+
+  getBackups: ['GET', '/system/backups'],
+  startBackup: ['POST', '/system/backups'],
 } as const satisfies Readonly<Record<string, Path>>;
 
 /** What answers something else, or stands outside the tenants. */

@@ -282,6 +282,8 @@ async function openServices(
     }),
     refuseWrites: () => space.refusal,
     backup: () => copies.stream(),
+    backups: () => copies.backups(),
+    startBackup: () => copies.startBackup(),
     recordInOthers: (action, { tenant }) =>
       recordInTenants(tenants, world, { action, keyid: byOperator.by, props: {} }, tenant.id),
     metrics: ({ tenant, store }) =>

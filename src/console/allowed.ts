@@ -38,6 +38,7 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   searchActivity: { action: 'activity.read' },
   getActivityHead: { action: 'activity.read' },
   getActivity: { action: 'activity.read' },
+  getBackups: { action: 'system.metrics' },
 };
 
 /** Why a look is of no use; undefined where it is. */

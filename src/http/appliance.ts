@@ -2,7 +2,7 @@
 // which is asked for once for each request.
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local.ts';
-import type { SealStatus, UnsealStep } from '../api/system.ts';
+import type { Backups, SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
@@ -68,6 +68,10 @@ export interface OpenState {
   refuseWrites(): KmsError | undefined;
   /** The whole appliance as a backup, sealed; nothing is done before the first piece is asked for. */
   backup(): AsyncIterable<Uint8Array>;
+  /** Those that the appliance makes by itself. */
+  backups(): Backups;
+  /** Begins one into the configured directory, where there is one; that it was asked for is recorded already. */
+  startBackup(): void;
   /** Records an act on the whole appliance in the logs of all tenants but the one that has its record already. */
   recordInOthers(action: 'system.seal' | 'system.backup', handle: TenantHandle): Promise<void>;
   /** The process's numbers and this tenant's, as text for Prometheus. */

@@ -127,6 +127,65 @@ test('POST /system/backup: recorded, streamed, and it restores', async () => {
   assert.ok(again.epoch.number > restored.epoch.number, 'a later restore of the same backup is a later epoch');
 });
 
+test('POST /system/backups: begins what the schedule would, once, and GET tells what came of it', async () => {
+  const { dir, made, open } = await place();
+  const to = join(dir, 'backups');
+  const appliance = await open({ copies: { scheduled: { to, schedule: '0 3 * * *', keep: 2 } } });
+  const ask = async (method: string) => {
+    const answer = await call(appliance, made, method, '/system/backups');
+    return { status: answer.status, body: await answer.json() };
+  };
+  const first = await ask('GET');
+  const { nextAt } = first.body.configured;
+  assert.match(nextAt, /T03:00:00\.000Z$/);
+  assert.deepEqual(first.body, {
+    configured: { directory: to, schedule: '0 3 * * *', keep: 2, nextAt },
+    running: false,
+    lastFailure: null,
+    lastVerified: null,
+  });
+  const [one, two] = await Promise.all([ask('POST'), ask('POST')]);
+  assert.deepEqual([one.status, one.body.running, two.status, two.body.running], [200, true, 200, true]);
+  const done = async () => {
+    for (;;) {
+      const { body } = await ask('GET');
+      if (!body.running) return body;
+      await setTimeout(20);
+    }
+  };
+  const { lastVerified, lastFailure } = await done();
+  assert.equal(lastFailure, null);
+  assert.ok(lastVerified.file.startsWith(to) && lastVerified.bytes > 0);
+  assert.deepEqual(await readdir(to), [lastVerified.file.slice(to.length + 1)], 'one, though two asked');
+  assert.equal((await readyz(appliance)).lastVerifiedBackup.at, lastVerified.at);
+  const search = { action: 'system.backup' };
+  const { data } = await (await call(appliance, made, 'POST', '/auth/search/activity', search)).json();
+  assert.deepEqual(
+    data.map(({ keyid, props }: { keyid: string; props: object }) => [keyid, props]),
+    [1, 2].map(() => [made.apiKey.keyid, { by: 'operator' }]),
+    'recorded as asked for, and not again as scheduled',
+  );
+
+  await rm(to, { recursive: true });
+  await writeFile(to, 'in the way');
+  await ask('POST');
+  const failed = await done();
+  assert.match(failed.lastFailure.message, /backups: (a file is in the way|part of its path is no directory|.*exists)/);
+  assert.deepEqual(failed.lastVerified, lastVerified);
+  await appliance.close();
+});
+
+test('without a directory for backups there is none to begin', async () => {
+  const { made, open } = await place();
+  const appliance = await open();
+  const answer = await call(appliance, made, 'POST', '/system/backups');
+  assert.equal(answer.status, 400);
+  assert.match((await answer.json()).message, /start the server with --backup-to/);
+  const { configured, running } = await (await call(appliance, made, 'GET', '/system/backups')).json();
+  assert.deepEqual([configured, running], [null, false]);
+  await appliance.close();
+});
+
 test('without the flag there is no backup', async () => {
   const { made, open } = await place();
   const appliance = await open();

@@ -185,6 +185,10 @@ test('wrong usage', async () => {
     assert.equal(ran.code, 2, `${line}: ${ran.stderr}`);
     assert.match(ran.stderr, message, line);
   }
+  // Nobody makes directories there, not even root.
+  const noPlace = await place.kms('serve --backup-to /proc/backups');
+  assert.equal(noPlace.code, 1);
+  assert.match(noPlace.stderr, /--backup-to \/proc\/backups: there is no such file or directory; check the path/);
   const none = await place.kms('backup verify nothing');
   assert.equal(none.code, 1);
   const notShipped = await place.kms('restore kms-data --data new');

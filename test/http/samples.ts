@@ -330,6 +330,8 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),
+  getBackups: async () => ({}),
+  startBackup: async () => ({}),
   getMetrics: async () => ({}),
 };
 

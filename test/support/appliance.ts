@@ -153,6 +153,13 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       yield new Uint8Array([1, 2]);
       yield new Uint8Array([3]);
     },
+    backups: () => ({
+      configured: { directory: '/mnt/backup', schedule: '0 3 * * *', keep: 7, nextAt: '2026-01-02T03:00:00.000Z' },
+      running: false,
+      lastVerified: null,
+      lastFailure: null,
+    }),
+    startBackup: () => {},
     recordInOthers: async () => {},
     metrics: async () => 'kms_sealed 0\n',
     stateOf: ({ tenant }) => `appliance.${tenant.id}.1.0`,

@@ -1,8 +1,9 @@
 // The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
 // and only then called by the name of a backup; of the scheduled ones the newest few are kept.
-import { readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Cron } from 'croner';
+import type { Backups } from '../../api/system.ts';
 import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { toHex } from '../../crypto/bytes.ts';
@@ -165,13 +166,33 @@ export function checkSchedule(schedule: string): void {
   throw new KmsError('usage', `--backup-schedule: expected a cron expression such as "0 3 * * *", got "${schedule}"`);
 }
 
+/** Throws `refused` where no backup could be written: that is to be known at the start, not at night. */
+export async function checkPlace(to: string): Promise<void> {
+  const dir = resolve(to);
+  const probe = join(dir, `.kms-writable-${process.pid}`);
+  try {
+    await makeDirs(dir);
+    await writeFile(probe, '');
+    await rm(probe);
+  } catch (error) {
+    throw systemError(error, `--backup-to ${dir}`);
+  }
+}
+
+interface Asked {
+  /** Whoever asked for it is in the activity logs already. */
+  readonly isRecorded?: boolean;
+}
+
 export class BackupSchedule {
   readonly #keeper: BackupKeeper;
   readonly #settings: ScheduleSettings;
   readonly #applianceId: string;
   readonly #onEvent: (event: ApplianceEvent) => void;
   #cron: Cron | undefined;
-  #running: Promise<unknown> = Promise.resolve();
+  /** One at a time: each begins by clearing away what another left. */
+  #underWay: Promise<VerifiedBackup> | undefined;
+  #failure: Backups['lastFailure'] = null;
 
   constructor(
     keeper: BackupKeeper,
@@ -186,32 +207,68 @@ export class BackupSchedule {
   }
 
   start(): void {
-    const run = (): void => {
-      this.#running = this.run().catch((cause: unknown) => {
-        const message = cause instanceof Error ? cause.message : String(cause);
-        this.#onEvent({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
-      });
-    };
     this.#cron = new Cron(this.#settings.schedule, { timezone: 'UTC', protect: true, unref: true }, async () => {
-      run();
-      await this.#running;
+      this.begin();
+      await this.#underWay?.catch(() => {});
     });
   }
 
   async close(): Promise<void> {
     this.#cron?.stop();
-    await this.#running;
+    await this.#underWay?.catch(() => {});
   }
 
-  /** Makes one now. */
-  async run(): Promise<VerifiedBackup> {
+  status(): Pick<Backups, 'configured' | 'running' | 'lastFailure'> {
+    const { to, schedule, keep } = this.#settings;
+    const nextAt = this.#cron?.nextRun()?.toISOString() ?? null;
+    return {
+      configured: { directory: resolve(to), schedule, keep, nextAt },
+      running: this.#underWay !== undefined,
+      lastFailure: this.#failure,
+    };
+  }
+
+  /** Makes one now, or goes on with the one that is under way; what goes wrong is told as an event. */
+  begin(asked: Asked = {}): void {
+    this.run(asked).catch((cause: unknown) => {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      this.#onEvent({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
+    });
+  }
+
+  /** Makes one now, or goes on with the one that is under way. */
+  run(asked: Asked = {}): Promise<VerifiedBackup> {
+    this.#underWay ??= this.#make(asked)
+      .then(
+        (made) => {
+          const [first] = made.lacks;
+          this.#failed(first === undefined ? undefined : `it lacks activity segment ${first}`);
+          return made;
+        },
+        (error: unknown) => {
+          this.#failed(error instanceof KmsError ? error.message : 'the log of the service says why');
+          throw error;
+        },
+      )
+      .finally(() => {
+        this.#underWay = undefined;
+      });
+    return this.#underWay;
+  }
+
+  #failed(message: string | undefined): void {
+    const at = new Date(this.#keeper.now()).toISOString();
+    this.#failure = message === undefined ? null : { at, message };
+  }
+
+  async #make({ isRecorded = false }: Asked): Promise<VerifiedBackup> {
     const dir = resolve(this.#settings.to);
     try {
       await makeDirs(dir);
       await this.#removeUntried(dir);
       const time = new Date(this.#keeper.now()).toISOString().replace(/[-:]|\.[0-9]+/g, '');
       const file = join(dir, `${this.#prefix}${time}`);
-      await this.#keeper.record({ operation: 'scheduled' });
+      if (!isRecorded) await this.#keeper.record({ operation: 'scheduled' });
       const made = await this.#keeper.makeVerified(`${file}${whole}${untried}`, async ({ lacks }) => {
         const kept = `${file}${lacks.length > 0 ? incomplete : whole}`;
         await rename(`${file}${whole}${untried}`, kept);

@@ -1,6 +1,7 @@
 // Everything about copies of the appliance while it is open: backups on request and on schedule, shipping, and what
 // health checks, `kms status` and metrics tell of them.
 
+import type { Backups } from '../../api/system.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
 import { currentEpoch, type Epoch } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
@@ -31,6 +32,10 @@ export interface Copies {
   status(): CopiesStatus;
   /** For `/readyz`. */
   details(): Readonly<Record<string, unknown>>;
+  /** What the appliance makes by itself. */
+  backups(): Backups;
+  /** Begins a scheduled backup now, where there is a schedule; it is recorded already. */
+  startBackup(): void;
   /** Makes a scheduled backup now, where there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
   close(): Promise<void>;
@@ -69,6 +74,19 @@ export async function openCopies(
     local: copyHandlers(keeper, status),
     stream: () => keeper.stream(),
     details: () => detailsOf(status(), seal.current.applianceId),
+    backups: () => {
+      const { lastVerified } = keeper;
+      return {
+        configured: null,
+        running: false,
+        lastFailure: null,
+        ...schedule?.status(),
+        lastVerified: lastVerified
+          ? { at: lastVerified.madeAt, file: lastVerified.file ?? '', bytes: lastVerified.bytes }
+          : null,
+      };
+    },
+    startBackup: () => schedule?.begin({ isRecorded: true }),
     backUpNow: async () => schedule?.run(),
     async close() {
       await schedule?.close();

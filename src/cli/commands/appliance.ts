@@ -179,11 +179,12 @@ async function scheduled(cli: CliOf<typeof appliance.serve>): Promise<CopySettin
     return undefined;
   }
   await checkDirectory(cli, '--backup-to', to);
-  const { checkSchedule, defaultKeep, defaultSchedule } = await import('../../appliance/backup/keeper.ts');
+  const { checkPlace, checkSchedule, defaultKeep, defaultSchedule } = await import('../../appliance/backup/keeper.ts');
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
   if (keep < 1) throw cli.wrong('--backup-keep: expected at least 1');
+  await checkPlace(to);
   return { to, schedule, keep };
 }
 

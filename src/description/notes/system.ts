@@ -35,6 +35,19 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
       "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is of use only to `kms restore` with that key. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
   },
+  getBackups: {
+    description: [
+      'Where they go, when the next one is made, and what became of the last one. The flag counts in the operator tenant alone.',
+    ],
+  },
+  startBackup: {
+    description: [
+      "Begins what the schedule would begin, and answers at once: the backup is made and restored on trial while the appliance serves, and `GET /system/backups` tells what came of it. Where one is under way already, that one goes on. Without `kms serve --backup-to` it is 400. The flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+    ],
+    problems: {
+      400: [{ message: 'there is no directory for backups: start the server with --backup-to' }],
+    },
+  },
   getMetrics: {
     description: [
       "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts in the operator tenant alone.",

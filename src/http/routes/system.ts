@@ -17,6 +17,19 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
     // Nothing of it is made before the answer is being read, which is after the record of it is durable.
     return open.backup();
   },
+  getBackups: beside(async ({ open }) => open.backups()),
+  async startBackup(_ctx, input) {
+    const { open, handle } = input;
+    const before = open.backups();
+    if (!before.configured) {
+      throw new KmsError('invalid', 'there is no directory for backups: start the server with --backup-to');
+    }
+    input.afterCommit(async () => {
+      await open.recordInOthers('system.backup', handle);
+      open.startBackup();
+    });
+    return { ...before, running: true };
+  },
   getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
 
