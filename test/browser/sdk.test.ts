@@ -1,4 +1,4 @@
-// The client library in a browser: what Node encrypted opens in a page, with the program from the README; and a page
+// The client library in a browser: what Node encrypted opens in a page, with the programs from the documents; and a page
 // does everything itself, from making a ring to noticing a damaged file.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -19,7 +19,9 @@ after(() => rmSync(dir, { recursive: true, force: true }));
 const library = join(dir, 'node_modules', clientName);
 await buildClient(library);
 const appliance = await servedAppliance();
-const [inNode = '', inPage = ''] = programs(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'));
+const programsIn = (page: string) => programs(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'));
+const [inNode = ''] = programsIn('README.md');
+const inPage = programsIn('docs/sdk.md').find((program) => program.includes('document.')) ?? '';
 const salaries = `42 people, 42 salaries\n${'é'.repeat(200_000)}`;
 
 /** An API key that may do anything. */
@@ -43,7 +45,7 @@ async function pageWith(body: string): Promise<{ page: Page; troubles: readonly 
   return { page, troubles };
 }
 
-test('what the program in the README encrypts in Node, that beside it decrypts in the browser', async () => {
+test('what the program in the README encrypts in Node, that in docs/sdk.md decrypts in the browser', async () => {
   const key = await apiKey();
   const { body } = await appliance.call('POST', '/ks/keyrings', { name: 'payroll' });
   const pem = `-----BEGIN PRIVATE KEY-----\n${body.privateKey}\n-----END PRIVATE KEY-----\n`;

@@ -120,3 +120,13 @@ test('a block that is neither run nor said not to be is found', () => {
     { text: 'c   # exit code 3', shown: [], exitCode: 3 },
   ]);
 });
+
+test('the picture of a terminal in the README shows the commands that stand beside it', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const picture = readFileSync(new URL('../../docs/pictures/terminal.svg', import.meta.url), 'utf8');
+  const [first, second] = stepsOf(readme, ['js']).flatMap((step) => (step.kind === 'commands' ? [step] : []));
+  const commands = [...(first?.commands ?? []), ...(second?.commands ?? [])].map(({ text }) => `$ ${text}`);
+  const typed = [...picture.matchAll(/>(\$ [^<]*)</g)].map(([, text = '']) => text.replaceAll('&gt;', '>'));
+  assert.ok(commands.length >= 5);
+  assert.deepEqual(typed, commands);
+});
