@@ -1,12 +1,14 @@
 // Console is all that there is for whoever has a session, or the way in to one: the session that this browser has is
 // looked for first, and what another window does with it is followed.
 import { useEffect } from 'hono/jsx/dom';
+import { KmsError } from '../errors.ts';
 import { SecondFactors } from './me/second-factors.tsx';
 import { isHeld } from './navigation.ts';
 import { announce, Failed, Loading } from './parts/messages.tsx';
 import { Brand, MessagePage } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
 import { LoginPage } from './public/login-page.tsx';
+import { UnsealPage } from './public/unseal-page.tsx';
 import {
   type Credential,
   onOtherWindow,
@@ -35,7 +37,13 @@ type State =
       readonly isEnrolling?: boolean;
     };
 
-export function Console({ credential: given }: { readonly credential?: Credential }) {
+interface ConsoleProps {
+  readonly credential?: Credential;
+  /** There is no user yet. */
+  readonly isNew?: boolean;
+}
+
+export function Console({ credential: given, isNew = false }: ConsoleProps) {
   const begin = (credential: Credential): State => {
     const client = sessionClient(credential, {
       onEnded: () => leave('Your session has ended. Log in again to go on where you were.'),
@@ -88,9 +96,19 @@ export function Console({ credential: given }: { readonly credential?: Credentia
           <Brand />
         </header>
         <main>
-          {state.is === 'out' && <LoginPage key="login" why={state.why} onLogin={(came) => setState(begin(came))} />}
+          {state.is === 'out' && (
+            <LoginPage
+              key="login"
+              why={state.why}
+              isNew={isNew && state.why === undefined}
+              onLogin={(came) => setState(begin(came))}
+            />
+          )}
           {state.is === 'looking' && <Loading key="looking" />}
-          {state.is === 'unknown' && <Failed key="unknown" error={state.error} onRetry={() => void look()} />}
+          {state.is === 'unknown' && isSealed(state.error) && <UnsealPage key="sealed" />}
+          {state.is === 'unknown' && !isSealed(state.error) && (
+            <Failed key="unknown" error={state.error} onRetry={() => void look()} />
+          )}
         </main>
       </div>
     );
@@ -105,6 +123,10 @@ export function Console({ credential: given }: { readonly credential?: Credentia
     return <Enrolment key="enrol" {...{ session, client, onLogout: logOut, onAdded: goOn }} />;
   }
   return <Shell key="in" {...{ session, client, warning, onLogout: logOut }} />;
+}
+
+function isSealed(error: unknown): boolean {
+  return error instanceof KmsError && error.code === 'sealed';
 }
 
 interface EnrolmentProps {

@@ -8,6 +8,7 @@ import { InvitePage } from './public/invite-page.tsx';
 import { OidcPage, type OidcReturn } from './public/oidc-page.tsx';
 import { ForgotPage, ResetPage } from './public/reset-pages.tsx';
 import { SetUpPage } from './public/set-up-page.tsx';
+import { UnsealPage } from './public/unseal-page.tsx';
 
 // Its address is relative to where the page was loaded; the browser looks again at each page that follows.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
@@ -21,18 +22,23 @@ const pages: Partial<Record<ConsolePageName, () => Child>> = {
 };
 
 const name = placeAt(window.location)?.page ?? 'home';
-const page = pages[name];
 const main = document.querySelector('main');
-if (page && main) render(page(), main);
+/** What the appliance said of itself with the page. */
+const state = main?.dataset.state;
+const page = state === 'sealed' ? () => <UnsealPage /> : pages[name];
+if (page && main) {
+  main.replaceChildren();
+  render(page(), main);
+}
 if (!page) {
   const frame = document.createElement('div');
   frame.id = 'console';
   document.querySelector('header')?.remove();
   main?.replaceWith(frame);
-  render(
-    name === 'oidc' ? <OidcPage {...oidcReturn()} /> : name === 'setUp' ? <SetUpPage token={token} /> : <Console />,
-    frame,
-  );
+  const isNew = state === 'new';
+  if (name === 'oidc') render(<OidcPage {...oidcReturn()} />, frame);
+  else if (name === 'setUp') render(<SetUpPage token={token} isNew={isNew} />, frame);
+  else render(<Console isNew={isNew} />, frame);
 }
 
 /** What the identity provider led back with; what else it said of itself goes out of the address too. */

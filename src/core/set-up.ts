@@ -31,7 +31,7 @@ export async function setUpLink(
   { tx, world, tenant }: Omit<PublicContext, 'note'>,
   { links }: { readonly links: LinkSettings },
 ): Promise<SetUpLink> {
-  if ((await tx.users.count()) > 0) {
+  if (await tx.users.any()) {
     throw new KmsError('conflict', 'there is a user already: let them invite others, or use an API key');
   }
   const now = world.now();

@@ -9,7 +9,7 @@ import type { Appliance, ConsoleFiles, DescriptionFiles, State } from './applian
 import { type AppContext, headerOf } from './request.ts';
 import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
 import type { ServedPath } from './route.ts';
-import { tenantOf } from './tenants.ts';
+import { type TenantHandle, tenantOf } from './tenants.ts';
 
 /** Where a file's name is appended. */
 const assets = '/console/static/';
@@ -18,8 +18,11 @@ export function consolePaths(appliance: Appliance): readonly ServedPath[] {
   const pages = [...Object.values(consolePages), { ...consolePages.home, path: '/console/' }];
   return [
     ...pages.map(({ path, title }): ServedPath => {
-      const serve = async () =>
-        consolePage(200, pageHtml(title, { root: rootFrom(path), files: await appliance.consoleFiles() }));
+      const serve = async ({ store }: TenantHandle) => {
+        const files = await appliance.consoleFiles();
+        const hasUsers = await store.peek(({ users }) => users.any());
+        return consolePage(200, pageHtml(title, { root: rootFrom(path), files }, hasUsers ? undefined : 'new'));
+      };
       return { method: 'GET', path, serve: inConsole(appliance, serve) };
     }),
     {
@@ -42,32 +45,42 @@ export function serveUnknownPage(appliance: Appliance): ServedPath['serve'] {
 async function guarded(
   state: State,
   c: AppContext,
-  serve: () => Promise<Outcome>,
+  serve: (handle: TenantHandle) => Promise<Outcome>,
   toPage?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
 ): Promise<Served> {
   try {
     if (state.sealed) throw sealedError;
-    tenantOf(state, c);
-    return { outcome: await serve() };
+    return { outcome: await serve(tenantOf(state, c)) };
   } catch (error) {
     const outcome = refused(error);
     return { outcome: toPage && error instanceof KmsError ? await toPage(error, outcome) : outcome };
   }
 }
 
-/** The same for the console: what is wrong is told on a page where one was asked for. */
-function inConsole(appliance: Appliance, serve: () => Promise<Outcome>): ServedPath['serve'] {
+/**
+ * The same for the console: what is wrong is told on a page where one was asked for, and one that is sealed takes what
+ * opens it.
+ */
+function inConsole(appliance: Appliance, serve: (handle: TenantHandle) => Promise<Outcome>): ServedPath['serve'] {
   return (c, state) =>
     guarded(state, c, serve, async (error, outcome) => {
       if (!headerOf(c, 'accept')?.includes('text/html')) return outcome;
-      const text = errorHtml(errorTexts(error), { root: rootFrom(c.req.path), files: await appliance.consoleFiles() });
+      const place = { root: rootFrom(c.req.path), files: await appliance.consoleFiles() };
+      const texts = errorTexts(error);
+      const text =
+        error.code === 'sealed'
+          ? html(texts.title, place, scriptOf(place), textsHtml(texts), 'sealed')
+          : errorHtml(texts, place);
       return { ...consolePage(outcome.status, text), cause: outcome.cause };
     });
 }
 
-function errorTexts({ code, message }: KmsError): { title: string; text: string } {
+function errorTexts({ code, message }: KmsError): Texts {
   if (code === 'sealed') {
-    return { title: 'The service is sealed', text: 'Nobody can use it until an administrator has unsealed it.' };
+    return {
+      title: 'The service is sealed',
+      text: 'Nobody can use it until an administrator has unsealed it: here, where scripts may run, or with kms unseal.',
+    };
   }
   if (code === 'not-found') return { title: 'Nothing is here', text: 'There is no page at this address.' };
   return { title: 'This page cannot be shown', text: message };
@@ -119,24 +132,38 @@ interface PagePlace {
   readonly files: ConsoleFiles;
 }
 
-function pageHtml(title: string, place: PagePlace): string {
-  const { root, files } = place;
-  const script = `<script type="module" src="${root}console/static/${files.script.name}"></script>\n`;
+/** What the script goes by: `new` while there is no user yet, `sealed` while nothing can be asked. */
+type PageState = 'new' | 'sealed';
+
+function pageHtml(title: string, place: PagePlace, state?: PageState): string {
   const main = `<noscript>
 <h1>${escaped(title)}</h1>
 <p>This page needs JavaScript: please allow it for this address and load the page again.</p>
 </noscript>`;
-  return html(title, place, script, main);
+  return html(title, place, scriptOf(place), main, state);
 }
 
-function errorHtml({ title, text }: { title: string; text: string }, place: PagePlace): string {
-  const main = `<h1>${escaped(title)}</h1>
-<p>${escaped(text)}</p>
+function scriptOf({ root, files }: PagePlace): string {
+  return `<script type="module" src="${root}console/static/${files.script.name}"></script>\n`;
+}
+
+function errorHtml(texts: Texts, place: PagePlace): string {
+  const main = `${textsHtml(texts)}
 <p><a href="${place.root}console">To the start page</a></p>`;
-  return html(title, place, '', main);
+  return html(texts.title, place, '', main);
 }
 
-function html(title: string, { root, files }: PagePlace, script: string, main: string): string {
+interface Texts {
+  readonly title: string;
+  readonly text: string;
+}
+
+function textsHtml({ title, text }: Texts): string {
+  return `<h1>${escaped(title)}</h1>
+<p>${escaped(text)}</p>`;
+}
+
+function html(title: string, { root, files }: PagePlace, script: string, main: string, state?: PageState): string {
   const href = (name: string): string => `${root}console/static/${name}`;
   return `<!doctype html>
 <html lang="en">
@@ -151,7 +178,7 @@ function html(title: string, { root, files }: PagePlace, script: string, main: s
 ${script}</head>
 <body>
 <header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a></header>
-<main>
+<main${state === undefined ? '' : ` data-state="${state}"`}>
 ${main}
 </main>
 <div role="status"></div>

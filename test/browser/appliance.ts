@@ -24,6 +24,8 @@ export interface ServedAppliance {
   resetLink(username: string): Promise<string>;
   /** The link for the first administrator. */
   readonly setUpUrl: string;
+  /** Where the file with the master key is. */
+  readonly keyFile: string;
   /** The root API key. */
   readonly rootKey: string;
   /** A user with this password; `more` as for an invite, such as `{ flags }`. */
@@ -74,6 +76,7 @@ export async function servedAppliance(
   return {
     url,
     setUpUrl: setUpUrl ?? '',
+    keyFile: made?.keyFile ?? '',
     rootKey: made?.apiKey.key ?? '',
     call,
     invite,

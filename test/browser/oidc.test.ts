@@ -10,7 +10,7 @@ const people = { ada: { email: 'ada@example.org', email_verified: true, name: 'A
 
 test('the button leads to the provider, and the provider back to the page that was asked for', async () => {
   const { page: before } = await visit(`${appliance.url}/console`);
-  await before.getByRole('button', { name: 'Log in' }).waitFor();
+  await before.getByRole('button', { name: 'Use this key' }).waitFor();
   assert.equal(await before.getByRole('button', { name: /^Sign in with/ }).count(), 0, 'no provider, no button');
 
   await using p = await testProvider({ redirectUris: [`${appliance.url}/console/oidc`], people });

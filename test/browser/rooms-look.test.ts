@@ -144,7 +144,9 @@ for (const { name, path, go, text } of states) {
 
 test('the ways in look right', async () => {
   const { page, troubles } = await visit(`${empty.url}/console`);
-  await page.getByRole('heading', { name: 'Log in' }).waitFor();
+  await page.getByText('There is no user yet.').waitFor();
+  await looksRight(page, 'login-new');
+  await pressed('Use a password instead')(page);
   await looksRight(page, 'login');
   await pressed('Log in')(page);
   await page.getByText('This is needed.').first().waitFor();
@@ -170,6 +172,9 @@ test('the ways in look right', async () => {
   await page.goto(`${empty.url}/console/set-up`);
   await page.getByRole('heading', { name: 'Open the link that the service showed' }).waitFor();
   await looksRight(page, 'set-up-missing');
+  await page.goto(appliance.setUpUrl);
+  await page.getByRole('heading', { name: 'This service is set up already' }).waitFor();
+  await looksRight(page, 'set-up-used');
   assert.deepEqual(troubles, []);
 });
 

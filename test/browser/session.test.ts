@@ -12,7 +12,12 @@ const appliance = await servedAppliance();
 
 test('an API key is enough to begin with, and a wrong one is told at its field', async () => {
   const { page, troubles } = await visit(`${appliance.url}/console/users`);
+  await page.getByText('kms user set-up-link').waitFor();
+  await page.getByRole('button', { name: 'Use a password instead' }).click();
   await page.getByRole('button', { name: 'Use an API key instead' }).click();
+  await page.getByLabel('API key', { exact: true }).fill('not a key – at all');
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('The service does not know this key').waitFor();
   await page.getByLabel('API key', { exact: true }).fill(appliance.rootKey.slice(0, -1));
   await page.getByRole('button', { name: 'Use this key' }).click();
   await page.getByText('The service does not know this key').waitFor();
@@ -21,6 +26,17 @@ test('an API key is enough to begin with, and a wrong one is told at its field',
   await page.getByText('There is no user yet.').waitFor();
   await page.getByRole('link', { name: 'With an API key' }).waitFor();
   assert.ok(!(await page.content()).includes(appliance.rootKey));
+  assert.deepEqual(troubles, []);
+});
+
+test('of two who open the set-up link, the second is told that it was used', async () => {
+  const other = await servedAppliance();
+  const { page, troubles } = await visit(other.setUpUrl);
+  await fillSetUp(page, 'eve', 'Eve', 'Eavesdropper');
+  await other.addUser('grace', password);
+  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('heading', { name: 'This set-up link does not work' }).waitFor();
+  assert.equal((await other.call('GET', '/auth/users/eve')).status, 404);
   assert.deepEqual(troubles, []);
 });
 
@@ -49,12 +65,9 @@ test('the set-up link makes the first user, logs them in, and works once', async
   assert.equal(log.data.length, 1);
 
   await page.goto(appliance.setUpUrl);
-  await fillSetUp(page, 'eve', 'Eve', 'Eavesdropper');
-  await page.getByRole('button', { name: 'Make my user' }).click();
-  await page.getByRole('heading', { name: 'This set-up link does not work' }).waitFor();
-  assert.equal((await appliance.call('GET', '/auth/users/eve')).status, 404);
+  await page.getByRole('heading', { name: 'This service is set up already' }).waitFor();
   await page.goto(`${appliance.url}/console/set-up`);
-  await page.getByRole('heading', { name: 'Open the link that the service showed' }).waitFor();
+  await page.getByRole('heading', { name: 'This service is set up already' }).waitFor();
   assert.deepEqual(troubles, []);
 });
 

@@ -17,7 +17,9 @@ test('sealed, pages answer 503: as a page for a browser, as JSON for the rest; t
     assert.match(body.message, /sealed/);
     const shown = await a.app.fetch(new Request(`http://kms.test${path}`, { headers: { accept: 'text/html' } }), {});
     assert.equal(shown.status, 503);
-    assert.match(await shown.text(), /<h1>The service is sealed<\/h1>/);
+    const text = await shown.text();
+    assert.match(text, /<main data-state="sealed">\n<h1>The service is sealed<\/h1>/);
+    assert.match(text, /<script type="module" src="(?:\.\.\/)*(?:\.\/)?console\/static\/s\.js">/);
   }
   assert.equal((await a.app.fetch(new Request('http://kms.test/console/static/s.css'), {})).status, 200);
 });
@@ -34,6 +36,18 @@ test('each host that a tenant answers has the pages, no other has', async () => 
     await Promise.all(['one.example', 'TWO.example:8080', 'three.example'].map(status)),
     [200, 200, 404],
   );
+});
+
+test('a page says whether there is a user yet, and nothing else of who there is', async () => {
+  const a = await testAppliance({ consoleFiles });
+  const page = async (path: string): Promise<string> =>
+    (await a.app.fetch(new Request(`http://kms.test${path}`), {})).text();
+  assert.match(await page('/console'), /<main data-state="new">/);
+  await a.call('POST', '/auth/users', { username: 'ada', email: 'a@b.c', firstName: 'Ada', lastName: 'L' });
+  const one = await page('/console');
+  assert.match(one, /<main>/);
+  await a.call('POST', '/auth/users', { username: 'bob', email: 'b@b.c', firstName: 'Bob', lastName: 'L' });
+  assert.equal(await page('/console'), one);
 });
 
 test('a token in the address of a page is in no log and no answer', async () => {

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
-import { KmsError } from '../../errors.ts';
+import { typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { ask, localOf, sealStatus, withServer } from '../connect.ts';
 import { answers } from '../fetch.ts';
@@ -83,18 +83,10 @@ async function stepsWanted(
     const share = `share (${progress ?? 0} of ${threshold} given)`;
     const what = byHand.map((kind) => (kind === 'shares' ? share : 'passphrase')).join(' or ');
     const text = await readSecret(cli, what === '' ? 'recovery code (nothing = look for the key again)' : what);
-    return text === '' ? [{ retry: true }] : [stepOf(text)];
+    return text === '' ? [{ retry: true }] : [typedStep(text)];
   }
   const lines = await readLines(cli, byHand.includes('shares') ? 'shares' : 'passphrase');
-  return lines.length === 0 ? [{ retry: true }] : lines.map(stepOf);
-}
-
-/** Shares and keys say what they are. */
-function stepOf(text: string): UnsealStep {
-  if (/^kms-share-/i.test(text)) return { share: text };
-  if (/^kms-(recovery|master-key)-/i.test(text)) return { key: text };
-  if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');
-  return { passphrase: text };
+  return lines.length === 0 ? [{ retry: true }] : lines.map(typedStep);
 }
 
 export async function printSealStatus(cli: Cli, status: SealStatus): Promise<void> {

@@ -17,11 +17,13 @@ import { OidcButton } from './oidc-button.tsx';
 interface LoginProps {
   /** Why somebody is here who was logged in. */
   readonly why: string | undefined;
+  /** There is no user yet, and so no password. */
+  readonly isNew: boolean;
   readonly onLogin: (credential: Credential) => void;
 }
 
-export function LoginPage({ why, onLogin }: LoginProps) {
-  const [withKey, setWithKey] = useState(false);
+export function LoginPage({ why, isNew, onLogin }: LoginProps) {
+  const [withKey, setWithKey] = useState(isNew);
   const [second, setSecond] = useState<Wanted | undefined>(undefined);
   const [hasCode, setHasCode] = useState(false);
   const byPasskey = second?.passkeyOptions !== undefined && canUsePasskeys && !hasCode;
@@ -49,6 +51,15 @@ export function LoginPage({ why, onLogin }: LoginProps) {
   return (
     <MessagePage title="Log in" isFirst>
       {why !== undefined && <p data-note>{why}</p>}
+      {isNew && (
+        <div data-note>
+          <p>
+            There is no user yet. The link that makes the first one was shown when the service was started for the first
+            time; <code>kms user set-up-link</code>, on the machine of the service, makes another.
+          </p>
+          <p>The root API key, which was shown with the link, lets you in as well.</p>
+        </div>
+      )}
       {withKey ? (
         <Form
           key="key"
@@ -87,9 +98,13 @@ export function LoginPage({ why, onLogin }: LoginProps) {
           {withKey ? 'Use a password instead' : 'Use an API key instead'}
         </button>
       </p>
-      <p>
-        <small>Invited? Open the link that you were given: it leads to the page where you choose your password.</small>
-      </p>
+      {!isNew && (
+        <p>
+          <small>
+            Invited? Open the link that you were given: it leads to the page where you choose your password.
+          </small>
+        </p>
+      )}
     </MessagePage>
   );
 }

@@ -12,13 +12,24 @@ import { type Credential, signIn, withTimeout } from '../session.ts';
 import { PersonFields, personIn } from '../users/new-user-page.tsx';
 import { checkSummary, PasswordChecklist } from './password.tsx';
 
+type Refusal = 'missing' | 'expired' | 'invalid' | 'used';
+
 type State =
   | { readonly is: 'open' }
-  | { readonly is: 'refused'; readonly why: 'missing' | 'expired' | 'invalid' }
+  | { readonly is: 'refused'; readonly why: Refusal }
   | { readonly is: 'in'; readonly credential: Credential };
 
-export function SetUpPage({ token }: { readonly token: string | undefined }) {
-  const [state, setState] = useState<State>(token === undefined ? { is: 'refused', why: 'missing' } : { is: 'open' });
+interface SetUpProps {
+  readonly token: string | undefined;
+  /** There is no user yet. */
+  readonly isNew: boolean;
+}
+
+export function SetUpPage({ token, isNew }: SetUpProps) {
+  const [state, setState] = useState<State>(() => {
+    if (!isNew) return { is: 'refused', why: 'used' };
+    return token === undefined ? { is: 'refused', why: 'missing' } : { is: 'open' };
+  });
   if (state.is === 'in') return <Console key="in" credential={state.credential} />;
 
   const complete = async (values: FormValues): Promise<void> => {
@@ -71,7 +82,23 @@ function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise
   );
 }
 
-function Refused({ why }: { readonly why: 'missing' | 'expired' | 'invalid' }) {
+function Refused({ why }: { readonly why: Refusal }) {
+  if (why === 'used') {
+    return (
+      <MessagePage title="This service is set up already" isFirst>
+        <p>
+          A set-up link works until there is a user, and there is one: this link was used, or is not needed any more.
+        </p>
+        <ul>
+          <li>
+            If the user is yours, <a href={hrefTo('home')}>log in</a>.{' '}
+            <a href={hrefTo('forgot')}>Forgot the password?</a>
+          </li>
+          <li>If somebody else was here before you, let them invite you.</li>
+        </ul>
+      </MessagePage>
+    );
+  }
   if (why === 'missing') {
     return (
       <MessagePage title="Open the link that the service showed">

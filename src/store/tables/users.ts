@@ -170,6 +170,11 @@ export function userTable(sql: Sql) {
       return row?.n ?? 0;
     },
 
+    /** Whether there is one. */
+    async any(): Promise<boolean> {
+      return (await sql.get('SELECT 1 FROM users LIMIT 1')) !== undefined;
+    },
+
     /** How many were ever made, those that were deleted since too. */
     async everMade(): Promise<number> {
       const row = await sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'users'");

@@ -1,0 +1,47 @@
+// A sealed service in a browser: each page takes what opens it, and the session that was there goes on.
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { visit } from '../support/browser.ts';
+import { servedAppliance } from './appliance.ts';
+import { password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
+
+const appliance = await servedAppliance();
+await appliance.addUser('grace', password, { flags: { '*': true } });
+
+test('a sealed service asks for what opens it, on whatever page one is', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await appliance.local('POST', '/local/seal', {});
+  await page.getByRole('link', { name: 'Keyrings', exact: true }).click();
+  await page.getByText('an administrator has to unseal it').waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'The service is sealed' }).waitFor();
+  const field = page.getByLabel('Content of the key file');
+  assert.equal(await field.evaluate((element) => element === document.activeElement), true);
+  await looksRight(page, 'unseal');
+  await page.keyboard.press('Enter');
+  await page.getByText('This is needed.').waitFor();
+  await field.fill('kms-master-key-1 wrong');
+  await page.keyboard.press('Enter');
+  await page
+    .getByRole('main')
+    .getByText(/^The key/)
+    .or(page.getByText(/wrong key/i))
+    .first()
+    .waitFor();
+  await looksRight(page, 'unseal-wrong');
+
+  const key = (await readFile(appliance.keyFile, 'utf8')).trim();
+  // Others see at once that it is open.
+  const { page: other } = await visit(`${appliance.url}/console/users`);
+  await other.getByRole('heading', { name: 'The service is sealed' }).waitFor();
+  await field.fill(key);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Keyrings', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
+  const left = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state]));
+  assert.ok(!left.includes(key) && !(await page.content()).includes(key));
+  await other.getByRole('heading', { name: 'Log in' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
