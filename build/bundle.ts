@@ -72,11 +72,19 @@ function put(name: string, text: string): string {
   return file;
 }
 
-function descriptionAssets({ document, page, style }: DescriptionSources): Readonly<Record<string, string>> {
+function descriptionAssets({
+  document,
+  page,
+  pages,
+  style,
+  script,
+}: DescriptionSources): Readonly<Record<string, string>> {
   return {
     'openapi.json': put('openapi.json', document),
     'docs.html': put('docs.html', page),
+    'docs.json': put('docs.json', JSON.stringify(pages)),
     'docs.css': put('docs.css', style),
+    'docs.js': put('docs.js', script),
   };
 }
 

@@ -1,27 +1,51 @@
-// The API description's files: the OpenAPI document, the page made from it, and the page's style sheet and icon. For
+// The API description's files: the OpenAPI document, the pages made from it, and their style sheet, script and icon. For
 // the executable they become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { build } from 'esbuild';
 import { openApiDocument } from '../src/description/openapi-document.ts';
-import { docsPage } from '../src/description/page.ts';
+import { docsPages, type SearchEntry } from '../src/description/page.ts';
 import { version } from '../src/version.ts';
 import { paths } from './paths.ts';
 
 export interface DescriptionSources {
   /** OpenAPI 3.1, JSON. */
   readonly document: string;
-  /** HTML. */
+  /** HTML, of the page that leads to the others. */
   readonly page: string;
+  /** HTML by the names of the pages. */
+  readonly pages: Readonly<Record<string, string>>;
   readonly style: string;
+  readonly script: string;
   readonly icon: string;
 }
 
 export async function makeDescription(): Promise<DescriptionSources> {
   const document = openApiDocument(version);
-  const [page, style, icon] = await Promise.all([
-    docsPage(document),
+  const { home: page, pages, index } = await docsPages(document);
+  const [script, style, icon] = await Promise.all([
+    scriptWith(index),
     readFile(join(paths.root, 'src/description/page.css'), 'utf8'),
     readFile(join(paths.console, 'icon.svg'), 'utf8'),
   ]);
-  return { document: `${JSON.stringify(document)}\n`, page, style, icon };
+  return { document: `${JSON.stringify(document)}\n`, page, pages, style, script, icon };
+}
+
+async function scriptWith(index: readonly SearchEntry[]): Promise<string> {
+  const { outputFiles } = await build({
+    absWorkingDir: paths.root,
+    entryPoints: [join(paths.root, 'src/description/docs-script.ts')],
+    bundle: true,
+    write: false,
+    minify: true,
+    platform: 'browser',
+    format: 'esm',
+    target: ['es2022', 'chrome120', 'firefox120', 'safari17'],
+    legalComments: 'none',
+    define: { searchIndex: JSON.stringify(index) },
+    logLevel: 'warning',
+  });
+  const [output] = outputFiles;
+  if (!output) throw new Error('src/description/docs-script.ts gave no output');
+  return output.text;
 }

@@ -9,7 +9,7 @@ export const maxLimit = 10_000;
 /** The query parameters of every paginated endpoint. */
 export const pageQuery = {
   cursor: z.string().exactOptional().meta({
-    description: 'nextCursor of the page before, for the same filters; absent for the first page',
+    description: 'the `nextCursor` of the page before, for the same filters; absent for the first page',
     pattern: base64urlPattern,
   }),
   limit: z

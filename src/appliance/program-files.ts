@@ -84,9 +84,16 @@ export function descriptionFiles(): () => Promise<DescriptionFiles> {
 }
 
 async function readDescription(): Promise<DescriptionFiles> {
-  const { document, page, style, icon } = await descriptionSources();
+  const { document, page, pages, style, script, icon } = await descriptionSources();
   const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(utf8(text));
-  return { document: bytes(document), page: bytes(page), style: bytes(style), icon: bytes(icon) };
+  return {
+    document: bytes(document),
+    page: bytes(page),
+    pages: new Map(Object.entries(pages).map(([name, text]) => [name, bytes(text)])),
+    style: bytes(style),
+    script: bytes(script),
+    icon: bytes(icon),
+  };
 }
 
 /** The texts of the API description's files. */
@@ -95,7 +102,10 @@ interface DescriptionSources {
   readonly document: string;
   /** HTML. */
   readonly page: string;
+  /** HTML by name. */
+  readonly pages: Readonly<Record<string, string>>;
   readonly style: string;
+  readonly script: string;
   readonly icon: string;
 }
 
@@ -103,7 +113,14 @@ interface DescriptionSources {
 async function descriptionSources(): Promise<DescriptionSources> {
   if (sea.isSea()) {
     const text = (name: string): string => sea.getAsset(name, 'utf8');
-    return { document: text('openapi.json'), page: text('docs.html'), style: text('docs.css'), icon: text('icon.svg') };
+    return {
+      document: text('openapi.json'),
+      page: text('docs.html'),
+      pages: JSON.parse(text('docs.json')),
+      style: text('docs.css'),
+      script: text('docs.js'),
+      icon: text('icon.svg'),
+    };
   }
   const maker: unknown = await import(new URL('../../build/description.ts', import.meta.url).href);
   // The build is no part of what is bundled, so it is known by its shape alone.

@@ -1,5 +1,5 @@
-// The reference at /docs: one HTML page without scripts, made from the API description and the prose that it is made
-// of.
+// The reference at /docs: HTML pages made from the API description and the prose that it is made of. They read without
+// scripts; docs-script.ts searches in them and sends requests from them.
 import { html } from 'hono/html';
 import { guide } from './guide.ts';
 import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
@@ -7,57 +7,121 @@ import { type Block, isList } from './prose.ts';
 import { meaningOf } from './responses.ts';
 import { componentName } from './schemas.ts';
 
-export async function docsPage(document: OpenApiDocument): Promise<string> {
-  const { info, tags, components } = document;
-  const places = placesOf(document.paths);
-  const of = (tag: string): Place[] => places.filter(({ operation }) => operation.tags.includes(tag));
-  const schemas = Object.entries(components.schemas);
+/** What the search finds: a place, and all words that lead to it. */
+export interface SearchEntry {
+  readonly title: string;
+  /** Below it: what kind of place it is. */
+  readonly about: string;
+  /** From a page beside it: `encryption#encrypt`. */
+  readonly href: string;
+  readonly words: string;
+}
+
+interface DocsPages {
+  /** At `/docs`. */
+  readonly home: string;
+  /** At `/docs/<name>`. */
+  readonly pages: Readonly<Record<string, string>>;
+  readonly index: readonly SearchEntry[];
+}
+
+/** A page for the guide, one for each group of endpoints, one for the schemas, and one that leads to them. */
+export async function docsPages(document: OpenApiDocument): Promise<DocsPages> {
+  const groups = groupsOf(document);
+  const schemas = Object.entries(document.components.schemas);
+  const pages: Record<string, string> = {
+    guide: await pageHtml({ document, groups, name: 'guide', title: 'Guide' }, guideHtml()),
+    schemas: await pageHtml({ document, groups, name: 'schemas', title: 'Schemas' }, schemasHtml(schemas)),
+  };
+  for (const group of groups) {
+    pages[group.name] = await pageHtml({ document, groups, ...group }, groupHtml(group, document));
+  }
+  const home = await pageHtml({ document, groups, name: undefined, title: 'Contents' }, homeHtml(groups, schemas));
+  return { home, pages, index: indexOf(groups, schemas) };
+}
+
+/** The endpoints of one tag. */
+interface Group {
+  /** Of its page. */
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly places: readonly Place[];
+}
+
+function groupsOf({ tags, paths }: OpenApiDocument): Group[] {
+  const places = placesOf(paths);
+  return tags.map(({ name: title, description }) => ({
+    name: title.toLowerCase().replaceAll(' ', '-'),
+    title,
+    description,
+    places: places.filter(({ operation }) => operation.tags.includes(title)),
+  }));
+}
+
+interface Page {
+  readonly document: OpenApiDocument;
+  readonly groups: readonly Group[];
+  /** Undefined for the home page. */
+  readonly name: string | undefined;
+  readonly title: string;
+}
+
+async function pageHtml({ document, groups, name, title }: Page, main: Html): Promise<string> {
+  const { info } = document;
+  const root = name === undefined ? './' : '../';
+  const docs = name === undefined ? 'docs/' : '';
+  const entry = (page: string, text: string, places: readonly { id: string; text: string }[]): Html =>
+    html`<li><a href="${docs}${page}"${page === name ? html` aria-current="page"` : ''}>${text}</a>${
+      page === name ? html`<ul>${places.map(({ id, text }) => html`<li><a href="#${id}">${text}</a></li>`)}</ul>` : ''
+    }</li>`;
   const page = await html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>The API of ${info.title}</title>
+<title>${title} - the API of ${info.title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<link rel="icon" type="image/svg+xml" href="docs/icon.svg">
-<link rel="stylesheet" href="docs/style.css">
+<link rel="icon" type="image/svg+xml" href="${root}docs/icon.svg">
+<link rel="stylesheet" href="${root}docs/style.css">
+<script type="module" src="${root}docs/script.js"></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the text</a>
 <header>
-<h1>The API of ${info.title}</h1>
-<p>${info.summary}. Version ${info.version}. <a href="openapi.json">OpenAPI 3.1 document</a></p>
-<p>Requests are for a shell in which <code>KMS_URL</code> is the address of the appliance and <code>KMS_API_KEY</code> an API key.</p>
-<p class="narrow"><a href="#contents">Contents</a></p>
+<p class="brand"><a href="${root}docs">The API of ${info.title}</a> <span>${info.version}</span></p>
+<search id="search" hidden>
+<label for="query">Search</label>
+<input id="query" type="search" autocomplete="off" spellcheck="false" placeholder="encrypt, /ks/keyrings, cursor">
+<p id="count" role="status"></p>
+<ul id="found"></ul>
+</search>
+<p class="links"><a href="${root}console">Console</a> <a href="${root}openapi.json">OpenAPI 3.1</a> <a class="narrow" href="#contents">Contents</a></p>
 </header>
 <nav id="contents" aria-label="Contents">
 <ul>
-<li>Guide
-<ul>${guide.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul></li>
-<li>Endpoints
-<ul>${tags.map(
-    ({ name }) => html`<li><a href="#${tagId(name)}">${name}</a>
-<ul>${of(name).map(({ operation }) => html`<li><a href="#${operation.operationId}">${operation.summary}</a></li>`)}</ul></li>`,
-  )}</ul></li>
-<li><a href="#schemas">Schemas</a>
-<ul>${schemas.map(([name]) => html`<li><a href="#schema-${name}">${name}</a></li>`)}</ul></li>
+${entry(
+  'guide',
+  'Guide',
+  guide.map(({ id, title }) => ({ id, text: title })),
+)}
+${groups.map((group) =>
+  entry(
+    group.name,
+    group.title,
+    group.places.map(({ operation }) => ({ id: operation.operationId, text: operation.summary })),
+  ),
+)}
+${entry(
+  'schemas',
+  'Schemas',
+  Object.keys(document.components.schemas).map((each) => ({ id: `schema-${each}`, text: each })),
+)}
 </ul>
 </nav>
 <main id="content" tabindex="-1">
-${guide.map(({ id, title, blocks }) => html`<section><h2 id="${id}">${title}</h2>${blocks.map(block)}</section>`)}
-${tags.map(({ name, description }) => tagHtml(name, description, of(name), document))}
-<section>
-<h2 id="schemas">Schemas</h2>
-${schemas.map(
-  ([name, schema]) => html`<article aria-labelledby="schema-${name}">
-<h3 id="schema-${name}">${name}</h3>
-${schema.properties && schema.description !== undefined ? html`<p>${sentence(schema.description)}</p>` : ''}
-${schemaHtml(schema, 'answered')}
-${schema.examples?.[0] === undefined ? '' : json(schema.examples[0])}
-</article>`,
-)}
-</section>
+${main}
 </main>
 </body>
 </html>
@@ -65,26 +129,110 @@ ${schema.examples?.[0] === undefined ? '' : json(schema.examples[0])}
   return String(page);
 }
 
-function tagHtml(name: string, description: string, places: readonly Place[], document: OpenApiDocument): Html {
-  return html`<section>
-<h2 id="${tagId(name)}">Endpoints: ${name}</h2>
+/**
+ * Leads to all places. Each has the name here that it has on its page, so that a link from when all of it was one page
+ * still finds it.
+ */
+function homeHtml(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): Html {
+  return html`<h1>The API</h1>
+<p>Keys for client-side encryption, and who may use them: over HTTP, in JSON. The <a href="docs/guide">guide</a> says how things belong together; each group of endpoints has a page.</p>
+<section>
+<h2><a href="docs/guide">Guide</a></h2>
+<ul class="columns">${guide.map(({ id, title }) => html`<li id="${id}"><a href="docs/guide#${id}">${title}</a></li>`)}</ul>
+</section>
+${groups.map(
+  ({ name, title, description, places }) => html`<section>
+<h2 id="tag-${name}"><a href="docs/${name}">${title}</a></h2>
+<p>${description}</p>
+<ul class="index">${places.map(
+    ({ method, path, operation }) =>
+      html`<li id="${operation.operationId}"><b class="method">${method}</b> <a href="docs/${name}#${operation.operationId}"><code>${path}</code></a> <span class="type">${operation.summary}</span></li>`,
+  )}</ul>
+</section>`,
+)}
+<section>
+<h2 id="schemas"><a href="docs/schemas">Schemas</a></h2>
+<ul class="columns">${schemas.map(([name]) => html`<li id="schema-${name}"><a href="docs/schemas#schema-${name}">${name}</a></li>`)}</ul>
+</section>`;
+}
+
+function guideHtml(): Html {
+  return html`<h1>Guide</h1>
+<p>What holds for all endpoints, and how the things behind them belong together.</p>
+${guide.map(({ id, title, blocks }) => html`<section><h2 id="${id}">${title}</h2>${blocks.map(block)}</section>`)}`;
+}
+
+function schemasHtml(schemas: readonly (readonly [string, JsonSchema])[]): Html {
+  return html`<h1>Schemas</h1>
+<p>What stands in more than one request or answer.</p>
+${schemas.map(
+  ([name, schema]) => html`<article aria-labelledby="schema-${name}">
+<h2 id="schema-${name}">${name}</h2>
+${schema.properties && schema.description !== undefined ? html`<p>${sentence(schema.description)}</p>` : ''}
+${schemaHtml(schema, 'answered')}
+${schema.examples?.[0] === undefined ? '' : json(schema.examples[0])}
+</article>`,
+)}`;
+}
+
+function groupHtml({ title, description, places }: Group, document: OpenApiDocument): Html {
+  return html`<h1>${title}</h1>
 <p>${description}</p>
 <ul class="index">${places.map(
     ({ method, path, operation }) =>
       html`<li><b class="method">${method}</b> <a href="#${operation.operationId}"><code>${path}</code></a></li>`,
   )}</ul>
-${places.map((place) => operationHtml(place, document))}
-</section>`;
+<p class="type">In the requests <code>KMS_URL</code> is the address of the appliance and <code>KMS_API_KEY</code> an API key.</p>
+${places.map((place) => operationHtml(place, document))}`;
+}
+
+function indexOf(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): SearchEntry[] {
+  const inGroups = groups.flatMap(({ name, title, places }) =>
+    places.map(({ method, path, operation }) => ({
+      title: operation.summary,
+      about: `${title}: ${method} ${path}`,
+      href: `${name}#${operation.operationId}`,
+      words: wordsOf([`${method} ${path}`, operation]),
+    })),
+  );
+  const inGuide = guide.map(({ id, title, blocks }) => ({
+    title,
+    about: 'Guide',
+    href: `guide#${id}`,
+    words: wordsOf(blocks),
+  }));
+  const inSchemas = schemas.map(([name, schema]) => ({
+    title: name,
+    about: 'Schema',
+    href: `schemas#schema-${name}`,
+    words: wordsOf(schema),
+  }));
+  return [...inGroups, ...inGuide, ...inSchemas];
+}
+
+/** Each word once, in lower case, of all that a value says and names, but for the examples. */
+function wordsOf(value: unknown): string {
+  const words = new Set<string>();
+  const look = (part: unknown): void => {
+    if (typeof part === 'string')
+      for (const word of part.toLowerCase().match(/[a-z0-9/_.{}*-]+/g) ?? []) words.add(word);
+    if (typeof part !== 'object' || part === null) return;
+    for (const [key, inner] of Object.entries(part)) {
+      if (['example', 'examples', 'pattern', '$ref'].includes(key)) continue;
+      if (!Array.isArray(part)) words.add(key.toLowerCase());
+      look(inner);
+    }
+  };
+  look(value);
+  for (const common of ['type', 'string', 'object', 'properties', 'required', 'description', 'content', 'schema'])
+    words.delete(common);
+  return [...words].join(' ');
 }
 
 function placesOf(paths: Readonly<Record<string, PathItem>>): Place[] {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
-}
-
-function tagId(name: string): string {
-  return `tag-${name.toLowerCase().replaceAll(' ', '-')}`;
 }
 
 interface Place {
@@ -97,23 +245,54 @@ function operationHtml({ method, path, operation }: Place, document: OpenApiDocu
   const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation;
   const body = Object.values(requestBody?.content ?? {})[0];
   return html`<article aria-labelledby="${id}">
-<h3 id="${id}"><a href="#${id}">${summary}</a></h3>
+<h2 id="${id}"><a href="#${id}">${summary}</a></h2>
 <p class="endpoint"><b class="method">${method}</b> <code>${path}</code></p>
 ${description.split('\n\n').map((paragraph) => html`<p>${inline(paragraph)}</p>`)}
 ${parameters.length > 0 ? parametersHtml(parameters) : ''}
-${body ? html`<h4>Body</h4>${schemaHtml(body.schema, 'sent')}<h5>Example</h5>${json(body.example)}` : ''}
-<h4>Request</h4>
+${body ? html`<h3>Body</h3>${schemaHtml(body.schema, 'sent')}<h4>Example</h4>${json(body.example)}` : ''}
+<h3>Request</h3>
 <pre><code>${curlOf({ method, path, operation })}</code></pre>
+${tryHtml({ method, path, operation })}
 ${success(resolved(responses['200'], document))}
-<h4>Errors</h4>
+<h3>Errors</h3>
 <ul class="fields">${Object.entries(responses)
     .filter(([status]) => status !== '200')
     .map(([status, response]) => errorItem(status, resolved(response, document)))}</ul>
 </article>`;
 }
 
+/** What the script makes a request of; without it nothing of this is shown. */
+function tryHtml({ method, path, operation }: Place): Html | string {
+  const { operationId: id, parameters = [], requestBody, security } = operation;
+  const [type] = Object.keys(contentOf(operation));
+  if (type === 'application/octet-stream') return '';
+  const [media] = Object.values(requestBody?.content ?? {});
+  const isPublic = security.length === 0;
+  return html`<details class="try" hidden><summary>Try it</summary>
+<form data-method="${method}" data-path="${path}" data-public="${String(isPublic)}" autocomplete="off">
+${parameters.map(
+  ({
+    name,
+    in: place,
+    required,
+    example,
+  }) => html`<p><label for="${id}-${name}"><code>${name}</code> <span class="type">${place}${required ? ', required' : ''}</span></label>
+<input id="${id}-${name}" name="${name}" data-in="${place}"${required ? html` required` : ''} placeholder="${String(example ?? '')}" spellcheck="false"></p>`,
+)}
+${media ? html`<p><label for="${id}-body">Body</label><textarea id="${id}-body" name="" rows="8" spellcheck="false">${JSON.stringify(media.example, null, 2)}</textarea></p>` : ''}
+<p><button>Send</button> <span class="type">${isPublic ? 'Goes to this appliance as it is.' : 'Goes to this appliance with the rights of your session in the console.'}</span></p>
+<output tabindex="-1" hidden></output>
+</form>
+</details>`;
+}
+
+function contentOf({ responses }: Operation) {
+  const ok = responses['200'];
+  return (ok && !('$ref' in ok) && ok.content) || {};
+}
+
 function parametersHtml(parameters: NonNullable<Operation['parameters']>): Html {
-  return html`<h4>Parameters</h4>
+  return html`<h3>Parameters</h3>
 <ul class="fields">${parameters.map(
     ({ name, in: place, required, description, schema }) => html`<li><code class="name">${name}</code>
 <span class="type">${place}, ${schema.type ?? 'string'}${required ? ', required' : ''}${
@@ -124,12 +303,12 @@ function parametersHtml(parameters: NonNullable<Operation['parameters']>): Html 
 
 function success(response: OpenApiResponse): Html {
   const [type, media] = Object.entries(response.content ?? {})[0] ?? [];
-  if (type === undefined || !media) return html`<h4>Answer</h4><p>${response.description}</p>`;
+  if (type === undefined || !media) return html`<h3>Answer</h3><p>${response.description}</p>`;
   if (type !== 'application/json') {
     const example = typeof media.example === 'string' ? html`<pre><code>${media.example}</code></pre>` : '';
-    return html`<h4>Answer</h4><p><code>${type}</code></p>${example}`;
+    return html`<h3>Answer</h3><p><code>${type}</code></p>${example}`;
   }
-  return html`<h4>Answer</h4>${schemaHtml(media.schema, 'answered')}<details><summary>Example</summary>${json(media.example)}</details>`;
+  return html`<h3>Answer</h3>${schemaHtml(media.schema, 'answered')}<details><summary>Example</summary>${json(media.example)}</details>`;
 }
 
 function errorItem(status: string, { description: whole, headers = {}, content = {} }: OpenApiResponse): Html {
@@ -213,7 +392,7 @@ function nonNull(schema: JsonSchema): JsonSchema | undefined {
 
 function componentLink(reference: string): Html {
   const name = componentName(reference);
-  return html`<a href="#schema-${name}">${name}</a>`;
+  return html`<a href="schemas#schema-${name}">${name}</a>`;
 }
 
 /** HTML in the making; what is put into it is escaped. */

@@ -157,9 +157,12 @@ export interface ConsoleFile {
 export interface DescriptionFiles {
   /** OpenAPI 3.1, JSON. */
   readonly document: Bytes;
-  /** HTML, which refers to the two below. */
+  /** HTML, which leads to the pages, and like them refers to the three below. */
   readonly page: Bytes;
+  /** HTML by name. */
+  readonly pages: ReadonlyMap<string, Bytes>;
   readonly style: Bytes;
+  readonly script: Bytes;
   readonly icon: Bytes;
 }
 

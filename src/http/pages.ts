@@ -193,7 +193,11 @@ function escaped(text: string): string {
 
 export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
   const { description, docs } = publicEndpoints;
-  const at = (path: string, file: keyof DescriptionFiles, headers: Readonly<Record<string, string>>): ServedPath => {
+  const at = (
+    path: string,
+    file: Exclude<keyof DescriptionFiles, 'pages'>,
+    headers: Readonly<Record<string, string>>,
+  ): ServedPath => {
     const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
     return { method: 'GET', path, serve: (c, state) => guarded(state, c, serve) };
   };
@@ -201,7 +205,17 @@ export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
     at(description.path, 'document', {}),
     at(docs.path, 'page', pageHeaders),
     at(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
+    at(`${docs.path}/script.js`, 'script', { 'Content-Type': 'text/javascript; charset=utf-8' }),
     at(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+    {
+      method: 'GET',
+      path: `${docs.path}/{name}`,
+      serve: (c, state) =>
+        guarded(state, c, async () => {
+          const content = (await appliance.descriptionFiles()).pages.get(c.req.param().name ?? '');
+          return content ? { status: 200, body: {}, content, headers: pageHeaders } : refused(unknownPath);
+        }),
+    },
   ];
 }
 
@@ -209,7 +223,9 @@ const pageHeaders: Readonly<Record<string, string>> = {
   'Content-Type': publicEndpoints.docs.text,
   'Content-Security-Policy': [
     "default-src 'none'",
+    "script-src 'self'",
     "style-src 'self'",
+    "connect-src 'self'",
     "img-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",

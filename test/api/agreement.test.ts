@@ -20,7 +20,9 @@ const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new Text
 const files: DescriptionFiles = {
   document: bytes(sources.document),
   page: bytes(sources.page),
+  pages: new Map(Object.entries(sources.pages).map(([name, text]) => [name, bytes(text)])),
   style: bytes(sources.style),
+  script: bytes(sources.script),
   icon: bytes(sources.icon),
 };
 

@@ -4,10 +4,18 @@ import { test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';
 import { serve, workDirectory } from './kms.ts';
 
-test('the document and the page come from the executable', async () => {
+test('the document and the pages come from the executable', async () => {
   const { url } = await serve(workDirectory());
-  const { document, page, style, icon } = await makeDescription();
-  const files = { '/openapi.json': document, '/docs': page, '/docs/style.css': style, '/docs/icon.svg': icon };
+  const { document, page, pages, style, script, icon } = await makeDescription();
+  const files = {
+    '/openapi.json': document,
+    '/docs': page,
+    '/docs/style.css': style,
+    '/docs/script.js': script,
+    '/docs/icon.svg': icon,
+    ...Object.fromEntries(Object.entries(pages).map(([name, text]) => [`/docs/${name}`, text])),
+  };
+  assert.equal(Object.keys(files).length, 18);
   for (const [path, text] of Object.entries(files)) {
     const answer = await fetch(url + path);
     assert.equal(answer.status, 200, path);

@@ -9,11 +9,13 @@ const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new Text
 const files: DescriptionFiles = {
   document: bytes('{}'),
   page: bytes('<p>'),
+  pages: new Map([['encryption', bytes('<h1>')]]),
   style: bytes('p{}'),
+  script: bytes('0'),
   icon: bytes('<svg/>'),
 };
 const descriptionFiles = (): Promise<DescriptionFiles> => Promise.resolve(files);
-const paths = ['/openapi.json', '/docs', '/docs/style.css', '/docs/icon.svg'];
+const paths = ['/openapi.json', '/docs', '/docs/encryption', '/docs/style.css', '/docs/script.js', '/docs/icon.svg'];
 
 test('it needs no credential, and says of each file what it is', async () => {
   const a = await testAppliance({ descriptionFiles });
@@ -27,18 +29,27 @@ test('it needs no credential, and says of each file what it is', async () => {
     const head = await a.app.fetch(new Request(`http://kms.test${path}`, { method: 'HEAD' }), {});
     assert.deepEqual([head.status, await head.text()], [200, '']);
   }
-  assert.deepEqual(types, ['application/json', 'text/html; charset=utf-8', 'text/css; charset=utf-8', 'image/svg+xml']);
+  assert.deepEqual(types, [
+    'application/json',
+    'text/html; charset=utf-8',
+    'text/html; charset=utf-8',
+    'text/css; charset=utf-8',
+    'text/javascript; charset=utf-8',
+    'image/svg+xml',
+  ]);
   assert.deepEqual(await a.activity(), [], 'nothing of it is recorded');
 });
 
-test('the page may load its style sheet and icon, and nothing else', async () => {
+test('the pages may load their style sheet, script and icon and ask this appliance, and nothing else', async () => {
   const a = await testAppliance({ descriptionFiles });
-  const { headers } = await a.app.fetch(new Request('http://kms.test/docs'), {});
-  assert.equal(
-    headers.get('content-security-policy'),
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  );
-  assert.equal(headers.get('referrer-policy'), 'no-referrer');
+  for (const path of ['/docs', '/docs/encryption']) {
+    const { headers } = await a.app.fetch(new Request(`http://kms.test${path}`), {});
+    assert.equal(
+      headers.get('content-security-policy'),
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    );
+    assert.equal(headers.get('referrer-policy'), 'no-referrer');
+  }
 });
 
 test('another method is 405 with Allow', async () => {
@@ -49,7 +60,7 @@ test('another method is 405 with Allow', async () => {
       assert.deepEqual([status, headers.get('allow'), Object.keys(body)], [405, 'GET, HEAD', ['message']]);
     }
   }
-  for (const path of ['/docs/', '/docs/x', '/openapi', '/openapi.yaml'])
+  for (const path of ['/docs/', '/docs/x', '/docs/constructor', '/docs/a/b', '/openapi', '/openapi.yaml'])
     assert.equal((await a.call('GET', path)).status, 404);
 });
 

@@ -173,7 +173,15 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
     descriptionFiles:
-      options.descriptionFiles ?? (async () => ({ document: nothing, page: nothing, style: nothing, icon: nothing })),
+      options.descriptionFiles ??
+      (async () => ({
+        document: nothing,
+        page: nothing,
+        pages: new Map(),
+        style: nothing,
+        script: nothing,
+        icon: nothing,
+      })),
     get state(): State {
       return options.sealed?.() ? { sealed: true, local } : open;
     },
