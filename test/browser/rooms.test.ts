@@ -103,6 +103,26 @@ test('who may see little is told so, part by part', async () => {
   assert.deepEqual(troubles, []);
 });
 
+test('a list is fetched again when somebody asks for it, and when they come back to the window', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/accounts');
+  const entries = async (count: number) => {
+    const { body } = await call('GET', '/auth/accounts');
+    await page.getByText(body.data.length === 1 ? '1 entry.' : `${body.data.length} entries.`).waitFor();
+    assert.equal(await page.getByRole('row').count(), body.data.length + 1);
+    return call('POST', '/auth/accounts', { uid: `later-${count}` });
+  };
+  await entries(1);
+  await page.getByRole('button', { name: 'Refresh the list' }).click();
+  await entries(2);
+  await page.evaluate(() => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + 60_000;
+    window.dispatchEvent(new Event('focus'));
+  });
+  await entries(3);
+  assert.deepEqual(troubles, []);
+});
+
 test('the console asks for nothing that the flags of its user forbid', async () => {
   await appliance.addUser('eve', password, { flags: { 'keyring.list': true } });
   const { page } = await visitAs(appliance, 'eve');

@@ -43,6 +43,8 @@ function log(total: number) {
   return { asked, searchActivity };
 }
 
+import { shownTime } from '../../src/console/parts/search-fields.ts';
+
 test('everything is fetched where it is little, in as few pages as there can be', async () => {
   const { asked, searchActivity } = log(12_345);
   const { records, isCut } = await newestActivity(searchActivity, { ring: 'r', start: 5 }, { most: 30_000 });
@@ -97,6 +99,25 @@ test('filters go into the address and come back', () => {
   assert.deepEqual(filters(fields), { filters: { ring: 'Löhne & more', valid: false, start, props: { a: 1 } } });
   assert.deepEqual(filters({ ...empty, end: '2026-01-02T03:04' }), { filters: { end: start + 59_999 } });
   assert.deepEqual(filters(empty), { filters: {} });
+});
+
+test('times are typed and shown in the zone of who reads, and stand in the address in UTC', () => {
+  const before = process.env.TZ;
+  process.env.TZ = 'Asia/Kolkata';
+  try {
+    const typed = activityFields.typed((name) => (name === 'start' ? '2026-01-02T03:04' : ''));
+    assert.equal(typed.start, '2026-01-01T21:34');
+    assert.equal(shownTime(typed.start), '2026-01-02T03:04');
+    assert.deepEqual(activityFields.filters(typed), { filters: { start: Date.UTC(2026, 0, 1, 21, 34) } });
+    assert.equal(shownTime('2026-01-01T21:34:05.006'), '2026-01-02T03:04:05.006');
+    for (const wrong of ['', 'now', '2026-13-01T00:00', '2026-01-01']) {
+      assert.equal(shownTime(wrong), '');
+      assert.equal(activityFields.typed(() => wrong).start, wrong);
+    }
+  } finally {
+    if (before === undefined) delete process.env.TZ;
+    else process.env.TZ = before;
+  }
 });
 
 test('one’s own reading of the log is left out, unless it is asked for', () => {

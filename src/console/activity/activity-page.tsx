@@ -158,8 +158,8 @@ function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
         <Field name="action" label="Action" value={fields.action} proposals={actionNames} />
         <Field name="ring" label="Keyring" value={fields.ring} />
         <Select name="valid" label="Verdict" value={fields.valid} options={verdicts} />
-        <Field name="start" label="From, in UTC" type="datetime-local" value={shownTime(fields.start)} />
-        <Field name="end" label="Until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
+        <Field name="start" label="From" type="datetime-local" value={shownTime(fields.start)} />
+        <Field name="end" label="Until" type="datetime-local" value={shownTime(fields.end)} />
       </div>
       <details open={hasMore || undefined}>
         <summary>More filters</summary>
@@ -171,7 +171,12 @@ function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
             hint="The name or the id of a user or an API key."
             proposals={[...new Set(names.values())]}
           />
-          <Field name="object" label="To what" value={object} hint="The id or the name of a user, a key, a ring, …" />
+          <Field
+            name="object"
+            label="To what"
+            value={object}
+            hint="The id or the name of a user, a key, a keyring, …"
+          />
           <Field name="address" label="From" value={address} hint="An address, or a block such as 203.0.113.0/24." />
           <Field name="granted" label="Flags granted" value={granted} hint="A flag, or: any." />
           <Field name="revoked" label="Flags revoked" value={revoked} hint="A flag, or: any." />

@@ -40,7 +40,7 @@ function Record({ record, names }: RecordProps) {
             ['From', <From key="from" record={record} />],
             ['Action', <code key="action">{action}</code>],
             ringname !== '' && [
-              'Ring',
+              'Keyring',
               <a key="ring" href={action.startsWith('asym.') ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
                 <bdi>{ringname}</bdi>
               </a>,

@@ -107,8 +107,8 @@ function AssetFilterForm({ fields, onSearch, clearHref }: AssetFilterFormProps) 
       />
       <div data-columns>
         <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
-        <Field name="start" label="Made from, in UTC" type="datetime-local" value={shownTime(fields.start)} />
-        <Field name="end" label="Made until, in UTC" type="datetime-local" value={shownTime(fields.end)} />
+        <Field name="start" label="Made from" type="datetime-local" value={shownTime(fields.start)} />
+        <Field name="end" label="Made until" type="datetime-local" value={shownTime(fields.end)} />
       </div>
       <details open={hasMore || undefined}>
         <summary>More filters</summary>

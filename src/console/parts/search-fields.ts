@@ -1,10 +1,11 @@
 // Search fields are the filters of a search in their three forms: as people type them, in the address of the page, so
 // that a search can be kept and passed on, and as the API takes them.
-import { parseObject } from '../text.ts';
+import { localForm, parseObject } from '../text.ts';
 
 /**
  * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `flag` is the name
- * of one, or `any`; `start` and `end` are times in UTC in the form of `datetime-local`; `object` is JSON.
+ * of one, or `any`; `start` and `end` are times in the form of `datetime-local`, in UTC but where they
+ * are typed and shown; `object` is JSON.
  */
 type FieldKind = 'text' | 'list' | 'switch' | 'flag' | 'start' | 'end' | 'object';
 
@@ -20,6 +21,8 @@ export interface SearchFields<Name extends string, Filters> {
   readonly empty: Fields<Name>;
   /** What `textOf` gives for each name. */
   of(textOf: (name: Name) => string): Fields<Name>;
+  /** The same of what somebody typed, who gives times of their own zone. */
+  typed(textOf: (name: Name) => string): Fields<Name>;
   fromQuery(query: URLSearchParams): Fields<Name>;
   /** Without what is empty, so that an address says no more than it must. */
   toQuery(fields: Fields<Name>): Readonly<Record<string, string>>;
@@ -36,6 +39,8 @@ export function searchFields<Name extends string, Filters extends object>(
   return {
     names,
     of,
+    typed: (textOf) =>
+      of((name) => (kinds[name] === 'start' || kinds[name] === 'end' ? typedTime(textOf(name)) : textOf(name))),
     empty: of(() => ''),
     fromQuery: (query) => of((name) => query.get(name) ?? ''),
     toQuery: (fields) =>
@@ -66,10 +71,18 @@ export function searchFields<Name extends string, Filters extends object>(
   };
 }
 
-/** For a field of times: browsers complain of what is none. */
+const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
+
+/** For a field of times, in the time zone of whoever reads it: browsers complain of what is none. */
 export function shownTime(text: string): string {
-  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/.test(text);
-  return isTime && Number.isFinite(new Date(`${text}Z`).getTime()) ? text : '';
+  const date = new Date(timeForm.test(text) ? `${text}Z` : Number.NaN);
+  return Number.isFinite(date.getTime()) ? localForm(date).slice(0, text.length) : '';
+}
+
+/** The same time in UTC, as the address has it; what is none stays as it was typed. */
+function typedTime(text: string): string {
+  const date = new Date(timeForm.test(text) ? text : Number.NaN);
+  return Number.isFinite(date.getTime()) ? date.toISOString().slice(0, text.length) : text;
 }
 
 interface Read {

@@ -55,7 +55,7 @@ interface SearchFormProps<Name extends string, Filters> {
 export function SearchForm<Name extends string, Filters>(props: PropsWithChildren<SearchFormProps<Name, Filters>>) {
   const { search, onSearch, clearHref, children } = props;
   const submit = async (values: FormValues): Promise<void> => {
-    const typed = search.of((name) => values.text(name));
+    const typed = search.typed((name) => values.text(name));
     const result = search.filters(typed);
     // Cast: what is not a problem has no entry.
     if ('problems' in result) throw new FieldProblems(result.problems as Readonly<Record<string, string>>);

@@ -56,13 +56,22 @@ interface ListState<T> {
   readonly is: 'loading' | 'failed' | 'ready';
   readonly error?: unknown;
   readonly next?: string | undefined;
+  /** Where it failed: to be asked for from its beginning. */
+  readonly isStale?: boolean;
 }
 
 export interface List<T> extends Pick<ListState<T>, 'items' | 'is' | 'error'> {
   readonly hasMore: boolean;
   /** Gets the next page. */
   readonly more: () => void;
+  /** Gets anew what is there; that stays until the answer comes. */
+  readonly again: () => void;
 }
+
+/** A list is asked for anew when somebody comes back to the window and it is older than this, in milliseconds. */
+const staleAfter = 30_000;
+/** Items that the appliance gives at once at most. */
+const mostAtOnce = 1000;
 
 interface ListPage<T> {
   readonly data: readonly T[];
@@ -75,7 +84,10 @@ export type LoadPage<T> = (
   signal: AbortSignal,
 ) => Promise<ListPage<T>>;
 
-/** Asks for the first page when the part appears and whenever one of `about` changes. */
+/**
+ * Asks for the first page when the part appears and whenever one of `about` changes, and anew for what is there when
+ * somebody comes back to the window.
+ */
 export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], limit = 100): List<T> {
   const [state, setState] = useState<ListState<T>>({ items: [], is: 'loading' });
   const ask = (before: readonly T[], cursor?: string): void =>
@@ -91,11 +103,42 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
         ),
       setState,
     );
+  const askedAt = useRef(0);
   const request = useRequest(() => {
     setState({ items: [], is: 'loading' });
+    askedAt.current = Date.now();
     ask([]);
   }, about);
-  const { items, is, error, next } = state;
+  const askAgain = (): void => {
+    const { items } = state;
+    askedAt.current = Date.now();
+    request(
+      (signal) =>
+        load({ limit: Math.min(Math.max(limit, items.length), mostAtOnce) }, signal).then(
+          ({ data, pagination: { nextCursor } }): ListState<T> => ({ items: data, is: 'ready', next: nextCursor }),
+          (error: unknown): ListState<T> => ({ items, is: 'failed', error, isStale: true }),
+        ),
+      setState,
+    );
+  };
+  useEffect(() => {
+    const comeBack = (): void => {
+      const isOld = Date.now() - (askedAt.current ?? 0) > staleAfter;
+      if (!document.hidden && isOld && state.is === 'ready') askAgain();
+    };
+    document.addEventListener('visibilitychange', comeBack);
+    window.addEventListener('focus', comeBack);
+    return () => {
+      document.removeEventListener('visibilitychange', comeBack);
+      window.removeEventListener('focus', comeBack);
+    };
+  });
+  const { items, is, error, next, isStale } = state;
+  const again = (): void => {
+    if (is === 'loading') return;
+    setState({ ...state, is: 'loading' });
+    askAgain();
+  };
   return {
     items,
     is,
@@ -103,9 +146,11 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
     hasMore: next !== undefined,
     more() {
       if (is === 'loading') return;
+      if (isStale) return again();
       setState({ ...state, is: 'loading' });
       ask(items, next);
     },
+    again,
   };
 }
 

@@ -1,6 +1,7 @@
 // DataTable is a list of the appliance as a table: page by page, empty, loading and failed. On a phone each row becomes
 // a block of its own.
 import type { Child } from 'hono/jsx/dom';
+import { Icon } from './icon.tsx';
 import { Failed, Loading } from './messages.tsx';
 import type { List } from './state.ts';
 
@@ -33,7 +34,7 @@ export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTable
 
 /** Below the items of a list: how many there are, what comes next, or why nothing does. */
 export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'empty'>) {
-  const { items, is, error, hasMore, more } = list;
+  const { items, is, error, hasMore, more, again } = list;
   return (
     <>
       {items.length === 0 && is === 'ready' && (
@@ -43,17 +44,22 @@ export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'em
       )}
       {is === 'loading' && <Loading key="loading" />}
       {is === 'failed' && <Failed key="failed" error={error} onRetry={more} />}
-      {is === 'ready' && items.length > 0 && (
+      {is === 'ready' && (
         <p key="count" data-count>
-          <span role="status">
-            {items.length === 1 ? '1 entry' : `${items.length} entries`}
-            {hasMore ? ', and there are more.' : '.'}
-          </span>{' '}
-          {hasMore && (
+          {items.length > 0 && (
+            <span role="status">
+              {items.length === 1 ? '1 entry' : `${items.length} entries`}
+              {hasMore ? ', and there are more.' : '.'}
+            </span>
+          )}
+          {hasMore && items.length > 0 && (
             <button type="button" data-kind="quiet" onClick={more}>
               Show more
             </button>
           )}
+          <button type="button" data-kind="link" aria-label="Refresh the list" onClick={again}>
+            <Icon name="refresh" /> Refresh
+          </button>
         </p>
       )}
     </>
