@@ -1,6 +1,6 @@
 // Shell is the frame around the pages: where one is and can go, who is logged in, and what has to be known everywhere.
 // It follows the links between pages without loading anew.
-import { type Child, useEffect, useLayoutEffect } from 'hono/jsx/dom';
+import { type Child, useLayoutEffect } from 'hono/jsx/dom';
 import { allowed } from './allowed.ts';
 import { Menu } from './menu.tsx';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
@@ -39,7 +39,8 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
     setPlace(next);
   };
 
-  useEffect(() => {
+  // Before the page's title takes the focus: where that stands without the frame, the window would be scrolled to.
+  useLayoutEffect(() => {
     document.body.toggleAttribute('data-shell', true);
     return () => document.body.removeAttribute('data-shell');
   }, []);

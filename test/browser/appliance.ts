@@ -34,7 +34,7 @@ export interface ServedAppliance {
 
 export async function servedAppliance(
   lifetimes: Partial<Lifetimes> = {},
-  more: Pick<PeopleSettings, 'mail'> = {},
+  { backsUp = false, ...more }: Pick<PeopleSettings, 'mail'> & { readonly backsUp?: boolean } = {},
 ): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
@@ -43,6 +43,7 @@ export async function servedAppliance(
     listen: '127.0.0.1:0',
     logLevel: 'silent',
     people: { lifetimes, ...more },
+    copies: { scheduled: backsUp ? { to: join(dir, 'backups'), schedule: '0 3 * * *', keep: 7 } : undefined },
     onInitialised: (first) => {
       made = first;
     },

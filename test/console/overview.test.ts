@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { SafeApiKey } from '../../src/api/apikeys.ts';
+import type { Client } from '../../src/client/client.ts';
+import { concernsOf, keysWithEnds } from '../../src/console/overview/attention.ts';
 import { axisMarks, chartShape } from '../../src/console/overview/chart-shape.ts';
 import { countIn, mostOfEach, overviewNumbers, timeAxis, timeRanges } from '../../src/console/overview/counts.ts';
 import { parseMetrics, readinessOf, sumOf } from '../../src/console/overview/health.ts';
@@ -166,4 +169,111 @@ test('sizes and spans read well', () => {
     '2 hours',
     '1 day',
   ]);
+});
+
+const hour = 3_600_000;
+const nothing = { state: undefined, backups: undefined, keys: undefined, rings: undefined, denials: undefined };
+const told = (known: Partial<Parameters<typeof concernsOf>[0]>): string[] =>
+  concernsOf({ ...nothing, ...known }, now).map(({ name, text }) => (name === undefined ? text : `${name} ${text}`));
+
+test('what is not known is no concern, and neither is what is well', () => {
+  assert.deepEqual(told({}), []);
+  const configured = { directory: '/b', schedule: '0 3 * * *', keep: 7, nextAt: null };
+  const lastVerified = { at: new Date(now - 47 * hour).toISOString(), file: '/b/x', bytes: 1 };
+  const backups = { configured, running: false, lastVerified, lastFailure: null };
+  const state = readinessOf(200, { status: 'ready', lastVerifiedBackup: null });
+  assert.deepEqual(told({ state, backups, keys: [], rings: [], denials: { times: [], since: now - 24 * hour } }), []);
+});
+
+test('backups: none, old, failed; while one is made it is waited for', () => {
+  const none = { configured: null, running: false, lastVerified: null, lastFailure: null };
+  const [concern] = concernsOf({ ...nothing, backups: none }, now);
+  assert.deepEqual(concern, {
+    tone: 'bad',
+    text: 'There is no verified backup.',
+    mend: { title: 'Make one', anchor: 'backups' },
+  });
+  assert.deepEqual(told({ backups: { ...none, running: true } }), []);
+  const lastFailure = { at: new Date(now).toISOString(), message: 'the disk is full' };
+  assert.deepEqual(told({ backups: { ...none, lastFailure } }), ['The last backup failed: the disk is full.']);
+  const lastVerified = { at: new Date(now - 49 * hour).toISOString(), file: '/b/x', bytes: 1 };
+  assert.deepEqual(told({ backups: { ...none, lastVerified } }), ['The last verified backup is 2 days old.']);
+});
+
+test('an appliance that does not serve, and files that do not verify', () => {
+  const body = { message: 'no room', activity: { faulty: 1, segments: ['a is missing'] } };
+  assert.deepEqual(told({ state: readinessOf(503, body) }), [
+    'The service does not serve: no room.',
+    'One file of the activity log does not verify.',
+  ]);
+  const two = readinessOf(200, { activity: { faulty: 2000, segments: [] } });
+  assert.deepEqual(told({ state: two }), ['2,000 files of the activity log do not verify.']);
+});
+
+test('keys that end soon or ended lately, the first few, whatever they are called', () => {
+  const key = (keyid: string, expiresAt: number | null, more: object = {}) =>
+    ({ keyid, name: '', active: true, expiresAt, ...more }) as SafeApiKey; // what is looked at of it
+  const keys = [
+    key('apik_later', now + 15 * 24 * hour),
+    key('apik_soon', now + 13 * 24 * hour, { name: '<b>x</b>' }),
+    key('apik_over', now - 2 * hour),
+    key('apik_long-over', now - 4 * 24 * hour),
+    key('apik_off', now + hour, { active: false }),
+    key('apik_never', null),
+  ];
+  assert.deepEqual(told({ keys }), ['API key apik_over ended 2 hours ago.', 'API key <b>x</b> ends in 13 days.']);
+  const many = Array.from({ length: 1205 }, (_, index) => key(`apik_${index}`, now + hour + index));
+  assert.deepEqual(told({ keys: many }).slice(4), ['API key apik_4 ends in 1 hour.', '1,200 more API keys end soon.']);
+});
+
+test('keyrings whose key is older than it may be', () => {
+  const ring = (name: string, days: number, rotateAfter?: number) => ({
+    ring: name,
+    most: 10,
+    served: undefined,
+    since: now - days * 24 * hour,
+    rotateAfter,
+  });
+  const rings = [ring('payroll', 93, 90 * 86_400), ring('young', 89, 90 * 86_400), ring('any', 9000)];
+  assert.deepEqual(told({ rings }), [
+    'Keyring payroll has a key that should have been replaced 3 days ago; the next encrypt does it.',
+  ]);
+  const [concern] = concernsOf({ ...nothing, rings }, now);
+  assert.deepEqual(concern?.mend, { title: 'Rotate it', page: 'keyring', params: { name: 'payroll' } });
+});
+
+test('denials that rise, and not those that are as many as ever', () => {
+  const denials = (lately: number, before: number, hours = 24) => ({
+    times: [
+      ...Array.from({ length: lately }, (_, index) => now - index),
+      ...Array.from({ length: before }, (_, index) => now - hour - index - 1),
+    ],
+    since: now - hours * hour,
+  });
+  const text = (count: number, usual: string) =>
+    `${count} requests were denied in the last hour; before, it was ${usual} an hour.`;
+  assert.deepEqual(told({ denials: denials(9, 0) }), [], 'few');
+  assert.deepEqual(told({ denials: denials(10, 0) }), [text(10, 'less than one')]);
+  assert.deepEqual(told({ denials: denials(30, 230) }), [], 'three times as many are none');
+  assert.deepEqual(told({ denials: denials(31, 230) }), [text(31, 'about 10')]);
+  const link = concernsOf({ ...nothing, denials: denials(10, 0) }, now)[0]?.mend;
+  assert.deepEqual(link, {
+    title: 'See which',
+    page: 'activity',
+    query: { valid: 'false', start: '2026-01-02T09:17' },
+  });
+});
+
+test('keys are looked through page by page, no further than is bearable', async () => {
+  const limits: number[] = [];
+  const listApiKeys: Client['listApiKeys'] = async ({ limit = 0 } = {}) => {
+    limits.push(Number(limit));
+    const data = [
+      { keyid: 'a', expiresAt: null },
+      { keyid: 'b', expiresAt: 5 },
+    ] as SafeApiKey[]; // as above
+    return { data, pagination: { limit: 1000, count: 2, hasMore: true, nextCursor: 'x' } };
+  };
+  const found = await keysWithEnds(listApiKeys, {});
+  assert.deepEqual([found.length, limits], [5, [1000, 1000, 1000, 1000, 1000]]);
 });

@@ -177,7 +177,12 @@ function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
             value={object}
             hint="The id or the name of a user, a key, a keyring, …"
           />
-          <Field name="address" label="From" value={address} hint="An address, or a block such as 203.0.113.0/24." />
+          <Field
+            name="address"
+            label="From address"
+            value={address}
+            hint="An address, or a block such as 203.0.113.0/24."
+          />
           <Field name="granted" label="Flags granted" value={granted} hint="A flag, or: any." />
           <Field name="revoked" label="Flags revoked" value={revoked} hint="A flag, or: any." />
           <Field name="accountUid" label="Account, by its UID" value={accountUid} />

@@ -113,6 +113,8 @@ export interface RingRotation {
   readonly served: number | undefined;
   /** When the active key was made, in milliseconds since 1970. */
   readonly since: number | undefined;
+  /** The age past which it is replaced, in seconds; undefined for any age. */
+  readonly rotateAfter?: number | undefined;
 }
 
 export interface Rotations {
@@ -143,7 +145,8 @@ async function rotationOf(api: Client, ring: Ring, options: CallOptions): Promis
   if (!config) return undefined;
   const most = config.config.algos.aes256.maxEncryptCount;
   const since = idTime(ring.activeKey);
-  const known = { ring: ring.displayName, most, since };
+  const rotateAfter = config.config.rotateAfter ?? undefined;
+  const known = { ring: ring.displayName, most, since, rotateAfter };
   if (most > mostCounted || since === undefined) return { ...known, served: undefined };
   const filters = { ring: ring.name, action: 'keyring.encrypt', valid: true, start: since };
   const found = await newestActivity(api.searchActivity, filters, { ...options, most: mostCounted }).catch(forbidden);

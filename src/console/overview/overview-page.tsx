@@ -5,9 +5,10 @@ import type { Client } from '../../client/client.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { PageHeader } from '../parts/page.tsx';
-import { useAnswer, useState } from '../parts/state.ts';
+import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
+import { type Concern, concernsOf, denialsOf, keysWithEnds } from './attention.ts';
 import { Chart } from './chart.tsx';
 import {
   mostOfEach,
@@ -37,7 +38,25 @@ export function OverviewPage({ api, text, stream }: PageProps) {
   useTurn(state, turn);
   const metrics = useMetrics(text, turn);
 
+  // Asked for where metrics are this tenant's to see, so that nothing is asked in vain.
+  const isOperator = metrics?.is === 'ready';
+  const backups = useAnswer(async (signal) => (isOperator ? api.getBackups({}, { signal }) : undefined), [isOperator]);
+  useTurn(backups, turn);
+
   const [ringTurn, setRingTurn] = useState(0);
+  const rings = useAnswer((signal) => rotations(api, { signal }));
+  useTurn(rings, ringTurn);
+  const keys = useAnswer((signal) => keysWithEnds(api.listApiKeys, { signal }));
+  useTurn(keys, ringTurn);
+  const denials = useAnswer((signal) => denialsOf(api.searchActivity, Date.now(), { signal }));
+  useTurn(denials, ringTurn);
+  const known = {
+    state: cameOf(state),
+    backups: cameOf(backups),
+    keys: cameOf(keys),
+    rings: cameOf(rings)?.rings,
+    denials: cameOf(denials),
+  };
 
   const look = (withRings: boolean): void => {
     setTurn((before) => before + 1);
@@ -67,14 +86,58 @@ export function OverviewPage({ api, text, stream }: PageProps) {
           </button>
         }
       />
+      <Attention concerns={concernsOf(known, at)} isWhole={Object.values(known).every((each) => each !== undefined)} />
       <div data-tiles>
         <ChartTile api={api} turn={turn} />
         <SealTile answer={state} />
-        <BackupTile answer={state} stream={metrics && stream} />
-        <RotationTile api={api} turn={ringTurn} />
+        <BackupTile answer={state} {...{ api, backups }} stream={metrics && stream} />
+        <Tile title="Keyrings near their rotation">
+          <TileAnswer of={rings} what="the keyrings" show={(found) => <Found found={found} />} />
+        </Tile>
         {metrics && <LogTile metrics={metrics} />}
       </div>
     </>
+  );
+}
+
+function cameOf<T>(answer: Answer<T>): T | undefined {
+  return answer.is === 'ready' ? answer.value : undefined;
+}
+
+interface AttentionProps {
+  readonly concerns: readonly Concern[];
+  /** Whether all that could be wrong has been looked at. */
+  readonly isWhole: boolean;
+}
+
+/** What is to be looked at first. */
+function Attention({ concerns, isWhole }: AttentionProps) {
+  const id = useId();
+  return (
+    <section aria-labelledby={id} data-attention>
+      <h2 id={id}>What needs attention</h2>
+      {concerns.length === 0 ? (
+        <p key="none" role="status" data-quiet>
+          Nothing{isWhole ? '' : ', as far as it is known and you may see it'}.
+        </p>
+      ) : (
+        <ul key="some">
+          {concerns.map(({ tone, name, text, mend }) => (
+            <li key={`${name} ${text}`} data-tone={tone}>
+              <span>
+                {name !== undefined && <bdi>{name}</bdi>}
+                {name === undefined ? text : ` ${text}`}
+              </span>
+              {'anchor' in mend ? (
+                <a href={`#${mend.anchor}`}>{mend.title}</a>
+              ) : (
+                <a href={hrefTo(mend.page, mend.params, mend.query)}>{mend.title}</a>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
   );
 }
 
@@ -152,17 +215,6 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
 
 /** As many as one takes in at a glance. */
 const mostShown = 6;
-
-/** Which rings are near their rotation. */
-function RotationTile({ api, turn }: { readonly api: Client; readonly turn: number }) {
-  const answer = useAnswer((signal) => rotations(api, { signal }));
-  useTurn(answer, turn);
-  return (
-    <Tile title="Keyrings near their rotation">
-      <TileAnswer of={answer} what="the keyrings" show={(found) => <Found found={found} />} />
-    </Tile>
-  );
-}
 
 function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
   if (rings.length === 0) {

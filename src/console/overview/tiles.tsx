@@ -1,6 +1,7 @@
 // Tile is a part of the overview: what it is about, and what is known of it or why nothing is. The tiles here are those
 // of the appliance's health: its state, its backups, its files.
 import { type Child, type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
+import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { outsideOperator } from '../../model/flags.ts';
 import { fileErrorText, isStopped } from '../error-text.ts';
@@ -8,10 +9,11 @@ import { destinationFor } from '../files/saving.ts';
 import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { announce, Failed, Loading } from '../parts/messages.tsx';
-import { type Answer, useAnswer, useState } from '../parts/state.ts';
+import { ActionError, announce, Failed, Loading } from '../parts/messages.tsx';
+import { type Answer, useAction, useAnswer, useState } from '../parts/state.ts';
 import { Facts, Time } from '../parts/values.tsx';
 import { bytesText, countText, spanText } from '../text.ts';
+import { type Backups, oldAfter } from './attention.ts';
 import { parseMetrics, type Readiness, readinessOf, type Sample, sumOf } from './health.ts';
 
 interface TileProps {
@@ -20,12 +22,19 @@ interface TileProps {
   readonly isWide?: boolean;
   /** Beside the title. */
   readonly beside?: Child;
+  /** For links to it. */
+  readonly anchor?: string;
 }
 
-export function Tile({ title, isWide = false, beside, children }: PropsWithChildren<TileProps>) {
+export function Tile({ title, isWide = false, beside, anchor, children }: PropsWithChildren<TileProps>) {
   const id = useId();
   return (
-    <section aria-labelledby={id} data-tile={isWide ? 'wide' : ''}>
+    <section
+      id={anchor}
+      tabindex={anchor === undefined ? undefined : -1}
+      aria-labelledby={id}
+      data-tile={isWide ? 'wide' : ''}
+    >
       <div data-bar>
         <h2 id={id}>{title}</h2>
         {beside}
@@ -73,7 +82,7 @@ interface StateTileProps {
 
 export function SealTile({ answer }: StateTileProps) {
   return (
-    <Tile title="State">
+    <Tile title="State" anchor="state">
       <TileAnswer
         of={answer}
         what="the state"
@@ -112,24 +121,100 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
   );
 }
 
-/** A backup that is older than this deserves a look. */
-const oldAfter = 2 * 86_400;
-
 interface BackupTileProps extends StateTileProps {
+  readonly api: Client;
+  /** Those that the service makes by itself; undefined where one may not know. */
+  readonly backups: Answer<Backups | undefined>;
   /** Absent where backups are not this tenant's to make. */
   readonly stream: PageProps['stream'] | undefined;
 }
 
-export function BackupTile({ answer, stream }: BackupTileProps) {
+/** How often the service is asked whether a backup that is being made is there. */
+const askEvery = 2_000;
+
+export function BackupTile({ answer, api, backups, stream }: BackupTileProps) {
+  const known = backups.is === 'ready' ? backups.value : undefined;
+  const isRunning = known?.running === true;
+  const wasRunning = useRef(false);
+  useEffect(() => {
+    if (wasRunning.current && !isRunning && known) {
+      announce(known.lastFailure ? 'The backup failed.' : 'The backup is made, and restores.');
+      answer.reload();
+    }
+    wasRunning.current = isRunning;
+    if (!isRunning) return;
+    const timer = setTimeout(backups.reload, askEvery);
+    return () => clearTimeout(timer);
+  }, [known]);
   return (
-    <Tile title="Last verified backup">
-      <TileAnswer of={answer} what="the backups" show={(state) => <Backup {...state} />} />
-      {stream && <BackupDownload stream={stream} />}
+    <Tile title="Last verified backup" anchor="backups">
+      <TileAnswer
+        of={answer}
+        what="the backups"
+        show={(state) => <Backup {...state} isConfigured={known?.configured} />}
+      />
+      {known?.configured && (
+        <Configured key="configured" {...known.configured} isRunning={isRunning} failure={known.lastFailure} />
+      )}
+      {known?.configured && (
+        <BackUpNow key="now" isRunning={isRunning} onStart={async () => backups.set(await api.startBackup({}))} />
+      )}
+      {stream && <BackupDownload key="download" stream={stream} />}
     </Tile>
   );
 }
 
-function Backup({ backup, shipping }: Readiness) {
+interface ConfiguredProps extends NonNullable<Backups['configured']> {
+  readonly isRunning: boolean;
+  readonly failure: Backups['lastFailure'];
+}
+
+function Configured({ directory, keep, nextAt, isRunning, failure }: ConfiguredProps) {
+  return (
+    <>
+      {failure && (
+        <p data-tone="bad">
+          The one at <Time at={failure.at} /> failed: {failure.message}.
+        </p>
+      )}
+      <p>
+        {isRunning
+          ? 'One is being made, and tried.'
+          : nextAt === null
+            ? 'No next one is due.'
+            : 'The next one is made at '}
+        {!isRunning && nextAt !== null && <Time at={nextAt} />}
+        {!isRunning && nextAt !== null && '.'} They go to <code data-any>{directory}</code>, and the newest{' '}
+        {countText(keep)} are kept.
+      </p>
+    </>
+  );
+}
+
+interface BackUpNowProps {
+  readonly isRunning: boolean;
+  readonly onStart: () => Promise<void>;
+}
+
+function BackUpNow({ isRunning, onStart }: BackUpNowProps) {
+  const { isBusy, error, start } = useAction(onStart);
+  return (
+    <>
+      <ActionError error={error} />
+      <p>
+        <Button needs="system.backup" isBusy={isBusy || isRunning} onClick={() => void start()}>
+          {isRunning ? 'Backing up…' : 'Back up now'}
+        </Button>
+      </p>
+    </>
+  );
+}
+
+interface BackupProps extends Readiness {
+  readonly isConfigured: Backups['configured'] | undefined;
+}
+
+function Backup({ backup, shipping, isConfigured }: BackupProps) {
   return (
     <>
       {backup === undefined && <p>The service does not tell.</p>}
@@ -138,9 +223,11 @@ function Backup({ backup, shipping }: Readiness) {
           <p data-big data-tone="bad">
             None yet
           </p>
-          <p>
-            Let the service make and try them with <code>kms serve --backup-to</code>.
-          </p>
+          {!isConfigured && (
+            <p>
+              Let the service make and try them with <code>kms serve --backup-to</code>.
+            </p>
+          )}
         </>
       )}
       {typeof backup === 'object' && (

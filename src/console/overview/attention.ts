@@ -1,0 +1,197 @@
+// Attention is what somebody should look at first, each with the place that mends it. It is made from what the session
+// may see: what was not asked for, or was refused, is left out.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { ConsolePageName } from '../../api/console-pages.ts';
+import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
+import { newestActivity } from '../activity/records.ts';
+import { countText, spanText } from '../text.ts';
+import type { RingRotation } from './counts.ts';
+import type { Readiness } from './health.ts';
+
+export type Backups = AnswerTo<'getBackups'>;
+
+/** What is known; undefined where it is not, or not yet. */
+interface Known {
+  readonly state: Readiness | undefined;
+  readonly backups: Backups | undefined;
+  readonly keys: readonly SafeApiKey[] | undefined;
+  readonly rings: readonly RingRotation[] | undefined;
+  /** When requests were denied, in milliseconds since 1970. */
+  readonly denials: Denials | undefined;
+}
+
+export interface Concern {
+  readonly tone: 'bad' | 'warn';
+  /** What it is about, as it is called by people; may be any text. */
+  readonly name?: string;
+  /** Behind the name, where there is one. */
+  readonly text: string;
+  readonly mend: { readonly title: string } & (
+    | { readonly anchor: string }
+    | {
+        readonly page: ConsolePageName;
+        readonly params?: Readonly<Record<string, string>>;
+        readonly query?: Readonly<Record<string, string>>;
+      }
+  );
+}
+
+const second = 1000;
+const hour = 3_600 * second;
+const day = 24 * hour;
+
+/** A backup that is older than this deserves a look, in seconds. */
+export const oldAfter = 2 * 86_400;
+/** So long before it ends a key is named, and so long after. */
+const endsSoon = 14 * day;
+const endedLately = 3 * day;
+/** Of one sort; the rest are counted. */
+const mostOfSort = 5;
+
+export function concernsOf({ state, backups, keys = [], rings = [], denials }: Known, now: number): Concern[] {
+  return [
+    ...(state ? ofState(state) : []),
+    ...(backups ? ofBackups(backups, now) : []),
+    ...ofKeys(keys, now),
+    ...ofRings(rings, now),
+    ...(denials ? ofDenials(denials, now) : []),
+  ];
+}
+
+function ofState({ faults, isReady, reason }: Readiness): Concern[] {
+  const mend = { title: 'What is known', anchor: 'state' };
+  const concerns: Concern[] = [];
+  if (!isReady) concerns.push({ tone: 'bad', text: `The service does not serve: ${reason}.`, mend });
+  if (faults) {
+    const which = faults.count === 1 ? 'One file' : `${countText(faults.count)} files`;
+    concerns.push({
+      tone: 'bad',
+      text: `${which} of the activity log do${faults.count === 1 ? 'es' : ''} not verify.`,
+      mend,
+    });
+  }
+  return concerns;
+}
+
+function ofBackups({ configured, lastVerified, lastFailure, running }: Backups, now: number): Concern[] {
+  const mend = { title: configured ? 'Back up now' : 'Make one', anchor: 'backups' };
+  if (running) return [];
+  if (lastFailure) return [{ tone: 'bad', text: `The last backup failed: ${lastFailure.message}.`, mend }];
+  if (!lastVerified) return [{ tone: 'bad', text: 'There is no verified backup.', mend }];
+  const age = (now - Date.parse(lastVerified.at)) / second;
+  if (age <= oldAfter) return [];
+  return [{ tone: 'bad', text: `The last verified backup is ${spanText(age)} old.`, mend }];
+}
+
+function ofKeys(keys: readonly SafeApiKey[], now: number): Concern[] {
+  const ending = keys
+    .flatMap((key) => (key.active && key.expiresAt !== null ? [{ key, left: key.expiresAt - now }] : []))
+    .filter(({ left }) => left <= endsSoon && left > -endedLately)
+    .sort((a, b) => a.left - b.left);
+  return someOf(
+    ending,
+    ({ key: { keyid, name }, left }) => ({
+      tone: left <= 0 ? 'bad' : 'warn',
+      name: `API key ${name === '' ? keyid : name}`,
+      text: left <= 0 ? `ended ${spanText(-left / second)} ago.` : `ends in ${spanText(left / second)}.`,
+      mend: { title: 'Change its end', page: 'apikey', params: { id: keyid } },
+    }),
+    (rest) => ({
+      tone: 'warn',
+      text: `${countText(rest)} more API keys end soon.`,
+      mend: { title: 'All API keys', page: 'apikeys' },
+    }),
+  );
+}
+
+function ofRings(rings: readonly RingRotation[], now: number): Concern[] {
+  const old = rings.flatMap(({ ring, since, rotateAfter }) => {
+    const over = since === undefined || rotateAfter === undefined ? 0 : now - since - rotateAfter * second;
+    return over > 0 ? [{ ring, over }] : [];
+  });
+  return someOf(
+    old.sort((a, b) => b.over - a.over),
+    ({ ring, over }) => ({
+      tone: 'warn',
+      name: `Keyring ${ring}`,
+      text: `has a key that should have been replaced ${spanText(over / second)} ago; the next encrypt does it.`,
+      mend: { title: 'Rotate it', page: 'keyring', params: { name: ring } },
+    }),
+    (rest) => ({
+      tone: 'warn',
+      text: `${countText(rest)} more keyrings have a key that is too old.`,
+      mend: { title: 'All keyrings', page: 'keyrings' },
+    }),
+  );
+}
+
+function someOf<T>(all: readonly T[], one: (item: T) => Concern, others: (rest: number) => Concern): Concern[] {
+  const rest = all.length - mostOfSort;
+  return [...all.slice(0, mostOfSort).map(one), ...(rest > 0 ? [others(rest)] : [])];
+}
+
+interface Denials {
+  /** In milliseconds since 1970. */
+  readonly times: readonly number[];
+  /** Back to when they were counted. */
+  readonly since: number;
+}
+
+/** Fewer than this in an hour are somebody who mistyped something. */
+const fewDenials = 10;
+const rise = 3;
+
+/** More in the last hour than by so many times in an hour of the day before. */
+function ofDenials({ times, since }: Denials, now: number): Concern[] {
+  const lately = times.filter((time) => time > now - hour).length;
+  const hoursBefore = Math.max(0, (now - hour - since) / hour);
+  const before = hoursBefore < 1 ? 0 : (times.length - lately) / hoursBefore;
+  if (lately < fewDenials || lately <= rise * before) return [];
+  const usual = before < 1 ? 'less than one' : `about ${countText(Math.round(before))}`;
+  return [
+    {
+      tone: 'bad',
+      text: `${countText(lately)} requests were denied in the last hour; before, it was ${usual} an hour.`,
+      mend: {
+        title: 'See which',
+        page: 'activity',
+        query: { valid: 'false', start: new Date(now - hour).toISOString().slice(0, 16) },
+      },
+    },
+  ];
+}
+
+const mostDenials = 5_000;
+
+export async function denialsOf(
+  searchActivity: Client['searchActivity'],
+  now: number,
+  options: CallOptions,
+): Promise<Denials> {
+  const since = now - day;
+  const { records, isCut } = await newestActivity(
+    searchActivity,
+    { valid: false, start: since },
+    { ...options, most: mostDenials },
+  );
+  return {
+    times: records.map(({ createdAt }) => createdAt),
+    since: isCut ? (records.at(-1)?.createdAt ?? since) : since,
+  };
+}
+
+/** More would cost more than it tells. */
+const mostKeys = 5_000;
+const keysAtATime = 1_000;
+
+export async function keysWithEnds(listApiKeys: Client['listApiKeys'], options: CallOptions): Promise<SafeApiKey[]> {
+  const found: SafeApiKey[] = [];
+  let cursor: string | undefined;
+  for (let looked = 0; looked < mostKeys; looked += keysAtATime) {
+    const page = await listApiKeys({ limit: keysAtATime, ...(cursor !== undefined && { cursor }) }, options);
+    found.push(...page.data.filter(({ expiresAt }) => expiresAt !== null));
+    cursor = page.pagination.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return found;
+}
