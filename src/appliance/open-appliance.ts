@@ -16,6 +16,7 @@ import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
 import type { DirectoryLock } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
+import { Aging } from './aging.ts';
 import { type Copies, type CopySettings, openCopies } from './backup/service.ts';
 import { backupBeforeMigration } from './backup/write.ts';
 import type { KeySources } from './custody/key-sources.ts';
@@ -76,6 +77,8 @@ export interface ApplianceOptions {
   readonly unseals?: boolean;
   /** Clock and randomness; the system's when absent. */
   readonly world?: World;
+  /** Milliseconds of a clock that nobody sets; the process's when absent. */
+  readonly uptime?: () => number;
 }
 
 /** What whoever holds the data directory has, open or not. */
@@ -237,8 +240,12 @@ async function openServices(
   const mustWait = (): boolean => space.refusal !== undefined;
   const streaming = await openStreaming({ system, tenants, now: world.now, onEvent, mustWait }, options.streaming);
   ends.push(() => streaming.close());
+  const { uptime = () => performance.now() } = options;
+  const aging = new Aging({ system, tenants, world, uptime, mustWait, onEvent: serves ? onEvent : undefined });
+  aging.start();
+  ends.push(() => aging.close());
   const retention =
-    options.retention && new Retention({ tenants, world, streaming, onEvent, mustWait }, options.retention);
+    options.retention && new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
   retention?.start();
   ends.push(() => retention?.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
@@ -252,7 +259,7 @@ async function openServices(
   }
   const { people, close: closePeople } = servedPeople(world, options.people);
   ends.push(closePeople);
-  ends.push(startPurging(data, world, onEvent));
+  ends.push(startPurging(data, world, aging, onEvent));
   const status = (): Promise<OpenStatus> =>
     applianceStatus(seal.current, system, tenants, {
       copies: copies.status(),
@@ -308,11 +315,17 @@ async function openServices(
 const day = 24 * 60 * 60 * 1000;
 
 /** Erases now and once a day what was deleted long enough ago; answers what ends that. */
-function startPurging({ admin, tenants }: OpenData, world: World, onEvent: ApplianceOptions['onEvent']): End {
+function startPurging(
+  { admin, tenants }: OpenData,
+  world: World,
+  aging: Aging,
+  onEvent: ApplianceOptions['onEvent'],
+): End {
   const purge = async (): Promise<void> => {
     for (const { handle } of tenants.all) await noteUsesSince(handle.store, world);
-    await admin.purge();
-    for (const { handle } of tenants.all) await purgeExpired(handle.store, world);
+    const now = await aging.now();
+    await admin.purge(now);
+    for (const { handle } of tenants.all) await purgeExpired(handle.store, now);
   };
   let purging: Promise<void> = Promise.resolve();
   const purgeQuietly = (): void => {

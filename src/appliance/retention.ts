@@ -7,6 +7,7 @@ import { localCaller } from '../core/credential.ts';
 import { reasonOf } from '../errors.ts';
 import { droppedFiles } from '../store/activity/dropped.ts';
 import type { DroppedActivity, StoreStatus } from '../store/port.ts';
+import type { Aging } from './aging.ts';
 import type { ApplianceEvent } from './events.ts';
 import type { Streaming } from './streaming/streaming.ts';
 import type { ServedTenant, Tenants } from './tenants.ts';
@@ -29,6 +30,7 @@ export interface RetentionStatus {
 interface RetentionDeps {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly world: World;
+  readonly aging: Pick<Aging, 'now'>;
   readonly streaming: Pick<Streaming, 'arrived'>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
   /** Whether nothing that can wait may be written. */
@@ -91,8 +93,8 @@ export class Retention {
   async #dropOf(tenant: ServedTenant): Promise<void> {
     const { record, handle } = tenant;
     const { store } = handle;
-    const { streaming, onEvent, world } = this.#deps;
-    const before = world.now() - this.#settings.keep;
+    const { aging, streaming, onEvent, world } = this.#deps;
+    const before = (await aging.now()) - this.#settings.keep;
     const due = store.droppable?.(before, Number.POSITIVE_INFINITY);
     const { activityDropped: already, activityFaults: faults } = store.status();
     const may = due && store.droppable?.(before, streaming.arrived(record.id));

@@ -176,11 +176,11 @@ export class TenantAdmin {
    * Erases the deleted tenants whose 30 days are over: keys, then files, then the record. Cut off, the next one goes on
    * with it.
    */
-  purge(): Promise<void> {
+  purge(now: number): Promise<void> {
     return this.#queue.run(async () => {
-      const { system, world, onEvent } = this.#deps;
+      const { system, onEvent } = this.#deps;
       for (const record of await this.#records()) {
-        if (!isExpired(record, world.now())) continue;
+        if (!isExpired(record, now)) continue;
         await removeFiles(this.#deps, record.dir);
         await system.transaction(async (tx) => {
           await tx.tenants.erase(record.id);

@@ -215,9 +215,9 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
  * Erases the rings whose 30 days are over, with their keys; answers how many. Nobody calls it: the appliance does, now
  * and then. It takes many short transactions, between which others have their turn.
  */
-export async function purgeExpired(store: Store, world: Pick<Context['world'], 'now'>): Promise<number> {
+export async function purgeExpired(store: Store, now: number): Promise<number> {
   for (let erased = 0; ; ) {
-    const rings = await store.transaction((tx) => purgeSome(tx, world.now() - restorableFor));
+    const rings = await store.transaction((tx) => purgeSome(tx, now - restorableFor));
     if (rings === undefined) return erased;
     erased += rings;
   }

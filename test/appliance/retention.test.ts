@@ -11,6 +11,7 @@ import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts'
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
+import { systemWorld } from '../../src/appliance/environment.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
@@ -383,4 +384,39 @@ test('what has not arrived where activity is streamed to stays, and goes once it
       /records 1 to 8 of default were dropped by retention and do not arrive/.test(message),
     ),
   );
+});
+
+test('a clock that is decades ahead erases nothing for its age before it has been so for long', async () => {
+  const p = place();
+  const world = systemWorld();
+  const ahead = 60 * 365 * day;
+  const wrong = { ...world, now: () => world.now() + ahead };
+  // By the right clock nothing is as old as that.
+  const patient = { ...retention, keep: 80 * 365 * day };
+  let id = '';
+  {
+    await using a = await p.open({ retention: patient });
+    const { body } = await a.ask('POST', '/ks/keyrings', { name: 'gone' });
+    id = body.ring.id;
+    assert.equal((await a.ask('DELETE', '/ks/keyrings/gone')).status, 200);
+  }
+  for (let starts = 0; starts < 2; starts++) {
+    await using a = await p.open({ retention: patient, world: wrong });
+    assert.equal((await a.ask('POST', '/ks/keyrings', { name: `later-${starts}` })).status, 200);
+    await setTimeout(100);
+    assert.equal((await a.store()).activityDropped, undefined);
+    assert.deepEqual(p.segments(), files);
+  }
+  {
+    await using a = await p.open({ retention: patient });
+    assert.equal((await a.ask('POST', `/ks/keyrings/${id}/restore`)).status, 200, 'a deleted ring is there too');
+    assert.equal((await a.ask('DELETE', '/ks/keyrings/gone')).status, 200);
+  }
+  let ran = 0;
+  await using a = await p.open({ retention: patient, world: wrong, uptime: () => ran });
+  await setTimeout(50);
+  assert.equal((await a.store()).activityDropped, undefined);
+  ran = 8 * day;
+  await a.dropped();
+  assert.equal((await a.store()).activityDropped.seq, 8);
 });

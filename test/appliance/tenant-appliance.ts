@@ -82,6 +82,8 @@ export function openAt(
     keyFile,
     baseUrl: () => baseUrl,
     world: { ...world, now: () => world.now() + clock.ahead },
+    // All of it is lived through.
+    uptime: () => performance.now() + clock.ahead,
     onEvent: (event) => events.push(event),
   });
 }

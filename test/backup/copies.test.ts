@@ -250,6 +250,23 @@ test('a scheduled backup counts once it was restored; the newest few are kept', 
   await later.close();
 });
 
+test('backups of a clock that was ahead push out none that is made after it', async () => {
+  const { dir, open } = await place();
+  const to = join(dir, 'backups');
+  let ahead = 0;
+  const world = { ...systemWorld(), now: () => Date.now() + ahead };
+  const appliance = await open({ copies: { scheduled: { to, schedule: '0 3 * * *', keep: 2 } }, world });
+  const made: string[] = [];
+  const years = 3650 * 86_400_000;
+  for (const each of [0, years, years + 5000, 10_000, 15_000, 20_000]) {
+    ahead = each;
+    made.push((await appliance.copies.backUpNow())?.file ?? '');
+    const there = (await readdir(to)).map((name) => join(to, name));
+    assert.deepEqual(there.sort(), made.slice(-2).sort(), `the newest two after ${made.length}`);
+  }
+  await appliance.close();
+});
+
 test('a scheduled backup that does not restore is no backup', async () => {
   const { dir, data, open } = await place();
   const to = join(dir, 'backups');

@@ -229,10 +229,10 @@ test('30 days later it is erased', async () => {
   const { ring, key } = await tenant.call(createKeyring, { name: 'a' });
   await tenant.call(deleteKeyring, { name: 'a' });
   tenant.advance(restorableFor - 1);
-  assert.equal(await purgeExpired(tenant.store, tenant.world), 0);
+  assert.equal(await purgeExpired(tenant.store, tenant.world.now()), 0);
   tenant.advance(1);
   await refusal('not-found', tenant.call(restoreKeyring, { id: ring.id }));
-  assert.equal(await purgeExpired(tenant.store, tenant.world), 1);
+  assert.equal(await purgeExpired(tenant.store, tenant.world.now()), 1);
   assert.equal(await tenant.run(({ tx }) => tx.rings.byId('ks', ring.id)), undefined);
   assert.equal(await tenant.run(({ tx }) => tx.ringKeys.byId(ring.id, key.id)), undefined);
 });

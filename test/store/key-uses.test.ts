@@ -235,7 +235,7 @@ test('a ring that is erased takes its uses with it, also those that are counted 
   assert.deepEqual(await rowsOf(store), [250, 750]);
   await store.transaction(({ rings }) => rings.markDeleted('ring_1', now));
   const uses = ids.map((id) => use(store, id, 'encrypt', now + day));
-  assert.equal(await purgeExpired(store, { now: () => now + 40 * day }), 1);
+  assert.equal(await purgeExpired(store, now + 40 * day), 1);
   await Promise.all(uses);
   await use(store, 'key_7', 'encrypt', now + day);
   assert.deepEqual(await rowsOf(store), [0, 0]);

@@ -275,7 +275,7 @@ export class BackupSchedule {
         await nodeFiles(dir).syncDir('.');
         return kept;
       });
-      await this.#removeOld(dir);
+      await this.#removeOld(dir, basename(file));
       this.#report(made);
       return made;
     } catch (error) {
@@ -308,9 +308,14 @@ export class BackupSchedule {
     }
   }
 
-  /** An incomplete one never pushes out a whole one, which may have what it lacks. */
-  async #removeOld(dir: string): Promise<void> {
-    const own = (await readdir(dir)).filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole)).sort();
+  /**
+   * An incomplete one never pushes out a whole one, which may have what it lacks. Those that say that they are later
+   * than the one that was `made` now are of a clock that was ahead, and no newer.
+   */
+  async #removeOld(dir: string, made: string): Promise<void> {
+    const named = (await readdir(dir)).filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole)).sort();
+    const isLater = (name: string): boolean => !name.startsWith(made) && name > made;
+    const own = [...named.filter(isLater), ...named.filter((name) => !isLater(name))];
     for (const lacking of [false, true]) {
       const alike = own.filter((name) => name.endsWith(incomplete) === lacking);
       for (const name of alike.slice(0, -this.#settings.keep)) await rm(join(dir, name), { force: true });

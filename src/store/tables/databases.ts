@@ -47,9 +47,9 @@ export type TargetPlacesName = `activity-to ${string}`;
 
 /**
  * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is.
- * `backup`: the last one that was restored on trial.
+ * `backup`: the last one that was restored on trial. `age`: by which time things are old.
  */
-type SettingName = 'url' | 'epoch' | 'backup' | TargetPlacesName;
+type SettingName = 'url' | 'epoch' | 'backup' | 'age' | TargetPlacesName;
 
 interface SettingRow extends Row {
   value: string;
