@@ -13,8 +13,8 @@ export interface FlagEntry {
 
 export const flagTable: readonly FlagEntry[] = [
   { flag: '*', grants: 'everything' },
-  { flag: 'keyring.create', grants: 'make KeyRings' },
-  { flag: 'keyring.list', grants: 'list KeyRings' },
+  { flag: 'keyring.create', grants: 'make keyrings' },
+  { flag: 'keyring.list', grants: 'list keyrings' },
   {
     flag: 'keyring.<ringname>.read',
     grants: 'read the keyring, its keys and its config, resolve a hash or header of it',
@@ -24,7 +24,7 @@ export const flagTable: readonly FlagEntry[] = [
   { flag: 'keyring.<ringname>.rotate', grants: 'give the keyring a new active key' },
   { flag: 'keyring.<ringname>.config', grants: "change the keyring's config" },
   { flag: 'keyring.<ringname>.delete', grants: 'delete the keyring, and restore it' },
-  { flag: 'asym.create', grants: 'make asym KeyRings' },
+  { flag: 'asym.create', grants: 'make asym keyrings' },
   { flag: 'asym.<ringname>.read', grants: "read the asym keyring's keys" },
   { flag: 'asym.<ringname>.rotate', grants: 'give the asym keyring a new active key' },
   { flag: 'asset.read', grants: 'read Assets, and the public keys that verify their signatures' },

@@ -5,12 +5,16 @@ import type { Page } from 'playwright-core';
 import { type Look, screenshot, violations } from '../support/browser.ts';
 
 /** Every colour and every width is in one of them. */
-const looks: readonly Required<Look>[] = [
+const looks: readonly Required<Pick<Look, 'scheme' | 'width'>>[] = [
   { scheme: 'light', width: 1200 },
   { scheme: 'dark', width: 360 },
 ];
 
-export async function looksRight(page: Page, name: string, seen: readonly Required<Look>[] = looks): Promise<void> {
+export async function looksRight(
+  page: Page,
+  name: string,
+  seen: readonly Required<Pick<Look, 'scheme' | 'width'>>[] = looks,
+): Promise<void> {
   for (const { scheme, width } of seen) {
     await page.emulateMedia({ colorScheme: scheme });
     await page.setViewportSize({ width, height: 800 });

@@ -228,7 +228,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('Name (optional)').fill('Nightly <b>batch</b>');
   await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1\nhome');
   await page.getByLabel('Ends').fill('soon');
-  await page.locator('summary', { hasText: /^KeyRings/ }).click();
+  await page.locator('summary', { hasText: /^Keyrings/ }).click();
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
   await page.getByRole('button', { name: 'Make the key' }).click();

@@ -38,7 +38,7 @@ test('the groups are the table, whole', () => {
   assert.deepEqual(new Set(['*', ...listed]), new Set(flagTable.map(({ flag }) => flag)));
   assert.deepEqual(
     flagGroups.map(({ title }) => title),
-    ['KeyRings', 'Asym KeyRings', 'Assets', 'Users', 'Accounts', 'API keys', 'Activity', 'The appliance'],
+    ['Keyrings', 'Asym keyrings', 'Assets', 'Users', 'Accounts', 'API keys', 'Activity', 'The appliance'],
   );
 });
 
@@ -96,7 +96,7 @@ test('grants in words', () => {
   ];
   assert.deepEqual(words.map(grantOf), [
     'everything',
-    'make KeyRings',
+    'make keyrings',
     'give the keyring payroll a new active key',
     'every operation on every keyring',
     'everything about Users',

@@ -20,6 +20,8 @@ export interface Look {
   readonly scheme?: 'light' | 'dark';
   /** Of the window, in CSS pixels. */
   readonly width?: number;
+  /** Such as `Europe/Berlin`; the machine's own where there is none. */
+  readonly zone?: string;
 }
 
 export interface Visit {
@@ -33,10 +35,11 @@ let starting: Promise<Browser> | undefined;
 after(async () => (await starting?.catch(() => undefined))?.close());
 
 /** A new window at `url`, closed after the tests of the file. */
-export async function visit(url: string, { scheme = 'light', width = 1000 }: Look = {}): Promise<Visit> {
+export async function visit(url: string, { scheme = 'light', width = 1000, zone }: Look = {}): Promise<Visit> {
   starting ??= start();
   const browser = await starting;
-  const context = await browser.newContext({ colorScheme: scheme, viewport: { width, height: 800 } });
+  const viewport = { width, height: 800 };
+  const context = await browser.newContext({ colorScheme: scheme, viewport, ...(zone && { timezoneId: zone }) });
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const troubles: string[] = [];

@@ -168,8 +168,8 @@ export interface FlagGroup {
 }
 
 const titles: Readonly<Record<string, string>> = {
-  keyring: 'KeyRings',
-  asym: 'Asym KeyRings',
+  keyring: 'Keyrings',
+  asym: 'Asym keyrings',
   asset: 'Assets',
   user: 'Users',
   account: 'Accounts',
