@@ -7,6 +7,7 @@ import { hrefTo, isHeld, placeAt } from './navigation.ts';
 import type { Page, PageProps } from './page.ts';
 import type { Place } from './page-path.ts';
 import { pages } from './pages.ts';
+import { Palette } from './palette.tsx';
 import { Icon } from './parts/icon.tsx';
 import { endToasts, Toasts, toast } from './parts/messages.tsx';
 import { Brand, PageHeader } from './parts/page.tsx';
@@ -83,6 +84,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
           <span>Menu</span>
         </button>
         <Brand />
+        <Palette api={allowed(client, session).api} session={session} navigate={navigate} />
         <Who session={session} onLogout={onLogout} />
       </header>
       <Menu page={page} session={session} isOpen={isOpen} />

@@ -22,6 +22,7 @@ const drawings = {
   menu: 'M4 5h16M4 12h16M4 19h16',
   leave: 'M16 17l5-5-5-5M21 12H9M9 21H5a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2h4',
   refresh: 'M21 12a9 9 0 1 1-9-9c2.52 0 4.93 1 6.74 2.74L21 8M21 3v5h-5',
+  search: 'M3 11a8 8 0 1 0 16 0a8 8 0 1 0-16 0M21 21l-4.34-4.34',
 } as const;
 
 export type IconName = keyof typeof drawings;

@@ -1,0 +1,145 @@
+// Palette is the quick way to a page, a keyring, an API key or a user: opened with Ctrl+K or a button, narrowed by
+// typing, chosen with the arrow keys and Enter.
+import { useEffect, useId, useLayoutEffect, useRef } from 'hono/jsx/dom';
+import type { Client } from '../client/client.ts';
+import { hrefTo } from './navigation.ts';
+import { pages } from './pages.ts';
+import { askForEntries, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
+import { Dialog } from './parts/dialog.tsx';
+import { Icon } from './parts/icon.tsx';
+import { useState } from './parts/state.ts';
+import type { Session } from './session.ts';
+
+interface PaletteProps {
+  readonly api: Client;
+  readonly session: Session;
+  readonly navigate: (href: string) => void;
+}
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+/** The button that opens it, and what it opens. */
+export function Palette(props: PaletteProps) {
+  const [isOpen, setOpen] = useState(false);
+  useLayoutEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
+        return;
+      event.preventDefault();
+      // What another dialog asks comes first.
+      if (document.querySelector('dialog') === null) setOpen(true);
+    };
+    window.addEventListener('keydown', press);
+    return () => window.removeEventListener('keydown', press);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        data-kind="quiet"
+        data-goto
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => setOpen(true)}
+      >
+        <Icon name="search" />
+        <span>Go to…</span>
+        <small aria-hidden="true">{isMac ? '⌘K' : 'Ctrl K'}</small>
+      </button>
+      {isOpen && <Choice {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+interface ChoiceProps extends PaletteProps {
+  readonly onClose: () => void;
+}
+
+function Choice({ api, session, navigate, onClose }: ChoiceProps) {
+  const { may } = session;
+  const id = useId();
+  const list = useRef<HTMLDivElement>(null);
+  const [typed, setTyped] = useState('');
+  const [at, setAt] = useState(0);
+  const [isAsking, setAsking] = useState(true);
+  const [entries, setEntries] = useState<readonly PaletteEntry[]>(pageEntries(pages, may));
+  useLayoutEffect(() => {
+    const stopped = new AbortController();
+    const tell = (more: readonly PaletteEntry[]): void => setEntries((before) => [...before, ...more]);
+    // What does not come is not found; the pages of lists say why.
+    void askForEntries(api, may, tell, { signal: stopped.signal })
+      .catch(() => {})
+      .then(() => setAsking(false));
+    return () => stopped.abort();
+  }, []);
+  const found = foundEntries(entries, typed);
+  const chosen = Math.min(at, found.length - 1);
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
+  }, [chosen, typed]);
+
+  const go = (entry: PaletteEntry | undefined): void => {
+    if (!entry) return;
+    onClose();
+    navigate(hrefTo(entry.page, entry.params));
+  };
+
+  const press = (event: KeyboardEvent): void => {
+    const step = steps[event.key];
+    if (event.key === 'Enter') go(found[chosen]);
+    else if (step === undefined || found.length === 0) return;
+    else setAt((chosen + step + found.length) % found.length);
+    event.preventDefault();
+  };
+
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <div data-palette>
+        <input
+          type="text"
+          role="combobox"
+          aria-label="A page, a keyring, an API key or a user"
+          aria-expanded="true"
+          aria-controls={id}
+          aria-activedescendant={found.length > 0 ? `${id}-${chosen}` : undefined}
+          aria-autocomplete="list"
+          autocomplete="off"
+          autocapitalize="none"
+          spellcheck={false}
+          autofocus
+          placeholder="A page, a keyring, an API key or a user"
+          onKeyDown={press}
+          onInput={(event: Event) => {
+            setTyped((event.target as HTMLInputElement).value);
+            setAt(0);
+          }}
+        />
+        <div id={id} ref={list} role="listbox" aria-label="Places">
+          {found.map((entry, index) => (
+            // A click does what Enter does in the field, which keeps the focus.
+            <div
+              key={`${entry.page} ${JSON.stringify(entry.params)}`}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === chosen ? 'true' : 'false'}
+              tabIndex={-1}
+              onClick={() => go(entry)}
+              onKeyDown={press}
+            >
+              <bdi>{entry.name}</bdi> <small>{entry.kind}</small>
+            </div>
+          ))}
+        </div>
+        <p role="status" data-quiet>
+          {statusText(found.length, isAsking)}
+        </p>
+      </div>
+    </Dialog>
+  );
+}
+
+const steps: Readonly<Record<string, number | undefined>> = { ArrowDown: 1, ArrowUp: -1 };
+
+function statusText(count: number, isAsking: boolean): string {
+  if (count === 0) return isAsking ? 'Looking…' : 'Nothing is called that, as far as you may see it.';
+  return `${count === 1 ? '1 place' : `${count} places`}. Choose with the arrow keys, go with Enter.`;
+}
