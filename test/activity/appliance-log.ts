@@ -24,9 +24,12 @@ export function testKeys(epoch = 1, held = 3) {
 
 export function testLog(options: Partial<ActivityLogOptions> = {}): { log: ActivityLog; files: MemoryFiles } {
   const files = new MemoryFiles();
-  const keys = testKeys();
-  const log = openActivityLog({ files, dir: 't', keys, uid, segments: [], tail: [], head: emptyHead, ...options });
-  return { log, files };
+  return { log: openActivityLog({ ...emptyOn(files), ...options }), files };
+}
+
+/** What opens a log without a record on these files. */
+export function emptyOn(files: MemoryFiles): ActivityLogOptions {
+  return { files, dir: 't', keys: testKeys(), uid, segments: [], tail: [], head: emptyHead };
 }
 
 /** An id whose order is that of `number`. */

@@ -13,7 +13,7 @@ import {
 import { resealedSegment } from '../../src/store/activity/segment.ts';
 import type { ActivityFilter, ActivityInput } from '../../src/store/port.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
-import { activity, auditedActivity, checkpoint, collect, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, auditedActivity, checkpoint, collect, emptyOn, testId, testKeys, testLog } from './appliance-log.ts';
 
 const file = 'activity-000000000001.kms';
 const rootOf = (number: number): URL => new URL(`../compat/activity-${number}/`, import.meta.url);
@@ -23,7 +23,7 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(rootOf(3))) {
   for (let number = 1; number <= 305; number++) log.stage(auditedActivity(number));
   log.commitStaged();
   const start = { segments: [], tail: [], head: emptyHead };
-  await checkpoint(log, { files, dir: 't', keys: testKeys(), uid, ...start, segmentRecords: 300 });
+  await checkpoint(log, { ...emptyOn(files), ...start, segmentRecords: 300 });
   mkdirSync(rootOf(3));
   writeFileSync(new URL(file, rootOf(3)), files.contents.get(`t/${file}`) ?? '');
   const manifest = { segments: log.segments, tail: log.tailLines(), head: log.head };
@@ -33,7 +33,7 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(rootOf(3))) {
 function opened(number: number): ActivityLog {
   const files = new MemoryFiles();
   files.contents.set(`t/${file}`, readFileSync(new URL(file, rootOf(number))));
-  return openActivityLog({ files, dir: 't', keys: testKeys(), uid, ...manifestOf(number) });
+  return openActivityLog({ ...emptyOn(files), ...manifestOf(number) });
 }
 
 function manifestOf(number: number): Pick<ActivityLogOptions, 'segments' | 'tail' | 'head'> {
@@ -88,7 +88,7 @@ describe('format 1 of the activity log', () => {
     const resealed = Buffer.concat([...resealedSegment(old, keys, file, summary.hash)]);
     assert.deepEqual([old.readUInt16BE(8), resealed.readUInt16BE(8), resealed.readUInt16BE(10)], [1, 1, 2]);
     files.contents.set(`t/${file}`, resealed);
-    await verifies(openActivityLog({ files, dir: 't', keys, uid, segments, tail, head }), activity);
+    await verifies(openActivityLog({ ...emptyOn(files), keys, segments, tail, head }), activity);
   });
 });
 
@@ -112,7 +112,7 @@ for (const number of [2, 3]) {
       const resealed = Buffer.concat([...resealedSegment(old, keys, file, summary.hash)]);
       assert.deepEqual([old.readUInt16BE(8), resealed.readUInt16BE(8)], [number, number]);
       files.contents.set(`t/${file}`, resealed);
-      await verifies(openActivityLog({ files, dir: 't', keys, uid, segments, tail, head }), auditedActivity);
+      await verifies(openActivityLog({ ...emptyOn(files), keys, segments, tail, head }), auditedActivity);
     });
   });
 }

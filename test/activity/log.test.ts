@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type ActivityLog, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import { activityLine } from '../../src/store/activity/record.ts';
 import type { ActivityFilter } from '../../src/store/port.ts';
-import { activity, checkpoint, fill, filling, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, checkpoint, emptyOn, fill, filling, testId, testLog } from './appliance-log.ts';
 
 async function seqs(log: ActivityLog, filter: ActivityFilter = {}, limit = 10_000): Promise<number[]> {
   return (await log.search(filter, { limit })).items.map((record) => record.seq);
@@ -86,16 +86,7 @@ describe('replay', () => {
 describe('a checkpoint', () => {
   it('moves full runs into segments and keeps the rest, on both sides', async () => {
     const { log, files } = testLog();
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 10,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 10 };
     fill(log, 1, 35);
     const worker = await checkpoint(log, options);
     assert.deepEqual(
@@ -121,8 +112,8 @@ describe('a checkpoint', () => {
   it('leaves what was added meanwhile, committed and staged', async () => {
     const { log, files } = testLog();
     fill(log, 1, 25);
-    const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
-    const worker = openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head });
+    const options = { ...emptyOn(files), segmentRecords: 10 };
+    const worker = openActivityLog({ ...options, tail: log.tailLines(), head: log.head });
     fill(log, 26, 33);
     log.stage(filling(34));
     log.adopt(await worker.roll());
@@ -138,7 +129,7 @@ describe('a checkpoint', () => {
   it('closes a segment early when its lines are long', async () => {
     const { log, files } = testLog();
     fill(log, 1, 30);
-    const options = { files, dir: 't', keys: testKeys(), uid, segments: [], tail: [], head: emptyHead };
+    const options = emptyOn(files);
     await checkpoint(log, { ...options, segmentText: 1000 });
     assert.ok(log.segments.length >= 4);
     assert.deepEqual(await seqs(log), down(30, 1));
@@ -149,8 +140,8 @@ describe('a checkpoint', () => {
     const { files: others } = testLog();
     fill(log, 1, 20);
     for (const target of [files, others]) {
-      const options = { files: target, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
-      await openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head }).roll();
+      const options = { ...emptyOn(target), segmentRecords: 10 };
+      await openActivityLog({ ...options, tail: log.tailLines(), head: log.head }).roll();
     }
     assert.deepEqual(files.contents, others.contents);
   });
@@ -160,8 +151,8 @@ describe('a checkpoint', () => {
     const { log: other } = testLog();
     fill(log, 1, 20);
     fill(other, 2, 21);
-    const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 10 };
-    const worker = openActivityLog({ ...options, segments: [], tail: other.tailLines(), head: other.head });
+    const options = { ...emptyOn(files), segmentRecords: 10 };
+    const worker = openActivityLog({ ...options, tail: other.tailLines(), head: other.head });
     const segments = await worker.roll();
     await log.hashed();
     assert.throws(() => log.adopt(segments), { code: 'corrupt' });
@@ -173,16 +164,7 @@ describe('opening', () => {
   it('reads no segment, and hashes and indexes the tail when it is needed', async () => {
     const { log, files } = testLog();
     fill(log, 1, 1000);
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 300,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 300 };
     await checkpoint(log, options);
     files.reads = 0;
     const again = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });
@@ -200,8 +182,8 @@ describe('opening', () => {
     fill(log, 1, 1000);
     for (const indexed of [0, 1]) {
       const { files } = testLog();
-      const options = { files, dir: 't', keys: testKeys(), uid, segmentRecords: 300 };
-      const open = () => openActivityLog({ ...options, segments: [], tail: log.tailLines(), head: log.head });
+      const options = { ...emptyOn(files), segmentRecords: 300 };
+      const open = () => openActivityLog({ ...options, tail: log.tailLines(), head: log.head });
       const again = open();
       const worker = open();
       fill(again, 1001, 1010);
@@ -218,16 +200,7 @@ describe('opening', () => {
   it('refuses parts that do not fit together', async () => {
     const { log, files } = testLog();
     fill(log, 1, 25);
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 10,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 10 };
     await checkpoint(log, options);
     const whole = { ...options, segments: log.segments, tail: log.tailLines(), head: log.head };
     const [first, second] = log.segments;
@@ -255,7 +228,7 @@ describe('opening', () => {
     const changed = lines.map((line) => line.replace('"seq":3,"status":200', '"seq":3,"status":201'));
     const swapped = [lines[0], lines[2], lines[1], lines[3], lines[4]].map((line) => line ?? '');
     for (const tail of [changed, swapped]) {
-      const again = openActivityLog({ files, dir: 't', keys: testKeys(), uid, segments: [], tail, head: log.head });
+      const again = openActivityLog({ ...emptyOn(files), tail, head: log.head });
       await assert.rejects(again.hashed(), { code: 'corrupt', message: /does not fit the hash chain/ });
       await assert.rejects(again.read(1).next(), { code: 'corrupt' });
     }
@@ -265,16 +238,7 @@ describe('opening', () => {
 describe('reading in chain order', () => {
   it('gives every record once, over checkpoints and additions on the way, up to the head at its start', async () => {
     const { log, files } = testLog();
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 10,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 10 };
     fill(log, 1, 25);
     await checkpoint(log, options);
     fill(log, 26, 57);

@@ -7,7 +7,7 @@ import { type ActivityLog, openActivityLog } from '../../src/store/activity/acti
 import { chainStart, verifyChain } from '../../src/store/activity/chain.ts';
 import type { DroppedActivity } from '../../src/store/port.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
-import { checkpoint, collect, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { checkpoint, collect, emptyOn, fill, testId, testLog } from './appliance-log.ts';
 
 const never = Number.POSITIVE_INFINITY;
 const timeOf = (number: number): number => 1_700_000_000_000 + number;
@@ -15,23 +15,14 @@ const timeOf = (number: number): number => 1_700_000_000_000 + number;
 async function rolled(records: number): Promise<{ log: ActivityLog; files: MemoryFiles }> {
   const { log, files } = testLog();
   fill(log, 1, records);
-  await checkpoint(log, {
-    files,
-    dir: 't',
-    keys: testKeys(),
-    uid,
-    segments: [],
-    tail: [],
-    head: log.head,
-    segmentRecords: 10,
-  });
+  await checkpoint(log, { ...emptyOn(files), segmentRecords: 10 });
   return { log, files };
 }
 
 /** As it is opened anew from what a snapshot has of it. */
 function reopened(log: ActivityLog, files: MemoryFiles): ActivityLog {
   const stored = JSON.parse(JSON.stringify({ segments: log.segments, head: log.head, dropped: log.dropped }));
-  return openActivityLog({ files, dir: 't', keys: testKeys(), uid, ...stored, tail: log.tailLines() });
+  return openActivityLog({ ...emptyOn(files), ...stored, tail: log.tailLines() });
 }
 
 function removeDropped(files: MemoryFiles, { seq }: DroppedActivity): void {
@@ -96,10 +87,7 @@ describe('dropping segments', () => {
     assert.ok(dropped);
     const open = (over: object) => () =>
       openActivityLog({
-        files,
-        dir: 't',
-        keys: testKeys(),
-        uid,
+        ...emptyOn(files),
         segments,
         head,
         dropped,

@@ -2,20 +2,15 @@
 // the process between two turns of the event loop, in the tail and in segments.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ActivityLog, type ActivityLogOptions, emptyHead } from '../../src/store/activity/activity-log.ts';
+import type { ActivityLog } from '../../src/store/activity/activity-log.ts';
 import { Found } from '../../src/store/activity/search.ts';
 import type { ActivityFilter, ActivityRecord } from '../../src/store/port.ts';
 import { countedWork, longestGo } from '../support/longest-go.ts';
-import type { MemoryFiles } from '../support/memory-files.ts';
-import { activity, checkpoint, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, checkpoint, emptyOn, testLog } from './appliance-log.ts';
 
 /** Milliseconds of CPU. */
 const budget = 200;
 const long = 100;
-
-function optionsOn(files: MemoryFiles): ActivityLogOptions {
-  return { files, dir: 't', keys: testKeys(), uid, segments: [], tail: [], head: emptyHead };
-}
 
 function longRecords(log: ActivityLog): void {
   const list = Array.from({ length: 20_000 }, (_, i) => ({ [`name ${i}`]: 'x'.repeat(10) }));
@@ -55,7 +50,7 @@ test('pages of long records are short, and a search for few of them lets others 
 test('so it is in segments', async () => {
   const { log, files } = testLog();
   longRecords(log);
-  await checkpoint(log, optionsOn(files));
+  await checkpoint(log, emptyOn(files));
   assert.ok(log.segments.length > 0);
   await searches(log, 'in segments');
 });
@@ -64,7 +59,7 @@ test('a search for 100,000 keys asks no index for each of them', async () => {
   const { log, files } = testLog();
   for (let i = 0; i < 30_000; i++) log.stage(activity(i, { keyid: `apik_${i % 5}` }));
   log.commitStaged();
-  await checkpoint(log, optionsOn(files));
+  await checkpoint(log, emptyOn(files));
   const keyids = Array.from({ length: 100_000 }, (_, i) => `apik_none_${i}`);
   assert.deepEqual(await searchAll(log, { keyids }, 'nobody'), []);
   const found = await searchAll(log, { keyids: [...keyids, 'apik_3'] }, 'one of them');
@@ -89,7 +84,7 @@ test('few records of a long page are read before whatever else came has its turn
     });
     // As many as there are in half a mebibyte, with a kibibyte more for each; fewer are in a block of a segment.
     assert.ok(most <= 512, `${most} ${where} in one go`);
-    await checkpoint(log, optionsOn(files));
+    await checkpoint(log, emptyOn(files));
   }
   assert.ok(log.segments.length > 0);
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { containing } from '../../src/model/json.ts';
-import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
+import { type ActivityLogOptions, openActivityLog } from '../../src/store/activity/activity-log.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord } from '../../src/store/port.ts';
 import { isAudited } from '../support/plain-filter.ts';
-import { activity, checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { activity, checkpoint, emptyOn, fill, testId, testLog } from './appliance-log.ts';
 
 const times = fc.integer({ min: 0, max: 60 });
 const names = fc.constantFrom('a', 'b', '__proto__', 'constructor', 'é"\\');
@@ -117,8 +117,7 @@ class Twins {
 
   constructor(segmentRecords: number, cacheBytes: number) {
     const { files } = testLog();
-    const keys = testKeys();
-    this.#options = { files, dir: 't', keys, uid, segments: [], tail: [], head: emptyHead, segmentRecords, cacheBytes };
+    this.#options = { ...emptyOn(files), segmentRecords, cacheBytes };
     this.log = openActivityLog(this.#options);
   }
 
@@ -192,16 +191,7 @@ describe('search', () => {
 
   it('includes both ends of a time range, and continues at every record, at the edges of blocks and segments too', async () => {
     const { log, files } = testLog();
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 300,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 300 };
     fill(log, 1, 640);
     await checkpoint(log, options);
     assert.equal(log.tailLines().length, 40);
@@ -226,16 +216,7 @@ describe('search', () => {
 
   it('finds records and takes filters with very many props, in the tail and in segments', async () => {
     const { log, files } = testLog();
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 30,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 30 };
     const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, index]));
     const wide = { wide: many, same: 1 };
     for (let number = 1; number <= 30; number++)
@@ -256,16 +237,7 @@ describe('search', () => {
 
   it('reads no segment that its summary rules out, and only the blocks that it needs', async () => {
     const { log, files } = testLog();
-    const options = {
-      files,
-      dir: 't',
-      keys: testKeys(),
-      uid,
-      segments: [],
-      tail: [],
-      head: emptyHead,
-      segmentRecords: 1000,
-    };
+    const options = { ...emptyOn(files), segmentRecords: 1000 };
     for (let number = 1; number <= 10_000; number++) {
       const era = Math.ceil(number / 1000);
       log.stage(

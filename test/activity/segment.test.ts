@@ -4,7 +4,7 @@ import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/s
 import { compressPart, inflatePart } from '../../src/store/activity/compression.ts';
 import { encodeHeader, openPart, partSealer } from '../../src/store/activity/segment.ts';
 import type { MemoryFiles } from '../support/memory-files.ts';
-import { checkpoint, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
+import { checkpoint, emptyOn, fill, testId, testKeys, testLog, uid } from './appliance-log.ts';
 
 const first = 't/activity-000000000001.kms';
 const second = 't/activity-000000000301.kms';
@@ -12,16 +12,7 @@ const second = 't/activity-000000000301.kms';
 /** A log of two segments of 300 records (3 blocks each) and a tail. */
 async function rolled(): Promise<{ files: MemoryFiles; options: ActivityLogOptions }> {
   const { log, files } = testLog();
-  const options = {
-    files,
-    dir: 't',
-    keys: testKeys(),
-    uid,
-    segments: [],
-    tail: [],
-    head: emptyHead,
-    segmentRecords: 300,
-  };
+  const options = { ...emptyOn(files), segmentRecords: 300 };
   fill(log, 1, 620);
   await checkpoint(log, options);
   return { files, options: { ...options, segments: log.segments, tail: log.tailLines(), head: log.head } };

@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { emptyHead } from '../../src/store/activity/activity-log.ts';
 import { type ChainLink, chainStart, verifyChain } from '../../src/store/activity/chain.ts';
-import { checkpoint, collect, fill, testKeys, testLog, uid } from './appliance-log.ts';
+import { checkpoint, collect, emptyOn, fill, testLog } from './appliance-log.ts';
 
 async function links(count: number, from = 1): Promise<ChainLink[]> {
   const { log, files } = testLog();
   fill(log, 1, count);
-  const options = {
-    files,
-    dir: 't',
-    keys: testKeys(),
-    uid,
-    segments: [],
-    tail: [],
-    head: emptyHead,
-    segmentRecords: 30,
-  };
+  const options = { ...emptyOn(files), segmentRecords: 30 };
   await checkpoint(log, options);
   return collect(log.read(from), ({ line, hash }) => ({ line, hash }));
 }

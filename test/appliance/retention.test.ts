@@ -1,132 +1,37 @@
 // Retention as an operator meets it: old activity goes in whole closed files, which is recorded; whatever reads the log
 // says from where on it is there; what is still to be streamed stays; and a file that retention did not drop is missed.
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
-import { tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
-import { initAppliance } from '../../src/appliance/init.ts';
-import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { parseTarget } from '../../src/appliance/streaming/target.ts';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { signHead } from '../../src/core/activity.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/databases.ts';
-import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { desk } from '../cli/kms.ts';
-import { activityInput } from '../store/contract.ts';
-import { openEmbedded } from '../support/embedded-store.ts';
-import { sqlWasm } from '../support/wasm.ts';
+import { noEnvironment, segmentedAppliance } from '../support/segmented-appliance.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-type Answer = { readonly status: number; readonly body: any };
-
-const base = mkdtempSync(join(tmpdir(), 'kms-retention-'));
-after(() => rmSync(base, { recursive: true, force: true }));
-const sound = join(base, 'sound');
-const keyFile = `${sound}.master.key`;
-const env = (): undefined => undefined;
 const day = 86_400_000;
 const retention = { keep: day, firstAfter: 0, every: 10 };
-let dir = '';
-let apiKey = '';
-let files: string[] = [];
+const env = noEnvironment;
+// Two segments are old, and a third is not.
+const segmented = await segmentedAppliance((record) => (record < 8 ? 1000 + record : Date.now()));
+const { base, keyFile, dir, apiKey, files, place } = segmented;
+after(() => segmented.remove());
 
-before(async () => {
-  const made = await initAppliance({ data: sound, env });
-  apiKey = made.apiKey.key;
-  const { seal } = await openSealFile(sound, { keyFile, env });
-  const name = seal.stores.find((each) => each !== 'system') ?? '';
-  dir = tenantDir(name);
-  const tenant = await openEmbedded({
-    files: nodeFiles(sound),
-    dir,
-    keys: seal.keysFor(name),
-    wasm: sqlWasm,
-    migrations: tenantMigrations,
-    tables: tenantTables,
-    limits: { segmentRecords: 4 },
-  });
-  // Two segments are old, and a third is not.
-  for (let n = 0; n < 12; n++) {
-    const createdAt = n < 8 ? 1000 + n : Date.now();
-    await tenant.transaction(async (tx) => tx.record({ ...activityInput(`act_${n}`), createdAt }));
+type Opened = Awaited<ReturnType<ReturnType<typeof place>['open']>>;
+
+async function dropped({ store }: Opened): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await store()).activityDropped !== undefined) return;
+    await setTimeout(10);
   }
-  await tenant.checkpoint();
-  await tenant.close();
-  seal.wipe();
-  files = readdirSync(join(sound, dir)).filter((each) => each.startsWith('activity-'));
-  assert.equal(files.length, 3);
-});
-
-let count = 0;
-interface Place {
-  readonly data: string;
-  readonly events: ApplianceEvent[];
-  segments(): string[];
-  open(more?: Partial<ApplianceOptions>): Promise<Opened>;
-}
-interface Opened extends AsyncDisposable {
-  readonly appliance: OpenAppliance;
-  ask(method: string, path: string, body?: object): Promise<Answer>;
-  local(method: string, path: string, body?: object): Promise<Answer>;
-  store(): Promise<Answer['body']>;
-  dropped(): Promise<void>;
-}
-
-function place(): Place {
-  const data = join(base, `p${++count}`);
-  cpSync(sound, data, { recursive: true });
-  const events: ApplianceEvent[] = [];
-  return {
-    data,
-    events,
-    segments: () => readdirSync(join(data, dir)).filter((each) => each.startsWith('activity-')),
-    async open(more = {}) {
-      const onEvent = (event: ApplianceEvent) => void events.push(event);
-      const appliance = await openAppliance({ data, keyFile, sources: { env }, onEvent, ...more });
-      const send = async (local: boolean, method: string, path: string, body?: object): Promise<Answer> => {
-        const headers = {
-          'content-type': 'application/json',
-          host: 'kms.local',
-          ...(local ? {} : { authorization: `Bearer ${apiKey}` }),
-        };
-        const request = new Request(`http://kms.local${path}`, {
-          method,
-          headers,
-          ...(body && { body: JSON.stringify(body) }),
-        });
-        const response = await (local ? appliance.fetchLocal(request) : appliance.app.fetch(request, { headers }));
-        const text = await response.text();
-        const isJson = /^application\/json(;|$)/.test(response.headers.get('content-type') ?? '');
-        return { status: response.status, body: isJson ? JSON.parse(text) : text };
-      };
-      const store = async (): Promise<Answer['body']> => (await appliance.status()).tenants[0]?.store;
-      return {
-        appliance,
-        ask: (...args) => send(false, ...args),
-        local: (...args) => send(true, ...args),
-        store,
-        async dropped() {
-          for (let tries = 0; tries < 1000; tries++) {
-            if ((await store()).activityDropped !== undefined) return;
-            await setTimeout(10);
-          }
-          assert.fail(`nothing was dropped: ${JSON.stringify(events)}`);
-        },
-        [Symbol.asyncDispose]: () => appliance.close(),
-      };
-    },
-  };
+  assert.fail('nothing was dropped');
 }
 
 const verdictOf = (text: string, more: object = {}) => verifyExport([Buffer.from(text)] as never, more);
@@ -152,7 +57,7 @@ test('old closed files go, that is recorded, and every reader says from where on
   const began = Date.now();
   {
     await using a = await p.open({ retention });
-    await a.dropped();
+    await dropped(a);
     const store = await a.store();
     assert.deepEqual([store.activityDropped.seq, store.activityDropped.until], [8, 1007]);
     while (p.segments().length > 1) await setTimeout(5);
@@ -210,7 +115,7 @@ test('the command line says from where on the log is there', async () => {
   const p = place();
   {
     await using a = await p.open({ retention });
-    await a.dropped();
+    await dropped(a);
   }
   await using d = await desk();
   const kms = async (...args: string[]): Promise<string> => {
@@ -251,7 +156,7 @@ test('a head whose record is gone begins no export, and verifies what is there',
 
   await using a = await p.open({ retention });
   assert.equal((await a.ask('POST', '/auth/activity/export', { since: head })).status, 200);
-  await a.dropped();
+  await dropped(a);
   const refused = await a.ask('POST', '/auth/activity/export', { since: head });
   assert.equal(refused.status, 400);
   assert.match(refused.body.message, /records up to 8 were dropped by retention/);
@@ -265,7 +170,7 @@ test('a further file that is taken away is missed by its name', async () => {
   const p = place();
   {
     await using a = await p.open({ retention });
-    await a.dropped();
+    await dropped(a);
     while (p.segments().length > 1) await setTimeout(5);
   }
   const left = p.segments()[0] ?? '';
@@ -283,7 +188,7 @@ test('a file that is at fault is dropped with the others, and named in the recor
   const p = place();
   rmSync(join(p.data, dir, files[0] ?? ''));
   await using a = await p.open({ retention });
-  await a.dropped();
+  await dropped(a);
   const { body } = await a.ask('POST', '/auth/search/activity', { action: 'system.retention' });
   assert.deepEqual([body.data[0].props.faulty, body.data[0].props.faultyCount], [[files[0]], 1]);
   assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
@@ -291,8 +196,8 @@ test('a file that is at fault is dropped with the others, and named in the recor
 
 test('backups and what is shipped restore, and know from where on the log is there', async () => {
   const p = place();
-  const shipTo = join(base, `shipped-${count}`);
-  const backup = join(base, `backup-${count}.kms`);
+  const shipTo = join(base, `shipped-${p.number}`);
+  const backup = join(base, `backup-${p.number}.kms`);
   const copies = { shipping: { to: shipTo, every: 10, window: 1 } };
   {
     await using a = await p.open({ copies });
@@ -308,7 +213,7 @@ test('backups and what is shipped restore, and know from where on the log is the
   assert.equal(shippedSegments().length, 3);
   {
     await using a = await p.open({ copies, retention });
-    await a.dropped();
+    await dropped(a);
     const headers = { host: 'kms.local', authorization: `Bearer ${apiKey}` };
     const request = new Request('http://kms.local/system/backup', { method: 'POST', headers });
     const response = await a.appliance.app.fetch(request, { headers });
@@ -324,8 +229,8 @@ test('backups and what is shipped restore, and know from where on the log is the
     'what no state needs is gone there too',
   );
   for (const [from, into] of [
-    [shipTo, join(base, `from-ship-${count}`)],
-    [backup, join(base, `from-backup-${count}`)],
+    [shipTo, join(base, `from-ship-${p.number}`)],
+    [backup, join(base, `from-backup-${p.number}`)],
   ] as const) {
     if (from === backup)
       assert.deepEqual((await verifyBackup(from, { data: p.data, keys: { keyFile, env } })).proof?.lacks, []);
@@ -342,7 +247,7 @@ test('backups and what is shipped restore, and know from where on the log is the
 
 test('what has not arrived where activity is streamed to stays, and goes once it has', async () => {
   const p = place();
-  const to = join(base, `stream-${count}`);
+  const to = join(base, `stream-${p.number}`);
   const target = parseTarget(to, (path) => path);
   writeFileSync(to, 'in the way');
   {
@@ -363,7 +268,7 @@ test('what has not arrived where activity is streamed to stays, and goes once it
       'said once',
     );
     rmSync(to);
-    await a.dropped();
+    await dropped(a);
     assert.equal(await waiting(), 0);
   }
   const [day = ''] = readdirSync(join(to, 'default'));
@@ -376,7 +281,7 @@ test('what has not arrived where activity is streamed to stays, and goes once it
   );
 
   // A target that comes later, and wants the beginning, is told what it does not get.
-  const other = parseTarget(join(base, `stream-later-${count}`), (path) => path);
+  const other = parseTarget(join(base, `stream-later-${p.number}`), (path) => path);
   await using a = await p.open({ streaming: { targets: [other], from: 'start', pace: { poll: 5, pause: 5 } } });
   while ((await a.appliance.status()).activityTo[0]?.lagRecords !== 0) await setTimeout(5);
   assert.ok(
@@ -417,6 +322,6 @@ test('a clock that is decades ahead erases nothing for its age before it has bee
   await setTimeout(50);
   assert.equal((await a.store()).activityDropped, undefined);
   ran = 8 * day;
-  await a.dropped();
+  await dropped(a);
   assert.equal((await a.store()).activityDropped.seq, 8);
 });

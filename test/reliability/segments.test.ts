@@ -3,130 +3,38 @@
 // file is served, and a file that is put back is found without a restart.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
+import type { OpenAppliance } from '../../src/appliance/appliance.ts';
 import { openBackupFile } from '../../src/appliance/backup/read.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
-import { tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
-import { initAppliance } from '../../src/appliance/init.ts';
-import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
-import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/databases.ts';
-import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { activityInput } from '../store/contract.ts';
-import { openEmbedded } from '../support/embedded-store.ts';
-import { sqlWasm } from '../support/wasm.ts';
+import { type Answer, noEnvironment, segmentedAppliance } from '../support/segmented-appliance.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-type Answer = { readonly status: number; readonly body: any };
-
-const base = mkdtempSync(join(tmpdir(), 'kms-segments-'));
-after(() => rmSync(base, { recursive: true, force: true }));
-const sound = join(base, 'sound');
-const keyFile = `${sound}.master.key`;
-const env = (): undefined => undefined;
-let dir = '';
-let apiKey = '';
-/** Three segments of four records each, and a tail. */
-let first = '';
-let second = '';
 const quick = { againEvery: 20, lookEvery: 20, firstAfter: 1e9, passEvery: 1e9, bytesPerSecond: 1e9 };
+const env = noEnvironment;
+const segmented = await segmentedAppliance((record) => 1000 + record, { segments: quick });
+const { base, sound, keyFile, dir, place } = segmented;
+const [first = '', second = ''] = segmented.files;
+after(() => segmented.remove());
 
-before(async () => {
-  const made = await initAppliance({ data: sound, env });
-  apiKey = made.apiKey.key;
-  const { seal } = await openSealFile(sound, { keyFile, env });
-  const name = seal.stores.find((each) => each !== 'system') ?? '';
-  dir = tenantDir(name);
-  const tenant = await openEmbedded({
-    files: nodeFiles(sound),
-    dir,
-    keys: seal.keysFor(name),
-    wasm: sqlWasm,
-    migrations: tenantMigrations,
-    tables: tenantTables,
-    limits: { segmentRecords: 4 },
-  });
-  for (let n = 0; n < 12; n++) {
-    await tenant.transaction(async (tx) => tx.record({ ...activityInput(`act_${n}`), createdAt: 1000 + n }));
+type Copy = ReturnType<typeof place>;
+type Opened = Awaited<ReturnType<Copy['open']>>;
+
+const fileOf = ({ data }: Copy): string => join(data, dir, first);
+
+/** Resolves once nothing is known to be at fault. */
+async function well({ appliance }: Opened): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if ((await faults(appliance)).length === 0) return;
+    await setTimeout(10);
   }
-  await tenant.checkpoint();
-  await tenant.close();
-  seal.wipe();
-  [first = '', second = ''] = readdirSync(join(sound, dir)).filter((each) => each.startsWith('activity-'));
-  assert.ok(first && second);
-});
-
-let count = 0;
-interface Place {
-  readonly data: string;
-  readonly file: string;
-  readonly events: ApplianceEvent[];
-  open(more?: Partial<ApplianceOptions>): Promise<Opened>;
-}
-interface Opened extends AsyncDisposable {
-  readonly appliance: OpenAppliance;
-  ask(method: string, path: string, body?: object): Promise<Answer>;
-  local(method: string, path: string, body?: object): Promise<Answer>;
-  /** Resolves once nothing is known to be at fault. */
-  well(): Promise<void>;
-}
-
-/** A copy of the sound appliance. */
-function place(): Place {
-  const data = join(base, `p${++count}`);
-  cpSync(sound, data, { recursive: true });
-  const events: ApplianceEvent[] = [];
-  const open = async (more: Partial<ApplianceOptions> = {}): Promise<Opened> => {
-    const onEvent = (event: ApplianceEvent) => void events.push(event);
-    const appliance = await openAppliance({ data, keyFile, sources: { env }, onEvent, segments: quick, ...more });
-    const send = async (local: boolean, method: string, path: string, body?: object): Promise<Answer> => {
-      const headers = {
-        'content-type': 'application/json',
-        host: 'kms.local',
-        ...(local ? {} : { authorization: `Bearer ${apiKey}` }),
-      };
-      const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-      const request = new Request(`http://kms.local${path}`, init);
-      const response = await (local ? appliance.fetchLocal(request) : appliance.app.fetch(request, { headers }));
-      const text = await response.text();
-      return {
-        status: response.status,
-        body: text.startsWith('{"message') || !path.includes('export') ? json(text) : text,
-      };
-    };
-    return {
-      appliance,
-      ask: (...args) => send(false, ...args),
-      local: (...args) => send(true, ...args),
-      async well() {
-        for (let tries = 0; tries < 1000; tries++) {
-          if ((await faults(appliance)).length === 0) return;
-          await setTimeout(10);
-        }
-        assert.fail('the file was put back, and that was not noticed');
-      },
-      [Symbol.asyncDispose]: () => appliance.close(),
-    };
-  };
-  return { data, file: join(data, dir, first), events, open };
-}
-
-function json(text: string): Answer['body'] {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  assert.fail('the file was put back, and that was not noticed');
 }
 
 async function faults(appliance: OpenAppliance) {
@@ -205,17 +113,16 @@ const kinds: Readonly<Record<string, Kind>> = {
   'a bit of the texts': { ...all, damage: flipped(({ bytes }) => bytes - 1), byLook: false, leftOut: false },
 };
 
-/** Known once the sound appliance is made; which of both it is makes no difference to the readers. */
 function readSize(name: string): number {
-  return name === '' ? -1 : readFileSync(join(sound, dir, name)).length;
+  return readFileSync(join(sound, dir, name)).length;
 }
 
 describe('a segment of the activity log', () => {
   for (const [name, kind] of Object.entries(kinds)) {
     test(name, async () => {
       const p = place();
-      const whole = readFileSync(p.file);
-      kind.damage(p.file);
+      const whole = readFileSync(fileOf(p));
+      kind.damage(fileOf(p));
       const at = `${dir}/${first}`;
       const names = (answer: Answer, what: string): void => {
         assert.equal(answer.status, 503, `${what}: ${JSON.stringify(answer.body)}`);
@@ -262,9 +169,9 @@ describe('a segment of the activity log', () => {
         assert.match(said[0]?.message ?? '', /put \S+ back from a backup/);
 
         // Put back, it is found to be well without a restart.
-        rmSync(p.file, { recursive: true, force: true });
-        writeFileSync(p.file, whole, { mode: 0o600 });
-        await a.well();
+        rmSync(fileOf(p), { recursive: true, force: true });
+        writeFileSync(fileOf(p), whole, { mode: 0o600 });
+        await well(a);
         assert.equal((await a.ask('POST', '/auth/search/activity', { keyid, start: 1000, end: 1003 })).status, 200);
         assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
         assert.equal((await a.ask('GET', '/readyz')).body.activity, undefined);
@@ -278,11 +185,11 @@ describe('a segment of the activity log', () => {
 
     test(`${name}: doctor, backups and what is shipped`, async () => {
       const p = place();
-      const whole = readFileSync(p.file);
-      const shipped = join(p.data, '..', `shipped-${count}`);
+      const whole = readFileSync(fileOf(p));
+      const shipped = join(p.data, '..', `shipped-${p.number}`);
       const copies = { shipping: { to: shipped, every: 20, window: 1e9 } };
       await (await p.open({ copies })).appliance.close();
-      kind.damage(p.file);
+      kind.damage(fileOf(p));
       const { findings } = await examine({ data: p.data, keyFile, sources: { env } });
       const found = findings.filter(({ name }) => name.startsWith('segment-') || name === 'damaged');
       assert.deepEqual(
@@ -290,7 +197,7 @@ describe('a segment of the activity log', () => {
         [['error', `${dir}/${first}`]],
       );
 
-      const scheduled = { to: join(p.data, '..', `backups-${count}`), schedule: '0 3 * * *', keep: 1 };
+      const scheduled = { to: join(p.data, '..', `backups-${p.number}`), schedule: '0 3 * * *', keep: 1 };
       {
         await using a = await p.open({ copies: { ...copies, scheduled } });
         assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'after' })).status, 200);
@@ -302,16 +209,15 @@ describe('a segment of the activity log', () => {
       const [backup = ''] = readdirSync(scheduled.to);
       const file = join(scheduled.to, backup);
       const { manifest, parts } = await openBackupFile(file);
-      const leftOut = name === 'another segment' ? !parts.has(`${dir}/${first}`) : kind.leftOut;
-      assert.equal(parts.has(`${dir}/${first}`), !leftOut);
-      if (leftOut || kind.byLook) assert.deepEqual(manifest.faulty, [`${dir}/${first}`]);
+      assert.equal(parts.has(`${dir}/${first}`), !kind.leftOut);
+      if (kind.leftOut || kind.byLook) assert.deepEqual(manifest.faulty, [`${dir}/${first}`]);
       await assert.rejects(verifyBackup(file, { data: p.data, keys: { keyFile, env } }), {
         code: 'corrupt',
         message: new RegExp(first),
       });
 
       // It restores all the same, and says what it lacks; what was shipped before the damage has everything.
-      const into = join(base, `restored-${count}`);
+      const into = join(base, `restored-${p.number}`);
       const restored = await restoreAppliance({ from: file, data: into, keys: { keyFile, env } });
       assert.deepEqual(
         restored.proof.lacks.map((each) => each.split(' ')[0]),
@@ -327,33 +233,33 @@ describe('a segment of the activity log', () => {
 
 test('what changes while nobody reads it is found by the pass over the contents, said once, and well again when put back', async () => {
   const p = place();
-  const whole = readFileSync(p.file);
+  const whole = readFileSync(fileOf(p));
   await using a = await p.open({ segments: { ...quick, firstAfter: 0, passEvery: 30 } });
   const status = () => a.appliance.status().then(({ tenants }) => tenants[0]?.store);
   while ((await status())?.activityVerifiedAt === undefined) await setTimeout(5);
   assert.deepEqual(await faults(a.appliance), []);
-  flipped(({ rootLength }) => headerLength + rootLength + 30)(p.file);
+  flipped(({ rootLength }) => headerLength + rootLength + 30)(fileOf(p));
   const at = `${dir}/${first}`;
   while ((await faults(a.appliance)).length === 0) await setTimeout(5);
   const [fault] = await faults(a.appliance);
   assert.deepEqual([fault?.path, fault?.problem], [at, 'does not verify: block 0 was changed or cut']);
   await setTimeout(100);
   assert.equal(p.events.filter(({ message }) => message.includes(at)).length, 1, 'said once, however often it is read');
-  writeFileSync(p.file, whole);
-  await a.well();
+  writeFileSync(fileOf(p), whole);
+  await well(a);
   assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_verification_last_timestamp_seconds [1-9]/m);
 });
 
 test('a file that is taken away while it is served is missed by the next look', async () => {
   const p = place();
-  const whole = readFileSync(p.file);
+  const whole = readFileSync(fileOf(p));
   await using a = await p.open();
   assert.deepEqual(await faults(a.appliance), []);
-  rmSync(p.file);
+  rmSync(fileOf(p));
   while ((await faults(a.appliance))[0]?.problem !== 'is missing') await setTimeout(5);
   assert.match((await a.ask('GET', '/readyz')).body.activity.segments[0], /is missing$/);
-  writeFileSync(p.file, whole);
-  await a.well();
+  writeFileSync(fileOf(p), whole);
+  await well(a);
 });
 
 test('new keys for the tenant while its segments are verified over and over: no fault is seen', async () => {
