@@ -37,6 +37,9 @@ type State =
       readonly isEnrolling?: boolean;
     };
 
+const ended = 'Your session has ended. Log in again to go on where you were.';
+const endedHeld = 'Your session has ended. Finish and save what is on this page before you leave it.';
+
 interface ConsoleProps {
   readonly credential?: Credential;
   /** There is no user yet. */
@@ -46,7 +49,12 @@ interface ConsoleProps {
 export function Console({ credential: given, isNew = false }: ConsoleProps) {
   const begin = (credential: Credential): State => {
     const client = sessionClient(credential, {
-      onEnded: () => leave('Your session has ended. Log in again to go on where you were.'),
+      onEnded() {
+        const isLeft = !isHeld();
+        if (isLeft) leave(ended);
+        else setState((state) => (state.is === 'in' ? { ...state, warning: endedHeld } : state));
+        return isLeft;
+      },
       onUser: (now) => setState((state) => (state.is === 'in' ? { ...state, session: sessionOf(now) } : state)),
       onEnrol: () => setState((state) => (state.is === 'in' ? { ...state, isEnrolling: true } : state)),
       onOlder: (seen, remembered) =>
@@ -68,7 +76,7 @@ export function Console({ credential: given, isNew = false }: ConsoleProps) {
     try {
       const credential = await resume();
       if (credential) setState(begin(credential));
-      else leave('Your session has ended. Log in again to go on where you were.');
+      else leave(ended);
     } catch (error) {
       setState({ is: 'unknown', error });
     }

@@ -40,8 +40,8 @@ export function useSession(): Session {
 }
 
 interface SessionEvents extends RollbackEvents {
-  /** The token was refused. */
-  readonly onEnded: () => void;
+  /** The token was refused. False: not now, to be told again when it is refused again. */
+  readonly onEnded: () => boolean;
   /** The user as they are now. */
   readonly onUser: (user: User) => void;
   /** The user has to add a second factor before anything else. */
@@ -77,8 +77,7 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
 
   const over = (): void => {
     if (key !== undefined) forget(key);
-    if (!isOver) events.onEnded();
-    isOver = true;
+    isOver ||= events.onEnded();
   };
 
   const send = async (request: Request): Promise<Response> => {

@@ -34,7 +34,7 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
 
   await page.getByRole('button', { name: 'Decrypt only' }).click();
   await page.getByLabel('Name of the keyring').fill('payroll');
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByRole('button', { name: 'I have it' }).click();
   await page.getByText('can decrypt with the keyring payroll. Nothing else.').waitFor();
   const { body } = await call('GET', `/auth/apikey/${new URL(page.url()).pathname.split('/').at(-1)}`);

@@ -12,7 +12,7 @@ const appliance = await servedAppliance();
 test('from the set-up link on, a keyring is made, rotated, set up, deleted and brought back', async () => {
   const { page, troubles } = await visit(appliance.setUpUrl);
   await fillSetUp(page, 'ada', 'Ada', 'Lovelace');
-  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByRole('link', { name: 'Keyrings', exact: true }).click();
   // Bodies of cloned requests are hidden from whoever looks on from outside.
   await page.evaluate(() => {
@@ -27,19 +27,19 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   });
   const urls: string[] = [];
   page.on('request', (request) => urls.push(request.url()));
-  await page.getByRole('link', { name: 'Make the first keyring' }).click();
+  await page.getByRole('link', { name: 'Create the first keyring' }).click();
   await page.getByRole('heading', { name: 'New keyring', level: 1 }).waitFor();
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
 
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.getByText('This is needed.').waitFor();
   await page.getByLabel('Name').fill('pay roll');
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true');
   await page.getByLabel('Name').fill('Payroll');
   await page.getByText('Properties', { exact: true }).click();
   await page.getByLabel('Properties of the keyring').fill('{"team": "pay"}');
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
 
   const dialog = page.getByRole('dialog', { name: 'Save the private key now' });
   await dialog.waitFor();
@@ -207,14 +207,14 @@ test('a public key made elsewhere is enough, and one that is none is told at its
   await page.getByLabel('Name').fill('ledger');
   await page.getByLabel('I have made one elsewhere').check();
   await page.getByLabel('Public key', { exact: true }).fill('no key');
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.getByText('This is no X25519 public key.').waitFor();
   await page.getByLabel('Public key', { exact: true }).fill(Buffer.alloc(32, 9).toString('base64'));
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'name');
   assert.equal(await page.locator('[data-problem]:not(:empty)').textContent(), 'Another keyring has this name.');
   await page.getByLabel('Name').fill('elsewhere');
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.getByRole('heading', { name: 'elsewhere', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'Keyrings' }).first().click();
   await page.getByLabel('Search by name').fill('ELSE');
@@ -226,7 +226,7 @@ test('a public key made elsewhere is enough, and one that is none is told at its
 test('an asym keyring is made, rotated and read by name', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/asym');
   await page.getByLabel('Name', { exact: true }).fill('Devices');
-  await page.getByRole('button', { name: 'Make the keyring' }).click();
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
   const dialog = page.getByRole('dialog');
   const pem = await dialog.getByLabel('Private key of Devices', { exact: true }).inputValue();
   assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);

@@ -119,7 +119,7 @@ test('somebody gets a password that was made for them', async () => {
   await page.getByLabel('E-mail address').fill('ada@example.org');
   await page.getByLabel('User name').fill('ada');
   await page.getByLabel('With a password made for them').check();
-  await page.getByRole('button', { name: 'Make the user' }).click();
+  await page.getByRole('button', { name: 'Create the user' }).click();
   const made = await page.getByLabel('Password', { exact: true }).inputValue();
   assert.equal(await appliance.login('ada', made), 200);
   assert.deepEqual(troubles, []);
@@ -147,7 +147,7 @@ test('an account is made, changed and deleted', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
   await page.getByRole('link', { name: 'New account' }).click();
   await page.getByLabel('UID').fill('admin');
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('button', { name: 'Create the account' }).click();
   await page.locator('[data-problem]:not(:empty)').waitFor();
   await page.getByLabel('UID').fill('customer/7 <b>');
   await page.getByLabel('Notes').fill('On the phone');

@@ -58,7 +58,7 @@ const states: readonly State[] = [
     go: async (page) => {
       await page.getByLabel('I have made one elsewhere').check();
       await page.getByText('Properties', { exact: true }).click();
-      await pressed('Make the keyring')(page);
+      await pressed('Create the keyring')(page);
     },
     text: 'This is needed.',
   },
@@ -104,7 +104,7 @@ const states: readonly State[] = [
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
   { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
   { name: 'activity-long', path: '/console/activity', text: 'own.action' },
-  { name: 'new-account', path: '/console/new/account', text: 'Make the account' },
+  { name: 'new-account', path: '/console/new/account', text: 'Create the account' },
   { name: 'account', path: `/console/accounts/${account.id}`, text: '2 entries' },
   { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },
   {
@@ -112,7 +112,7 @@ const states: readonly State[] = [
     path: '/console/new/keyring',
     go: async (page) => {
       await page.getByLabel('Name').fill('Fresh');
-      await pressed('Make the keyring')(page);
+      await pressed('Create the keyring')(page);
       await pressed('Copy: Private key of Fresh')(page);
     },
     text: 'I have saved the private key',

@@ -231,7 +231,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.locator('summary', { hasText: /^Keyrings/ }).click();
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText("Flags: Type the keyring's name, or choose all keyrings.").waitFor();
   await page.getByLabel('Name of the keyring').fill('Payroll');
   await page.locator('summary', { hasText: /^Other flags/ }).click();
@@ -242,14 +242,14 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await flag.fill('shop.refund');
   await page.getByText('Did you mean').waitFor({ state: 'detached' });
   await page.getByText('Not one of this service’s flags').waitFor();
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText('Give a date such as 2027-01-31').waitFor();
   await page.getByLabel('Ends').fill('2099-12-31 08:00');
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText('“home” is no IPv4 or IPv6 address').waitFor();
   await looksRight(page, 'new-apikey');
   await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1');
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('button', { name: 'Create the key' }).click();
 
   const field = page.getByLabel('Secret of the API key', { exact: true });
   await field.waitFor();

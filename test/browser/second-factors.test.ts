@@ -51,10 +51,10 @@ test('somebody logs in with a passkey, loses it, and comes back by a recovery co
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByLabel('What you call it').fill('my laptop');
   await page.getByLabel('Current password').fill('not-mine');
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create a passkey' }).click();
   await page.getByText('the current password or the code is wrong').waitFor();
   await page.getByLabel('Current password').fill(password);
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create a passkey' }).click();
   await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
   const codes = (await page.getByLabel('Recovery codes', { exact: true }).inputValue()).split('\n');
   assert.equal(codes.length, 10);
@@ -98,7 +98,7 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await page.getByRole('button', { name: 'Add an app' }).click();
   await page.getByLabel('What you call it').fill('my phone');
   await page.getByLabel('Current password').fill(password);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await page.getByRole('img', { name: 'The secret as a QR code' }).waitFor();
   const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
   await page.getByLabel('Code that the app shows now').fill('12345');
@@ -124,9 +124,9 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await page.getByLabel('Code of your second factor').fill(appCode(secret, Date.now() + 30_000));
   await page.keyboard.press('Enter');
   await isIn(page);
-  await page.getByRole('button', { name: 'Make new recovery codes…' }).click();
+  await page.getByRole('button', { name: 'Create new recovery codes…' }).click();
   await page.getByLabel('Current password').fill(password);
-  await page.getByRole('button', { name: 'Make new codes' }).click();
+  await page.getByRole('button', { name: 'Create new codes' }).click();
   const codes = (await page.getByLabel('Recovery codes', { exact: true }).inputValue()).split('\n');
   await page.getByRole('button', { name: 'I have kept them' }).click();
   const body = { username: 'grace', password, code: codes[9] };
@@ -147,7 +147,7 @@ test('who needs a second factor and has none adds one before anything else', asy
   await looksRight(page, 'enrolment');
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByLabel('Current password').fill(password);
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create a passkey' }).click();
   await page.getByRole('button', { name: 'I have kept them' }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   await page.getByRole('row').filter({ hasText: 'grace' }).waitFor();

@@ -34,7 +34,7 @@ test('of two who open the set-up link, the second is told that it was used', asy
   const { page, troubles } = await visit(other.setUpUrl);
   await fillSetUp(page, 'eve', 'Eve', 'Eavesdropper');
   await other.addUser('grace', password);
-  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByRole('heading', { name: 'This set-up link does not work' }).waitFor();
   assert.equal((await other.call('GET', '/auth/users/eve')).status, 404);
   assert.deepEqual(troubles, []);
@@ -47,13 +47,13 @@ test('the set-up link makes the first user, logs them in, and works once', async
   await fillSetUp(page, 'grace', 'Grace', 'Hopper');
   await page.getByLabel('E-mail address').fill('grace');
   await page.getByLabel('Password', { exact: true }).fill('weak');
-  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByText(/^Still missing: 8 characters/).waitFor();
   await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByText('Expected an e-mail address.').waitFor();
   await page.getByLabel('E-mail address').fill('grace@example.org');
-  await page.getByRole('button', { name: 'Make my user' }).click();
+  await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByRole('link', { name: 'Grace Hopper' }).waitFor();
   assert.equal(page.url(), `${appliance.url}/console`);
   const { body: user } = await appliance.call('GET', '/auth/users/grace');
@@ -130,6 +130,33 @@ test('a reload, a second window and a pasted address keep the session, which no 
   await second.getByLabel('Password', { exact: true }).fill(password);
   await second.keyboard.press('Enter');
   await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('a secret that is shown once stays until it was saved, though the session ends meanwhile', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/new/keyring');
+  await page.getByLabel('Name').fill('held');
+  await page.getByRole('button', { name: 'Create the keyring' }).click();
+  const key = page.getByRole('textbox', { name: 'Private key of held' });
+  const value = await key.inputValue();
+  const second = await page.context().newPage();
+  await second.goto(`${appliance.url}/console/about`);
+  await second.getByRole('button', { name: 'Log out' }).click();
+  await second.getByRole('main').getByText('You are logged out.').waitFor();
+  // The next thing that is asked for is refused.
+  await page.evaluate(() => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + 5 * 60_000;
+  });
+  await key.click();
+  await page.getByRole('alert').filter({ hasText: 'Your session has ended. Finish and save' }).waitFor();
+  assert.equal(await key.inputValue(), value);
+  // Saved as by a browser that lets no page write files.
+  await page.evaluate(() => Object.defineProperty(window, 'showSaveFilePicker', { value: undefined }));
+  await page.getByRole('button', { name: 'Save as a file' }).click();
+  await page.getByLabel('I have saved the private key').check();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('main').getByText('Your session has ended. Log in again').waitFor();
   assert.deepEqual(troubles, []);
 });
 

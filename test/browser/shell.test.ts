@@ -91,7 +91,7 @@ test('a toast ends with its page; one that is said on the way is said where that
   assert.equal(await toasts.count(), 0);
   await goTo(page, '/console/new/account');
   await page.getByLabel('UID').fill('customer-7');
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('button', { name: 'Create the account' }).click();
   await page.getByRole('heading', { name: 'customer-7', level: 1 }).waitFor();
   await toasts.waitFor();
   assert.deepEqual(troubles, []);

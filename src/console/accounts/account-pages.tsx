@@ -53,8 +53,8 @@ export function NewAccountPage({ api, navigate }: PageProps) {
     <>
       <PageHeader title="New account" back={{ href: hrefTo('accounts'), title: 'Accounts' }} />
       <Form
-        action="Make the account"
-        busy="Making it…"
+        action="Create the account"
+        busy="Creating it…"
         needs="account.create"
         onSubmit={async (values) => {
           const { id, uid } = await api.createAccount(accountIn(values));

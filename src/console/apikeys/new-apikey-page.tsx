@@ -52,13 +52,13 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
           onDone={() => navigate(hrefTo('apikey', { id: made.keyid }), 'replace')}
         />
       ) : (
-        <Form key="form" action="Make the key" busy="Making it…" needs="apikey.create" onSubmit={create}>
+        <Form key="form" action="Create the key" busy="Creating it…" needs="apikey.create" onSubmit={create}>
           <Field
             name="accountId"
             label="Account"
             hint={
               <>
-                Its UID or its id. <a href={hrefTo('newAccount')}>Make a new account</a>
+                Its UID or its id. <a href={hrefTo('newAccount')}>Create a new account</a>
               </>
             }
             value={query.get('account') ?? ''}

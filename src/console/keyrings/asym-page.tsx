@@ -58,8 +58,8 @@ function NewRing({ api }: Props) {
       )}
       <p data-quiet>The service makes the key pair of such a keyring, and tells the private key this once.</p>
       <Form
-        action="Make the keyring"
-        busy="Making it…"
+        action="Create the keyring"
+        busy="Creating it…"
         needs="asym.create"
         onSubmit={async (values) => {
           const input = { name: values.text('name'), keyProps: objectIn(values, 'keyProps') };

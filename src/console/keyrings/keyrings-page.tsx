@@ -55,7 +55,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
               <p>There is no keyring yet. Data are encrypted with the keys of one.</p>
               <p>
                 <ButtonLink href={hrefTo('newKeyring')} needs="keyring.create">
-                  Make the first keyring
+                  Create the first keyring
                 </ButtonLink>
               </p>
             </>

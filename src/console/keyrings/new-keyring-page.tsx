@@ -46,7 +46,7 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
     <>
       <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
       {made && <PrivateKeyStep {...made} onDone={() => open(made.ring)} />}
-      <Form action="Make the keyring" busy="Making it…" needs="keyring.create" onSubmit={create}>
+      <Form action="Create the keyring" busy="Creating it…" needs="keyring.create" onSubmit={create}>
         <Field name="name" label="Name" hint={nameRule} isRequired />
         <Choice
           legend="Key pair"

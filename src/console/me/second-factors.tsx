@@ -93,7 +93,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
                 {recoveryCodes === 1 ? '1 recovery code is' : `${recoveryCodes} recovery codes are`} left for the day on
                 which you have none of them at hand.{' '}
                 <button type="button" data-kind="link" onClick={() => setOpen({ is: 'codes' })}>
-                  Make new recovery codes…
+                  Create new recovery codes…
                 </button>
               </p>
             </div>
@@ -124,7 +124,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
         <Proven
           key="codes"
           title="New recovery codes?"
-          action="Make new codes"
+          action="Create new codes"
           onClose={close}
           onSubmit={async (values) => {
             const { recoveryCodes } = await api.renewRecoveryCodes(proofIn(values));
@@ -162,7 +162,7 @@ function AddApp({ api, onClose, onAdded }: AddProps) {
       <Proven
         key="begin"
         title="Add an app that shows codes"
-        action="Go on"
+        action="Continue"
         onClose={onClose}
         onSubmit={async (values) => setBegun(await api.beginTotp({ name: values.text('name'), ...proofIn(values) }))}
       >
@@ -199,7 +199,7 @@ function AddPasskey({ api, onClose, onAdded }: AddProps) {
   return (
     <Proven
       title="Add a passkey"
-      action="Make a passkey"
+      action="Create a passkey"
       onClose={onClose}
       onSubmit={async (values) => {
         const credential = await makePasskey(await api.beginPasskey(proofIn(values)));

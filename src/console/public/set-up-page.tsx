@@ -65,7 +65,7 @@ function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise
   return (
     <MessagePage title="Set up this service" isFirst>
       <p>You are the first one here: your user may do everything, and you invite the others.</p>
-      <Form action="Make my user" busy="Making your user…" onSubmit={onSubmit}>
+      <Form action="Create my user" busy="Creating your user…" onSubmit={onSubmit}>
         <PersonFields />
         <Field name="username" label="User name" autocomplete="username" hint="With it you log in." isRequired />
         <Field

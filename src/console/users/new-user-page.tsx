@@ -46,7 +46,7 @@ export function NewUserPage({ api, session }: PageProps) {
     <div key="form">
       <PageHeader title="New user" back={{ href: hrefTo('users'), title: 'Users' }} />
       <Form
-        action={way === 'invite' ? 'Invite' : 'Make the user'}
+        action={way === 'invite' ? 'Invite' : 'Create the user'}
         busy="Please wait…"
         needs={way === 'invite' ? 'user.invite' : 'user.create'}
         onSubmit={add}
