@@ -1,12 +1,14 @@
 // Requests that no route takes: an unknown path, or a known one with another method.
 import { activityRecord } from '../core/activity.ts';
+import { Bearer } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, identify, sealedError } from './admission.ts';
 import type { Appliance } from './appliance.ts';
+import { consoleCookieOf } from './console-cookie.ts';
 import { serveUnknownPage } from './pages.ts';
 import { type AppContext, headerOf } from './request.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
-import type { ServedPath } from './route.ts';
+import { baseUrlOf, type ServedPath } from './route.ts';
 import { tenantOf } from './tenants.ts';
 
 export function serveUnmatched(
@@ -39,9 +41,11 @@ export function serveUnmatched(
     const allow = methods.join(', ');
     const { status, body } = refused(new KmsError('method-not-allowed', `this path takes ${allow}`));
     const outcome: Outcome = { status, body, headers: { Allow: allow } };
-    const credential = credentialOf(c);
     try {
-      const { store, tenant } = tenantOf(state, c);
+      const handle = tenantOf(state, c);
+      const { store, tenant } = handle;
+      const cookie = consoleCookieOf(c, baseUrlOf({ open: state, handle }));
+      const credential = credentialOf(c) ?? (cookie?.token === undefined ? undefined : new Bearer(cookie.token));
       if (!credential) return { outcome, action: 'none', tenant: tenant.id, granted: false };
       const keyid = await store.transaction(async (tx) => {
         const found = await identify(tx, credential, c.env ?? {}, world.now());

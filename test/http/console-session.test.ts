@@ -266,6 +266,14 @@ test('a session that goes on keeps its cookie, and ends when its login is too ol
   assert.match(late.headers.get('set-cookie') ?? '', /^kms-[\w-]{16}=; .*Max-Age=0$/);
 });
 
+test('what no path takes is recorded in the name of who asked', async () => {
+  const a = await testAppliance();
+  const { ask, user } = await openWindow(a);
+  assert.equal((await ask('DELETE', '/ks/keyrings')).status, 405);
+  const [last] = await a.activity();
+  assert.deepEqual([last?.keyid, last?.action, last?.status], [user.id, 'none', 405]);
+});
+
 test('without being extended it ends after an hour', async () => {
   const a = await testAppliance();
   const { ask } = await openWindow(a);
