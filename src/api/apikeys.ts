@@ -152,7 +152,7 @@ const updateApiKeyBody = z.object({
   }),
 });
 
-const updatedApiKey = z.object({ ...shown, op });
+const updatedApiKey = safeApiKey.extend({ op });
 const updatedApiKeyWithSecret = updatedApiKey.extend({
   key: z.string().meta({ description: 'the secret, as it was given', examples: [sample.apikey] }),
 });

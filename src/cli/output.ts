@@ -81,6 +81,11 @@ async function allPages<T, Input extends object>(
   const { items } = await import('../client/pages.ts');
   const data: T[] = [];
   for await (const item of items(method, { ...input, limit: pageSize })) data.push(item);
+  return wholeList(data);
+}
+
+/** A list as `--json` prints every one: in the form of a page. */
+export function wholeList<T>(data: readonly T[]): PageAnswer<T> {
   return { data, pagination: { limit: Math.max(pageSize, data.length), count: data.length, hasMore: false } };
 }
 

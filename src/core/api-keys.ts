@@ -187,12 +187,13 @@ async function update(
   if (changed.userId !== undefined && changed.userId !== key.userId) await needPlace(tx, changed.userId);
   await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
   const after = { ...key, ...changed };
-  const { updatedAt: _, ...answer } = safeApiKey(after);
+  const answer = safeApiKey(after);
+  const { updatedAt: _, ...said } = answer;
   ctx.note({
     object: apiKeyThing(after),
     changed: changedFields(
       { ...safeApiKey(key), owner: key.userId ?? null },
-      { ...answer, owner: changed.userId ?? null },
+      { ...said, owner: changed.userId ?? null },
     ),
     objects: owners.map(({ id, user }) => (user ? userThing(user) : { type: 'user', id })),
     ...changedUse(

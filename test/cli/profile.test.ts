@@ -25,9 +25,12 @@ test('a profile keeps address and key in a file of its own, and nothing prints t
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { server: d.url, apiKey: key });
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   assert.equal((await stat(d.path('config', 'kms', 'profiles'))).mode & 0o777, 0o700);
-  const json = { name: 'prod', server: d.url, apiKey: true, ca: false, default: false };
-  assert.deepEqual(await d.json('profile show prod --json'), { ...json, file });
-  assert.deepEqual(await d.json('profile list --json'), { profiles: [json] });
+  const json = { name: 'prod', server: d.url, apiKey: true, ca: false, default: false, file };
+  assert.deepEqual(await d.json('profile show prod --json'), json);
+  assert.deepEqual(await d.json('profile list --json'), {
+    data: [json],
+    pagination: { limit: 1000, count: 1, hasMore: false },
+  });
   const shown = await d.kms('profile show prod');
   assert.match(shown.stdout, /^API key {6}kept$/m);
   const list = await d.kms('profile list');
@@ -104,7 +107,7 @@ for (const [what, args, stdin, stderr] of [
     assert.notEqual(ran.code, 0);
     assert.deepEqual([ran.stdout, ran.stderr.split('\n').length], ['', 2]);
     assert.match(ran.stderr, stderr);
-    assert.deepEqual((await d.json<{ profiles: unknown[] }>('profile list --json')).profiles.length, 1);
+    assert.deepEqual((await d.json<{ data: unknown[] }>('profile list --json')).data.length, 1);
   });
 }
 

@@ -95,7 +95,7 @@ async function toFile(cli: Cli, connection: Connection, path: string): Promise<v
     const what = others.length > 0 ? `${first} and ${others.length} more are` : `${first} is`;
     await say(cli.io, visible(`warning: activity segment ${what} missing or changed in it; see \`kms doctor\``));
   }
-  if (cli.json) return printJson(cli, { file: path, bytes, ...manifest });
+  if (cli.json) return printJson(cli, { file: path, bytes, manifest });
   await say(cli.io, visible(`${path}: ${byteCount(bytes)}; see that it restores with \`kms backup verify\``));
 }
 
@@ -115,7 +115,7 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
   const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli));
-  await printThing(cli, { valid: true, restores: proof !== undefined, bytes, ...proof, manifest }, [
+  await printThing(cli, { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof }, [
     ['backup', proof ? 'restores' : 'digests fit'],
     ['made at', manifest.createdAt],
     ['appliance', manifest.appliance],

@@ -10,7 +10,7 @@ import type { helping } from '../grammar/help.ts';
 import { shells } from '../grammar/option-sets.ts';
 import { type Io, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
-import { printJson } from '../output.ts';
+import { printJson, wholeList } from '../output.ts';
 import { visible } from '../text.ts';
 
 export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
@@ -84,7 +84,7 @@ export async function licenses(cli: CliOf<typeof helping.licenses>): Promise<voi
   // The build wrote it.
   const parts: readonly ThirdParty[] = JSON.parse(thirdParties);
   if (cli.json)
-    return printJson(cli, { data: parts.map(({ name, version, license }) => ({ name, version, license })) });
+    return printJson(cli, wholeList(parts.map(({ name, version, license }) => ({ name, version, license }))));
   const list = parts.map(({ name, version, license }) => `  ${name} ${version}: ${license}\n`);
   const texts = parts.map(({ name, version, text }) => `\n${rule}\n${name} ${version}\n\n${text.trimEnd()}\n`);
   await write(cli.io.stdout, `kms is licensed under Apache-2.0. In it are:\n${list.join('')}${texts.join('')}`);

@@ -35,10 +35,10 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
     const made = await newCustodian(request);
     const { slot, keyFile } = made;
     await made.keep();
-    const { fingerprint } = await ask('addCustodian', { body: sentSlot(slot) });
+    const answer = await ask('addCustodian', { body: sentSlot(slot) });
     const { id, kind, params } = slot;
-    await printThing(cli, { fingerprint, custodian: { id, kind, params }, ...secretFields(made) }, [
-      ['master key', fingerprint],
+    await printThing(cli, { ...answer, custodian: { id, kind, params }, ...secretFields(made) }, [
+      ['master key', answer.fingerprint],
       ['custodian', id],
       ['kind', kind],
       ['key file', keyFile?.place],
@@ -100,16 +100,17 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const day = new Date().toISOString().slice(0, 10);
     const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode });
     const files = await kitFiles(out, svg);
+    let answer: MasterAnswer;
     try {
-      await ask('addCustodian', { body: sentSlot(slot) });
+      answer = await ask('addCustodian', { body: sentSlot(slot) });
       await files.commit(text, codeOf(text));
     } catch (error) {
       await files.discard();
       throw error;
     }
     const { id, kind, params } = slot;
-    if (cli.json)
-      await printJson(cli, { custodian: { id, kind, params }, ...(out === undefined && { recoveryKit: text }) });
+    const custodian = { id, kind, params };
+    if (cli.json) await printJson(cli, { ...answer, custodian, ...(out === undefined && { recoveryKit: text }) });
     else if (out === undefined) await showKit(cli, text);
     if (out !== undefined)
       await say(cli.io, `the recovery kit is in ${out}: print it, keep it in a safe, remove the file`);

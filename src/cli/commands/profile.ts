@@ -8,7 +8,7 @@ import { confirm } from '../confirm.ts';
 import { readSmallText } from '../files.ts';
 import type { profile } from '../grammar/profile.ts';
 import { say } from '../io.ts';
-import { printJson, printLine, printTable, printThing } from '../output.ts';
+import { printJson, printLine, printTable, printThing, wholeList } from '../output.ts';
 import {
   checkedProfileName,
   defaultProfile,
@@ -73,11 +73,11 @@ export async function list(cli: CliOf<typeof profile.list>): Promise<void> {
       await say(cli.io, visible(`warning: ${error.message}${error.hint === undefined ? '' : `; ${error.hint}`}`));
     }
   }
-  if (cli.json) return printJson(cli, { profiles });
+  if (cli.json) return printJson(cli, wholeList(profiles));
   if (profiles.length === 0) return say(cli.io, 'no profiles yet: make one with `kms profile add NAME --server URL`');
   await printTable(cli, profiles, [
     { title: 'name', value: ({ name }) => name },
-    { title: 'server', value: ({ server }) => server },
+    { title: 'server', value: ({ server }) => server ?? '' },
     { title: 'API key', value: ({ apiKey }) => (apiKey ? 'kept' : 'none') },
     { title: 'default', value: (profile) => (profile.default ? 'yes' : '') },
   ]);
@@ -96,52 +96,55 @@ export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
   }
   if (name === undefined) {
     await setDefaultProfile(cli.io, undefined);
-    return cli.json ? printJson(cli, { default: null }) : printLine(cli, 'no profile is used by default');
+    return cli.json ? printJson(cli, null) : printLine(cli, 'no profile is used by default');
   }
-  const { server } = await readProfile(cli.io, name);
+  const profile = await readProfile(cli.io, name);
   await setDefaultProfile(cli.io, name);
-  if (cli.json) return printJson(cli, { default: name });
-  await printLine(cli, `${name} (${server}) is used where no appliance is named and none is in ./kms-data`);
+  if (cli.json) return printJson(cli, await shownProfile(cli, name, profile));
+  await printLine(cli, `${name} (${profile.server}) is used where no appliance is named and none is in ./kms-data`);
 }
 
 export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
   const name = checkedProfileName(cli.get('<NAME>'));
   await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { here: true });
+  const removed = await shownProfile(cli, name, await readProfile(cli.io, name).catch(() => undefined));
   const wasDefault = await removeProfile(cli.io, name);
-  if (cli.json) return printJson(cli, { name, removed: true, wasDefault });
+  if (cli.json) return printJson(cli, removed);
   await printLine(cli, `${name} is removed${wasDefault ? '; no profile is used by default any more' : ''}`);
 }
 
 interface ShownProfile {
   readonly name: string;
-  readonly server: string;
+  /** Null, as the two below, of one that could not be read. */
+  readonly server: string | null;
   /** Whether it has one. */
-  readonly apiKey: boolean;
+  readonly apiKey: boolean | null;
   /** Whether it names authorities of its own. */
-  readonly ca: boolean;
+  readonly ca: boolean | null;
   readonly default: boolean;
+  readonly file: string;
 }
 
-async function shownProfile(cli: Cli, name: string, profile: Profile): Promise<ShownProfile> {
+async function shownProfile(cli: Cli, name: string, profile: Profile | undefined): Promise<ShownProfile> {
   return {
     name,
-    server: profile.server,
-    apiKey: profile.apiKey !== undefined,
-    ca: profile.ca !== undefined,
+    server: profile?.server ?? null,
+    apiKey: profile ? profile.apiKey !== undefined : null,
+    ca: profile ? profile.ca !== undefined : null,
     default: (await defaultProfile(cli.io)) === name,
+    file: profilePath(cli.io, name),
   };
 }
 
 async function printProfile(cli: Cli, name: string, profile: Profile): Promise<void> {
   const shown = await shownProfile(cli, name, profile);
-  const file = profilePath(cli.io, name);
-  await printThing(cli, { ...shown, file }, [
+  await printThing(cli, shown, [
     ['name', name],
-    ['server', shown.server],
+    ['server', profile.server],
     ['API key', shown.apiKey ? 'kept' : 'none'],
     ['authorities', shown.ca ? 'its own' : 'the well-known ones'],
     ['default', shown.default ? 'yes' : 'no'],
-    ['file', file],
+    ['file', shown.file],
   ]);
 }
 

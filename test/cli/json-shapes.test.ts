@@ -1,0 +1,265 @@
+// What `--json` prints has one shape for each noun, whatever the command: docs/cli.md tells what each command prints, in
+// nouns and their fields, and here each is run and compared with that. A command that is not in the table, or prints
+// something else, fails.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { after, test } from 'node:test';
+import type { z } from 'zod';
+import { localEndpoints } from '../../src/api/local.ts';
+import type { GrammarCommand } from '../../src/cli/command.ts';
+import { grammar, leavesOf } from './grammar-tree.ts';
+import { desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+
+/** The rows of a table of two columns, below this heading, each with its code. */
+function rowsBelow(heading: string): Map<string, string> {
+  const [, below = ''] = page.split(`| ${heading} |`);
+  const [table = ''] = below.split('\n\n');
+  return new Map(
+    [...table.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)].map(([, name = '', told = '']) => [
+      name,
+      told.replaceAll('`', ''),
+    ]),
+  );
+}
+
+const commands = rowsBelow('command | prints');
+/** Field names by noun; those that end in `?` may be absent. */
+const nouns = new Map([...rowsBelow('noun | fields')].map(([noun, fields]) => [noun, fields.split(', ')]));
+
+/** What is wrong with `value` as the shape that the page tells, a line each. */
+function problems(value: unknown, shape: string, at: string): string[] {
+  if (shape.startsWith('[')) {
+    const { data, pagination, ...others } = Object(value);
+    if (!Array.isArray(data) || Object.keys(others).length > 0) return [`${at} is no list in pages`];
+    const of = shape.slice(1, -1);
+    return [
+      ...problems(pagination, 'Page', `${at}.pagination`),
+      ...data.flatMap((item, index) => problems(item, of, `${at}.data[${index}]`)),
+    ];
+  }
+  if (shape === 'null' || shape.endsWith(' or null')) {
+    if (value === null) return [];
+    return problems(value, shape.slice(0, -' or null'.length), at);
+  }
+  if (shape.includes(' and ')) {
+    const [noun = '', more = ''] = shape.split(' and ');
+    return compared(value, [...fieldsOf(noun), ...fieldsOf(more)], at);
+  }
+  return compared(value, fieldsOf(shape), at);
+}
+
+function fieldsOf(shape: string): readonly string[] {
+  if (shape === '{}') return [];
+  if (shape.startsWith('{')) return shape.slice(1, -1).split(', ');
+  return nouns.get(shape) ?? assert.fail(`no noun ${shape}`);
+}
+
+function compared(value: unknown, fields: readonly string[], at: string): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [`${at} is no object`];
+  const known = new Map(
+    fields.map((field) => {
+      const [, name = '', optional, of] = /^(\w+)(\??)(?:: (.+))?$/.exec(field) ?? assert.fail(field);
+      return [name, { isOptional: optional === '?', of }];
+    }),
+  );
+  const missing = [...known].filter(([name, { isOptional }]) => !isOptional && !Object.hasOwn(value, name));
+  return [
+    ...missing.map(([name]) => `${at} has no ${name}`),
+    ...Object.entries(value).flatMap(([name, inner]) => {
+      const field = known.get(name);
+      if (!field) return [`${at} has ${name}`];
+      if (field.of === undefined) return [];
+      if (!field.of.startsWith('several ')) return problems(inner, field.of, `${at}.${name}`);
+      if (!Array.isArray(inner)) return [`${at}.${name} is no array`];
+      const of = field.of.slice('several '.length);
+      return inner.flatMap((item, index) => problems(item, of, `${at}.${name}[${index}]`));
+    }),
+  ];
+}
+
+function pathOf(command: GrammarCommand): string {
+  return command.parent ? `${pathOf(command.parent as GrammarCommand)} ${command.name()}`.trim() : '';
+}
+
+const paths = leavesOf(grammar()).map(pathOf);
+
+test('the page tells of every command what it prints, and of no other', () => {
+  assert.deepEqual([...commands.keys()].sort(), [...paths].sort());
+});
+
+/** What was printed, by command. */
+const ran = new Set<string>();
+const wrong: string[] = [];
+const d = await desk();
+after(() => d[Symbol.asyncDispose]());
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type AnyJson = any;
+
+interface How {
+  readonly stdin?: string;
+  /** The exit code. */
+  readonly code?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function run(line: string, { stdin = '', code = 0, env = {} }: How = {}): Promise<AnyJson> {
+  const path = paths.find((each) => line === each || line.startsWith(`${each} `)) ?? assert.fail(line);
+  const answer = await d.kms(`${line} --json`, { stdin, env });
+  assert.equal(answer.code, code, `${line}: ${answer.stderr}`);
+  // What it prints besides, behind a semicolon, is for people.
+  const shape = commands.get(path)?.split(';')[0];
+  ran.add(path);
+  if (shape !== undefined) wrong.push(...problems(JSON.parse(answer.stdout), shape, line));
+  return JSON.parse(answer.stdout);
+}
+
+/** What these need takes more than a line; their answers are those of the local endpoints. */
+const answered: Readonly<Record<string, string>> = {
+  'user reset-second-factor': 'resetSecondFactor',
+  'tenant oidc unlink': 'unlinkOidc',
+};
+/** They print no JSON of their own. */
+const texts = ['serve', 'activity export', 'completion', 'man', 'help'];
+
+test('what has another shape is found', () => {
+  const page = { limit: 1, count: 1, hasMore: false };
+  const license = { name: 'a', version: '1', license: 'MIT' };
+  assert.deepEqual(problems({ data: [license], pagination: page }, '[License]', 'it'), []);
+  assert.deepEqual(problems(null, 'License or null', 'it'), []);
+  assert.deepEqual(problems({ ...license, key: 'k' }, 'License and {key?}', 'it'), []);
+  for (const [value, shape, found] of [
+    [[license], '[License]', 'it is no list in pages'],
+    [{ data: [{ ...license, x: 1 }], pagination: page }, '[License]', 'it.data[0] has x'],
+    [{ data: [], pagination: {} }, '[License]', 'it.pagination has no limit'],
+    [{ name: 'a', version: '1' }, 'License', 'it has no license'],
+    [{ license: {} }, '{license: License}', 'it.license has no name'],
+    [{ licenses: [{}] }, '{licenses: several License}', 'it.licenses[0] has no name'],
+    [null, 'License', 'it is no object'],
+  ] as const) {
+    assert.equal(problems(value, shape, 'it')[0], found);
+  }
+});
+
+test('each command prints what the page tells', { timeout: 120_000 }, async () => {
+  const first = await run('init');
+  await run('status');
+  await run('doctor');
+  await run('user set-up-link');
+
+  await run('keyring create payroll --private-key-out payroll.pem');
+  await run('keyring list');
+  await run('keyring show payroll');
+  await run('keyring keys payroll');
+  await run('keyring keys payroll --usage');
+  await run('keyring rotate payroll');
+  await run('keyring config payroll --max-encrypt-count 100');
+  await run('keyring config payroll');
+  await run('keyring create gone --private-key-out gone.pem');
+  const { id: gone } = await run('keyring delete gone --yes');
+  await run('keyring list --deleted');
+  await run(`keyring restore ${gone}`);
+
+  await run('asym create partners --private-key-out partners.pem').then(({ key }) =>
+    run(`asym show-key partners ${key.id}`),
+  );
+  await run('asym rotate partners');
+
+  await writeFile(d.path('plain.txt'), 'plain');
+  const { asset } = await run(
+    'encrypt --ring payroll --private-key payroll.pem --asset-data {"case":17} -o out.kms plain.txt',
+  );
+  await run('encrypt --ring payroll --private-key payroll.pem -o bare.kms plain.txt');
+  await run('decrypt --private-key payroll.pem -o back.txt out.kms');
+  await run('decrypt --private-key payroll.pem -o bare.txt bare.kms');
+  await run('inspect out.kms');
+  await run('inspect bare.kms');
+  await run(`asset show ${asset.id}`);
+  await run('asset search');
+  await run('asset signing-keys');
+  await run(`asset delete ${asset.id} --yes`);
+
+  await run('account create billing');
+  await run('account list');
+  await run('account show billing');
+  await run('account update billing --notes x');
+  const { keyid, key } = await run('apikey create --account billing --flag asset.search');
+  await run('apikey create --account billing --flag asset.search --secret-out key.txt');
+  await run('apikey list');
+  await run('apikey list --account billing');
+  await run('apikey list --ring payroll');
+  await run(`apikey show ${keyid}`);
+  await run(`apikey update ${keyid} --name nightly`);
+  await run('apikey validate', { stdin: key });
+  await run(`apikey revoke ${keyid}`);
+  await run('account delete billing --yes');
+
+  await run('user create ada --email ada@example.org --first-name Ada --last-name Lovelace');
+  await run('user invite bob --email bob@example.org --first-name Bob --last-name B');
+  await run('user list');
+  await run('user show ada');
+  await run('user update ada --first-name A');
+  await run('user reset-link ada');
+  await run('user delete bob --yes');
+
+  await run('activity search --limit 3').then(({ data }) => run(`activity show ${data[0].id}`));
+  await run('activity head');
+  await run('activity verify');
+
+  await run('tenant create blue --host blue.example');
+  await run('tenant list');
+  await run('tenant show blue');
+  await run('tenant update blue --host blue.example --host blue2.example');
+  await run('tenant limits blue --keyrings 5');
+  await run('tenant rekey blue');
+  await writeFile(d.path('secret'), 'x\n', { mode: 0o600 });
+  await run('tenant oidc set blue --issuer https://login.example.org --client-id kms --client-secret-file secret');
+  await run('tenant oidc show blue');
+  await run('tenant oidc remove blue --yes');
+  const { id: blue } = await run('tenant delete blue --yes');
+  await run('tenant list --deleted');
+  await run(`tenant restore ${blue}`);
+
+  await run('master list');
+  const { custodian } = await run('master add-custodian keyfile --file second.key');
+  await run(`master remove-custodian ${custodian.id} --yes`);
+  await run('master rotate');
+  await run('recovery-kit');
+  await run('recovery-kit -o kit.txt');
+
+  await run('backup create b.kms-backup');
+  await run('backup verify b.kms-backup');
+  await run('restore b.kms-backup --data restored');
+
+  await run('drill');
+
+  await run('tls self-signed --host kms.example');
+  await run('licenses');
+  await run('profile add prod --server https://kms.example', { stdin: first.apiKey.key });
+  await run('profile list');
+  await run('profile show prod');
+  await run('profile use prod');
+  await run('profile use --none');
+  await run('profile remove prod --yes');
+  const env = { KMS_PASSPHRASE_FILE: d.path('passphrase') };
+  await writeFile(d.path('passphrase'), 'five words that nobody guesses', { mode: 0o600 });
+  await run('init --custodian passphrase --data served', { env });
+  const server = await serving(d, ['--data', 'served'], env);
+  after(() => server.stop());
+  await run('metrics --data served');
+  await run('status --data served');
+  await run('seal --data served');
+  await run('status --data served', { code: 4 });
+  await run('unseal --data served', { stdin: 'five words that nobody guesses\n' });
+  assert.deepEqual(wrong, []);
+  for (const [command, id] of Object.entries(answered)) {
+    const { answer } = localEndpoints.find((each) => each.id === id) ?? assert.fail(id);
+    assert.equal(commands.get(command), `{${Object.keys((answer as z.ZodObject).shape).join(', ')}}`);
+    ran.add(command);
+  }
+  assert.deepEqual([...ran, ...texts].sort(), [...paths].sort());
+});
