@@ -161,7 +161,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await page.getByRole('button', { name: 'Search' }).click();
   await page.waitForURL(/action=keyring.encrypt/);
   await page.getByText(/^[89] entries\.$/).waitFor();
-  const entries = page.locator('[data-timeline] li');
+  const entries = page.locator('[data-timeline] ol > li');
   assert.equal(await entries.filter({ hasText: 'encrypted with keyring payroll' }).count(), await entries.count());
   assert.equal(await entries.filter({ hasText: 'denied' }).count(), 0);
   await looksRight(page, 'activity');
@@ -186,7 +186,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   const live = page.getByRole('region', { name: 'Live' });
   await encrypt('ledger');
   const denials = live.getByRole('listitem').filter({ hasText: 'denied' }).filter({ hasText: 'ledger' });
-  await denials.nth(2).waitFor();
+  await denials.nth(1).waitFor();
   await looksRight(page, 'activity-live');
   const ids = await live.locator('li a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   const records = ids.filter((id) => id?.includes('/act_'));
@@ -212,7 +212,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await encrypt('ledger');
   assert.equal(asked, 0);
   await hide(false);
-  await denials.nth(3).waitFor();
+  await denials.first().getByText('2 times', { exact: true }).waitFor();
 
   await denials.first().getByRole('link').first().click();
   await page.getByRole('heading', { name: 'Activity record', level: 1 }).waitFor();

@@ -7,6 +7,7 @@ import { csv, jsonLines } from '../../src/console/activity/export.ts';
 import {
   type ActivityRecord,
   activityFields,
+  alikeTogether,
   emptyTail,
   isSubjectKind,
   mergedActivity,
@@ -241,6 +242,16 @@ test('who is gone by now is called what the log says they were called', () => {
   const said = { ...thing('user', 'user_b', 'Liar'), reporter: 'apik_x' };
   assert.deepEqual([...namesWith(new Map(), [...records, said])], [['user_a', 'Ada']]);
   assert.deepEqual([...namesWith(new Map([['user_a', 'Now']]), records)], [['user_a', 'Now']]);
+});
+
+test('what is said again and again is read once, what is said otherwise is not', () => {
+  const other = { ...record(3), status: 403, validAction: false };
+  const groups = alikeTogether([record(6), record(5), record(4), other, record(2), { ...record(1), address: '::1' }]);
+  assert.deepEqual(
+    groups.map((group) => group.map(({ createdAt }) => createdAt)),
+    [[6, 5, 4], [3], [2], [1]],
+  );
+  assert.deepEqual(alikeTogether([]), []);
 });
 
 test('an export has what is shown: JSON Lines as the API answers, CSV that no spreadsheet runs', () => {

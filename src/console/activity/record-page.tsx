@@ -29,6 +29,8 @@ interface RecordProps {
 
 function Record({ record, names }: RecordProps) {
   const { id, keyid, createdAt, action, ringname, validAction, status, props, address, reporter } = record;
+  const ringKind = action.startsWith('asym.') ? 'asym-keyring' : 'keyring';
+  const ring = ringname === '' ? undefined : subjectHref({ type: ringKind, id: '', name: ringname });
   return (
     <>
       <section data-panel>
@@ -57,8 +59,13 @@ function Record({ record, names }: RecordProps) {
         <Json value={props} />
       </section>
       <p>
-        <a href={hrefTo('activity', {}, { keyid })}>All activity of the same credential</a>
+        <a href={credentialHref(keyid)}>Everything about the same credential</a>
       </p>
+      {ring && (
+        <p>
+          <a href={ring}>Everything about the same keyring</a>
+        </p>
+      )}
       {address !== undefined && (
         <p>
           <a href={hrefTo('activity', {}, { address })}>All activity from the same address</a>
@@ -115,4 +122,10 @@ function Texts({ texts }: { readonly texts: readonly string[] }) {
       ))}
     </ul>
   );
+}
+
+/** Of an API key or a user; others have no page of their own. */
+function credentialHref(keyid: string): string {
+  const type = keyid.startsWith('apik_') ? 'apikey' : keyid.startsWith('user_') ? 'user' : undefined;
+  return (type && subjectHref({ type, id: keyid })) ?? hrefTo('activity', {}, { keyid });
 }

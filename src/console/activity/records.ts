@@ -66,6 +66,24 @@ export function namesWith(names: Names, records: readonly ActivityRecord[]): Nam
   return known;
 }
 
+/**
+ * Records that follow each other and say the same but for their times, the newest first in each group: what a program
+ * does a thousand times over is read once.
+ */
+export function alikeTogether(records: readonly ActivityRecord[]): ActivityRecord[][] {
+  const groups: ActivityRecord[][] = [];
+  let last = '';
+  for (const record of records) {
+    const { id: _, createdAt: __, ...said } = record;
+    const text = JSON.stringify(said);
+    const group = text === last ? groups.at(-1) : undefined;
+    if (group) group.push(record);
+    else groups.push([record]);
+    last = text;
+  }
+  return groups;
+}
+
 interface Source {
   readonly filters: ActivityFilters;
   /** What of it is meant, where a filter cannot say it. */

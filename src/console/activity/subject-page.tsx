@@ -71,8 +71,9 @@ function Subject({ api, session, kind, id }: SubjectProps) {
         back={{ href: hrefTo('activity'), title: 'Activity' }}
         lead={
           <>
-            Everything in the log about it: what was done to it{besides[kind]}.{' '}
-            <ThingLink thing={{ type: kind, id, ...(name !== undefined && { name }) }} names={names} />
+            Everything in the log about{' '}
+            <ThingLink thing={{ type: kind, id, ...(name !== undefined && { name }) }} names={names} />: what was done
+            to it{besides[kind]}.
           </>
         }
       />

@@ -8,7 +8,7 @@ import { Clock } from '../parts/values.tsx';
 import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
 import { Actor, From, ThingLink } from './record-parts.tsx';
-import { type ActivityRecord, deedOfRecord, type Names, namesWith } from './records.ts';
+import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
 import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
 
 interface RecordsProps {
@@ -74,8 +74,8 @@ export function Timeline({ title, records, names }: TimelineProps) {
         <div key={day}>
           <h2>{day}</h2>
           <ol>
-            {ofDay.map((record) => (
-              <Entry key={record.id} record={record} names={known} />
+            {alikeTogether(ofDay).map((group) => (
+              <Entry key={group.at(-1)?.id} records={group} names={known} />
             ))}
           </ol>
         </div>
@@ -90,11 +90,14 @@ function dayOf(at: number): string {
 }
 
 interface EntryProps {
-  readonly record: ActivityRecord;
+  /** All alike, the newest first. */
+  readonly records: readonly ActivityRecord[];
   readonly names: Names;
 }
 
-function Entry({ record, names }: EntryProps) {
+function Entry({ records, names }: EntryProps) {
+  const [record, ...others] = records;
+  if (!record) return null;
   const { id, createdAt, status, reporter } = record;
   const outcome = outcomeOf(record);
   const details = detailsOf(record);
@@ -116,6 +119,7 @@ function Entry({ record, names }: EntryProps) {
               {statusText(status)}
             </span>
           )}
+          {others.length > 0 && <span data-tag>{countText(records.length)} times</span>}
         </p>
         <p data-quiet>
           {reporter === undefined ? (
@@ -134,12 +138,35 @@ function Entry({ record, names }: EntryProps) {
             </span>
           ))}
         </p>
+        {others.length > 0 && <Others records={others} />}
       </div>
     </li>
   );
 }
 
-interface DidProps extends EntryProps {
+function Others({ records }: { readonly records: readonly ActivityRecord[] }) {
+  return (
+    <details>
+      <summary>{records.length === 1 ? 'The other time' : `The other ${countText(records.length)} times`}</summary>
+      <ul>
+        {records.map(({ id, createdAt }) => (
+          <li key={id}>
+            <a href={hrefTo('activityRecord', { id })}>
+              <Clock at={createdAt} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+interface SaidProps {
+  readonly record: ActivityRecord;
+  readonly names: Names;
+}
+
+interface DidProps extends SaidProps {
   readonly outcome: Outcome;
 }
 
@@ -166,7 +193,7 @@ function Did({ record, names, outcome }: DidProps) {
   );
 }
 
-interface WhatProps extends EntryProps {
+interface WhatProps extends SaidProps {
   /** Where the record names nothing. */
   readonly none: string;
 }
