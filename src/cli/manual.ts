@@ -25,7 +25,7 @@ export function manualPage(kms: GrammarCommand): string {
     filled(kms.description()),
     ...paragraphs.flatMap((paragraph) => ['.PP', filled(paragraph)]),
     '.SH OPTIONS',
-    'Of every command:',
+    'For every command:',
     ...help.visibleOptions(kms).flatMap(optionEntry),
     '.SH COMMANDS',
     ...commands,
@@ -42,9 +42,9 @@ export function manualPage(kms: GrammarCommand): string {
 }
 
 const paragraphs: readonly string[] = [
-  'A command is for the appliance that --server or --profile names, else for that of KMS_SERVER or KMS_PROFILE, ' +
-    'else for the one whose data directory is here, else for the default profile. On the machine of the appliance ' +
-    'it goes through the socket of the running server; where none runs, the command opens the data directory itself.',
+  'A command goes to the appliance that --server or --profile names, otherwise to that of KMS_SERVER or ' +
+    'KMS_PROFILE, otherwise to the one whose data directory is here, otherwise to the default profile. On its own ' +
+    'machine it uses the socket of the running server; if none runs, the command opens the data directory itself.',
   'People get tables and sentences on stdout; --json gives one JSON document. Progress, warnings and errors go to ' +
     'stderr, an error in one line.',
 ];
@@ -58,22 +58,22 @@ const exits: readonly (readonly [code: number, meaning: string])[] = [
 ];
 
 const variables: readonly (readonly [name: string, meaning: string])[] = [
-  ['KMS_API_KEY', 'The API key for --server, where no --api-key-file is given.'],
-  ['KMS_PASSPHRASE', 'The passphrase of the master key, where no --passphrase-file is given.'],
-  ['KMS_DEBUG', 'When set, a defect of the program shows where it is.'],
-  ['NO_COLOR', 'When set, nothing is coloured. Without it, colour is used on terminals alone.'],
+  ['KMS_API_KEY', 'The API key for --server, if no --api-key-file is given.'],
+  ['KMS_PASSPHRASE', 'The passphrase of the master key, if no --passphrase-file is given.'],
+  ['KMS_DEBUG', 'When set, internal errors show where they occurred.'],
+  ['NO_COLOR', 'When set, nothing is coloured. Without it, colour is used only on terminals.'],
   ['XDG_CONFIG_HOME', 'Where the private keys of rings and the profiles are (default: ~/.config).'],
-  ['XDG_STATE_HOME', 'Where it is remembered how far each appliance was (default: ~/.local/state).'],
+  ['XDG_STATE_HOME', 'Where the last seen state of each appliance is kept (default: ~/.local/state).'],
 ];
 
 const files: readonly (readonly [path: string, what: string])[] = [
   ['./kms-data', 'The data directory, unless --data names another.'],
   ['./kms-data/kms.sock', 'The socket of the running server. Whoever can open it is the administrator.'],
-  ['./kms-data.master.key', 'The master key, where a key file holds it. Without it nobody opens the data again.'],
-  ['~/.config/kms/rings/', 'Private keys of keyrings, each in a file of its own, below the id of their appliance.'],
+  ['./kms-data.master.key', 'The master key, if a key file holds it. Without it nobody can open the data again.'],
+  ['~/.config/kms/rings/', 'Private keys of keyrings, each in its own file, under the id of its appliance.'],
   ['~/.config/kms/asym/', 'Private keys of asym keyrings, likewise.'],
   ['~/.config/kms/profiles/', 'Profiles with their API keys.'],
-  ['~/.local/state/kms/seen/', 'How far each appliance was when last used from here.'],
+  ['~/.local/state/kms/seen/', 'The state of each appliance when last used from here.'],
 ];
 
 /** A command, or each command of a group. */

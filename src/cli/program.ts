@@ -54,13 +54,13 @@ function addCommands(kms: GrammarCommand): void {
 
   kms.commandsGroup('Encrypt and decrypt:');
   kms.add(files, () => import('./commands/files.ts'));
-  kms.group('keyring', 'keyrings: what keys are issued from').add(keyring, () => import('./commands/keyring.ts'));
+  kms.group('keyring', 'keyrings, which issue encryption keys').add(keyring, () => import('./commands/keyring.ts'));
   kms.group('asym', 'keyrings of the asym service').add(asym, () => import('./commands/asym.ts'));
   kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
 
-  kms.commandsGroup('Who may do what, and who did:');
-  kms.group('account', 'accounts: what API keys belong to').add(account, () => import('./commands/account.ts'));
-  kms.group('apikey', 'API keys: what programs authenticate with').add(apikey, () => import('./commands/apikey.ts'));
+  kms.commandsGroup('Access and activity:');
+  kms.group('account', 'accounts, which own API keys').add(account, () => import('./commands/account.ts'));
+  kms.group('apikey', 'API keys, with which programs authenticate').add(apikey, () => import('./commands/apikey.ts'));
   kms.group('user', 'users: people who log in').add(user, () => import('./commands/user.ts'));
   const tenants = kms.group('tenant', 'tenants: each has its own address, data and keys');
   tenants.add(tenant, () => import('./commands/tenant.ts'));
@@ -78,7 +78,7 @@ function addCommands(kms: GrammarCommand): void {
 
   kms.commandsGroup('Copies of the appliance:');
   kms
-    .group('backup', 'copies of the whole appliance, sealed: they may lie anywhere')
+    .group('backup', 'sealed copies of the whole appliance, which can be stored anywhere')
     .add(backup, () => import('./commands/backup.ts'));
   kms.add(copies, () => import('./commands/backup.ts'));
 

@@ -16,7 +16,7 @@ export const account = {
   }),
   update: command(
     'update',
-    'change an account: what is given is replaced whole',
+    'change an account; each given field is replaced as a whole',
     ['kms account update billing --notes "moved"'],
     {
       '<UID>': argument('account'),

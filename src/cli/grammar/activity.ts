@@ -20,36 +20,34 @@ export const activity = {
       '--action': text('ACTION', 'of this kind, such as keyring.encrypt; also *.delete or user.*', 'action'),
       '--ring': text('NAME', 'about this keyring', 'ring'),
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
-      '--object': text('ID', 'about the user, key, account, keyring or the like of this id or name'),
+      '--object': text('ID', 'about the user, key, account, keyring or the like with this id or name'),
       '--address': text('CIDR', 'from this address, or one of this block'),
-      '--granted': optional(
-        text('FLAG', 'by which somebody gained permission flags: any, or what includes this', 'flag'),
-      ),
-      '--revoked': optional(text('FLAG', 'by which somebody lost permission flags, likewise', 'flag')),
+      '--granted': optional(text('FLAG', 'that granted permission flags: any, or ones that include this', 'flag')),
+      '--revoked': optional(text('FLAG', 'that revoked permission flags, likewise', 'flag')),
       '--exclude-keyid': text(
         'ID',
-        'not by this API key or user; with --exclude-action: only where both hold',
+        'not by this API key or user; with --exclude-action: only if both match',
         'api-key',
       ),
       '--exclude-action': text('ACTION', 'not of this kind, likewise', 'action'),
       '--contains': object('JSON', 'its props contain this object'),
       '--watch': toggle(
-        'show each record as it is written, until Ctrl-C, beginning with the --limit newest (default: 0)',
+        'show records as they are written, until Ctrl-C, beginning with the newest --limit (default: 0)',
       ),
-      '--every': duration('TIME', 'with --watch: how often to ask, which is recorded each time (default: 2s)'),
+      '--every': duration('TIME', 'with --watch: how often to poll; each poll is recorded (default: 2s)'),
     },
   ),
-  show: command('show', 'show an activity', ['kms activity show act_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  show: command('show', 'show an activity record', ['kms activity show act_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<ID>': argument(),
   }),
   head: command(
     'head',
-    'the last record with its hash, signed: keep it elsewhere, so that nothing up to here can be taken back unseen',
+    'print the last record with its hash, signed; keep it elsewhere to detect later changes up to here',
     ['kms activity head', 'kms activity head --json > head.json'],
   ),
   verify: command(
     'verify',
-    'verify that no record was changed, dropped or moved; exit code 1 when one was',
+    'verify that no record was changed, dropped or moved; exit code 1 if one was',
     [
       'kms activity verify',
       'kms activity verify --since head.json',
@@ -57,13 +55,13 @@ export const activity = {
     ],
     {
       '--file': text('FILE', 'verify this export; needs no appliance', 'file'),
-      '--since': path('HEAD-FILE', 'verify too that what `kms activity head` printed into this file is still there'),
+      '--since': path('HEAD-FILE', 'also verify that the head in this file, from `kms activity head`, is still there'),
       '--public-key': text('KEY', 'with --file or --server: the key that must have signed the head'),
     },
   ),
   exportRecords: command(
     'export',
-    'all records, oldest first, as JSON Lines that an auditor can verify without the appliance',
+    'export all records, oldest first, as JSON Lines that an auditor can verify without the appliance',
     ['kms activity export -o activity.jsonl', 'kms activity export --since head.json > newer.jsonl'],
     {
       ...output,

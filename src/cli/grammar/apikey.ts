@@ -5,17 +5,17 @@ import { flagged, keyed, paged } from './option-sets.ts';
 export const apikey = {
   create: command(
     'create',
-    'make an API key; its secret is shown this once',
+    'make an API key; its secret is shown only once',
     [
       'kms apikey create --account billing --flag keyring.payroll.encrypt --secret-out billing.apikey',
       'kms apikey create --account billing --name nightly --expires 90d --allow-address 192.0.2.0/24',
     ],
     {
       '--account': required(text('UID', 'the account that it belongs to (required)', 'account')),
-      '--flag': list('FLAG', 'a permission that it has', 'flag'),
+      '--flag': list('FLAG', 'a permission to give it', 'flag'),
       ...flagged,
       ...keyed,
-      '--secret-out': path('FILE', 'write the secret here, readable by its user alone, instead of showing it'),
+      '--secret-out': path('FILE', 'write the secret to this file, readable only by its owner, instead of showing it'),
       '--props': object('JSON', 'free-form properties'),
     },
   ),
@@ -23,7 +23,7 @@ export const apikey = {
     ...paged,
     '--account': text('UID', 'of this account only', 'account'),
     '--ring': text('NAME', 'only those whose flags name this keyring', 'ring'),
-    '--wildcard': toggle('with --ring: also those that a wildcard lets in'),
+    '--wildcard': toggle('with --ring: also those that match by a wildcard'),
   }),
   show: command('show', 'show an API key, without its secret', ['kms apikey show apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<KEYID>': argument('api-key'),
@@ -40,25 +40,25 @@ export const apikey = {
       '<KEYID>': argument('api-key'),
       '--op': oneOf(
         'OP',
-        'merge (default): add what is given; replace: put it in place of what was; delete: take it away',
+        'merge (default): add what is given; replace: replace what was there; delete: remove what is given',
         ['merge', 'replace', 'delete'],
       ),
       '--flag': list('FLAG', 'a permission', 'flag'),
       ...flagged,
       ...keyed,
-      '--any-address': toggle('it may come from anywhere'),
+      '--any-address': toggle('allow it from any address'),
       '--props': object('JSON', 'free-form properties'),
       '--account': text('UID', 'move it to this account', 'account'),
-      '--owner': text('USERNAME', 'hand it to this user, with whom it ends', 'user'),
+      '--owner': text('USERNAME', 'hand it to this user; it ends when they are deleted', 'user'),
       '--active': boolean('BOOLEAN', 'true or false'),
     },
   ),
-  revoke: command('revoke', 'set an API key inactive', ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  revoke: command('revoke', 'make an API key inactive', ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<KEYID>': argument('api-key'),
   }),
   validate: command(
     'validate',
-    'tell whether the API key on stdin is valid; exit code 1 when not',
+    'check whether the API key on stdin is valid; exit code 1 if not',
     ['kms apikey validate < key.txt'],
     {
       '--activity': object('JSON', 'an activity to record for the key'),

@@ -16,7 +16,7 @@ export const asset = {
   }),
   signingKeys: command(
     'signing-keys',
-    'show the public keys that verify the signatures of assets, those from before a rekey too',
+    'show the public keys that verify the signatures of assets, including those from before a rekey',
     ['kms asset signing-keys --json'],
   ),
   remove: command(

@@ -5,7 +5,7 @@ import { output } from './option-sets.ts';
 export const files = {
   encrypt: command(
     'encrypt',
-    'encrypt FILE or stdin with a key of a ring; needs the flag keyring.<ringname>.encrypt',
+    'encrypt FILE or stdin with a key of a keyring; needs the flag keyring.<ringname>.encrypt',
     ['kms encrypt --ring payroll -o report.pdf.kms report.pdf', 'tar c dir | kms encrypt --ring payroll > dir.tar.kms'],
     {
       '[FILE]': optionalArgument('file'),
@@ -25,12 +25,12 @@ export const files = {
       '[FILE]': optionalArgument('file'),
       '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
       ...output,
-      '--allow-invalid-asset': toggle('decrypt although the asset in the header does not verify'),
+      '--allow-invalid-asset': toggle('decrypt even if the asset in the header does not verify'),
     },
   ),
   inspect: command(
     'inspect',
-    'say what the header of an encrypted file says; needs no key and no server',
+    'show what the header of an encrypted file says; needs no key and no server',
     ['kms inspect report.pdf.kms'],
     {
       '<FILE>': argument('file'),

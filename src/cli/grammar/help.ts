@@ -5,7 +5,7 @@ import { shells } from './option-sets.ts';
 export const helping = {
   completion: command(
     'completion',
-    'print what makes a shell complete commands, options and names: bash, zsh or fish',
+    'print the script that completes commands, options and names in a shell: bash, zsh or fish',
     [
       'kms completion bash > ~/.local/share/bash-completion/completions/kms',
       'kms completion zsh > ~/.zfunc/_kms',
@@ -19,18 +19,13 @@ export const helping = {
     'kms man > /usr/local/share/man/man1/kms.1',
     'kms man | man -l -',
   ]),
-  help: command(
-    'help',
-    'show what a command does, as --help behind it would',
-    ['kms help', 'kms help keyring create'],
-    {
-      '[COMMAND...]': rest(),
-    },
-  ),
+  help: command('help', 'show what a command does, like --help after it', ['kms help', 'kms help keyring create'], {
+    '[COMMAND...]': rest(),
+  }),
   complete: hidden('__complete', { '[WORDS...]': rest() }),
   licenses: command(
     'licenses',
-    'whose work is in this executable, and the text of each licence',
+    'list the components of this executable, with the text of each licence',
     ['kms licenses', 'kms licenses --sbom > kms.cdx.json'],
     {
       '--sbom': toggle('the list of components as CycloneDX JSON'),

@@ -19,7 +19,7 @@ export const keyring = {
     },
   ),
   list: command('list', 'list keyrings, oldest first', ['kms keyring list', 'kms keyring list --deleted'], {
-    '--deleted': toggle('the deleted ones that can still be restored'),
+    '--deleted': toggle('list the deleted ones that can still be restored'),
     ...paged,
   }),
   show: command('show', 'show a keyring', ['kms keyring show payroll'], {
@@ -53,13 +53,13 @@ export const keyring = {
       '<NAME>': argument('ring'),
       '--max-encrypt-count': integer('N', 'how many encrypts a key serves before the ring rotates'),
       '--rotate-after': age('AGE', 'how old a key gets before the ring rotates, such as 12h or 90d, or never'),
-      '--props': object('JSON', 'free-form properties of the ring, replaced whole'),
-      '--key-props': object('JSON', 'free-form properties of keys to come, replaced whole'),
+      '--props': object('JSON', 'free-form properties of the ring, replaced as a whole'),
+      '--key-props': object('JSON', 'free-form properties of future keys, replaced as a whole'),
     },
   ),
   remove: command(
     'delete',
-    'delete a keyring; for 30 days it can be restored under its id',
+    'delete a keyring; for 30 days it can be restored by its id',
     ['kms keyring delete payroll'],
     {
       '<NAME>': argument('ring'),

@@ -5,10 +5,10 @@ import { custodian, destroying } from './option-sets.ts';
 
 export const master = {
   list: command('list', 'list the custodians', ['kms master list']),
-  rotate: command('rotate', 'make a new master key for the same custodians; requests go on', ['kms master rotate']),
+  rotate: command('rotate', 'make a new master key for the same custodians; requests continue', ['kms master rotate']),
   addCustodian: command(
     'add-custodian',
-    `let one more open the appliance: ${alternatives(custodianKindsByName)}`,
+    `add a custodian, who can then open the appliance: ${alternatives(custodianKindsByName)}`,
     [
       'kms master add-custodian passphrase',
       'kms master add-custodian shares --shares 5 --threshold 3',
@@ -25,7 +25,7 @@ export const master = {
   ),
   removeCustodian: command(
     'remove-custodian',
-    'let one no longer open the appliance; never the last one',
+    'remove a custodian, who can then no longer open the appliance; never the last one',
     ['kms master remove-custodian 2f1f360ab6f69bac'],
     {
       '<ID>': argument('custodian'),
@@ -37,11 +37,11 @@ export const master = {
 export const kit = {
   recoveryKit: command(
     'recovery-kit',
-    'make a sheet of paper that opens everything, with a backup and this program alone',
+    'make a sheet of paper that, with a backup and this program, opens everything',
     ['kms recovery-kit', 'kms recovery-kit -o kit.txt --svg kit.svg'],
     {
       '--output': { ...path('FILE', 'write it here instead of to stdout; never overwrites', 'file'), short: '-o' },
-      '--svg': path('FILE', 'write its QR code here, to be printed'),
+      '--svg': path('FILE', 'write its QR code here, for printing'),
     },
   ),
 };

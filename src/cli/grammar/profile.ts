@@ -5,7 +5,7 @@ import { destroying } from './option-sets.ts';
 export const profile = {
   add: command(
     'add',
-    'keep an address and an API key; the key from --api-key-file, KMS_API_KEY, typed without echo, or on stdin',
+    'save an address and an API key, from --api-key-file, KMS_API_KEY, typed without echo, or on stdin',
     [
       'kms profile add prod --server https://kms.example',
       'kms profile add lab --server https://kms.lab --ca-file ca.pem --api-key-file key.txt',
@@ -20,11 +20,11 @@ export const profile = {
   }),
   use: command(
     'use',
-    'use a profile wherever neither the command line, the environment nor a data directory here says otherwise',
+    'use a profile by default, unless the command line, the environment or a data directory here says otherwise',
     ['kms profile use prod', 'kms profile use --none'],
     {
       '[NAME]': optionalArgument('profile'),
-      '--none': toggle('use none from now on'),
+      '--none': toggle('use no profile by default'),
     },
   ),
   remove: command(

@@ -4,15 +4,15 @@ import { command, toggle } from './declaration.ts';
 export const sealing = {
   unseal: command(
     'unseal',
-    'open a sealed server with a passphrase or a share, typed without echo or from stdin, or with --key-file',
+    'unseal a server with a passphrase or a share, typed without echo or from stdin, or with --key-file',
     ['kms unseal', 'kms unseal --server https://kms.example < share.txt', 'kms unseal --key-file recovery-kit.txt'],
     {
-      '--reset': toggle('forget the shares that were given so far'),
+      '--reset': toggle('forget the shares given so far'),
     },
   ),
   seal: command(
     'seal',
-    'make a server forget its keys: it answers nothing until it is unsealed; over the network it needs the flag *',
+    'make a server forget its keys; it serves nothing until unsealed; over the network it needs the flag system.seal',
     ['kms seal', 'kms seal --server https://kms.example --api-key-file key.txt'],
   ),
 };

@@ -5,22 +5,24 @@ import { destroying } from './option-sets.ts';
 export const tenant = {
   create: command(
     'create',
-    'make a tenant; its root API key is shown this once',
+    'make a tenant; its root API key is shown only once',
     ['kms tenant create blue --host blue.example'],
     {
       '<NAME>': argument(),
-      '--host': required(list('NAME', 'a host that it answers (required); * is every host that no other tenant has')),
+      '--host': required(
+        list('NAME', 'a host that it answers for (required); * is every host that no other tenant has'),
+      ),
     },
   ),
   list: command('list', 'list tenants, oldest first', ['kms tenant list'], {
-    '--deleted': toggle('also those that are deleted and can be restored'),
+    '--deleted': toggle('also deleted ones that can be restored'),
   }),
   show: command('show', 'show a tenant', ['kms tenant show blue'], {
     '<NAME>': argument('tenant'),
   }),
   update: command(
     'update',
-    'change the name or the hosts of a tenant, or whose logins need a second factor, at once',
+    'change the name or hosts of a tenant, or whose logins need a second factor; takes effect at once',
     [
       'kms tenant update blue --host blue.example --host b.example',
       'kms tenant update blue --second-factor-for user.update --second-factor-for apikey.create',
@@ -28,46 +30,41 @@ export const tenant = {
     {
       '<NAME>': argument('tenant'),
       '--name': text('NAME', 'the new name'),
-      '--host': list('NAME', 'a host that it answers; all of them replace those that it had'),
+      '--host': list('NAME', 'a host that it answers for; the given ones replace all before'),
       '--second-factor-for': list(
         'FLAG',
-        'users with this permission need a second factor; all of them replace those before, none lifts it',
+        'users with this permission need a second factor; the given ones replace all before, none removes it',
         'flag',
       ),
     },
   ),
   limits: command(
     'limits',
-    'show or set how much a tenant may have; none lifts a limit',
+    'show or set how much a tenant may have; none removes a limit',
     ['kms tenant limits blue', 'kms tenant limits blue --users 50 --keyrings none'],
     {
       '<NAME>': argument('tenant'),
-      '--keyrings': limit('N', 'at most so many keyrings'),
-      '--keys-per-ring': limit('N', 'at most so many keys in each keyring'),
-      '--users': limit('N', 'at most so many users'),
-      '--accounts': limit('N', 'at most so many accounts'),
-      '--apikeys': limit('N', 'at most so many API keys'),
-      '--assets': limit('N', 'at most so many assets'),
-      '--asset-versions': limit('N', 'at most so many stored versions of all assets together'),
+      '--keyrings': limit('N', 'at most this many keyrings'),
+      '--keys-per-ring': limit('N', 'at most this many keys in each keyring'),
+      '--users': limit('N', 'at most this many users'),
+      '--accounts': limit('N', 'at most this many accounts'),
+      '--apikeys': limit('N', 'at most this many API keys'),
+      '--assets': limit('N', 'at most this many assets'),
+      '--asset-versions': limit('N', 'at most this many stored versions of all assets together'),
     },
   ),
-  remove: command(
-    'delete',
-    'delete a tenant; for 30 days it can be restored under its id',
-    ['kms tenant delete blue'],
-    {
-      '<NAME>': argument('tenant'),
-      ...destroying,
-    },
-  ),
+  remove: command('delete', 'delete a tenant; for 30 days it can be restored by its id', ['kms tenant delete blue'], {
+    '<NAME>': argument('tenant'),
+    ...destroying,
+  }),
   restore: command('restore', 'bring a deleted tenant back', ['kms tenant restore tenant_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<ID>': argument(),
-    '--name': text('NAME', 'under this name, where its own is taken'),
-    '--host': list('NAME', 'with this host instead of those that it had'),
+    '--name': text('NAME', 'under this name, if its own is taken'),
+    '--host': list('NAME', 'with this host instead of those it had'),
   }),
   rekey: command(
     'rekey',
-    'give a tenant new keys and bring all its files under them; what clients hold stays good',
+    'give a tenant new keys and re-encrypt its files under them; what clients hold stays valid',
     ['kms tenant rekey default'],
     {
       '<NAME>': argument('tenant'),

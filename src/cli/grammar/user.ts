@@ -7,17 +7,17 @@ export const newUser = {
   '--email': required(text('ADDRESS', 'the e-mail address (required)')),
   '--first-name': required(text('NAME', 'the first name (required)')),
   '--last-name': required(text('NAME', 'the last name (required)')),
-  '--flag': list('FLAG', 'a permission that the user has', 'flag'),
+  '--flag': list('FLAG', 'a permission to give the user', 'flag'),
   ...flagged,
   '--props': object('JSON', 'free-form properties'),
 };
 
-const byEmail = { '--by-email': toggle('what is given is an e-mail address') };
+const byEmail = { '--by-email': toggle('the argument is an e-mail address') };
 
 export const user = {
   create: command(
     'create',
-    'make a user; the password is made too and shown this once',
+    'make a user with a generated password, which is shown only once',
     ['kms user create ada --email ada@example.org --first-name Ada --last-name Lovelace'],
     {
       ...newUser,
@@ -41,46 +41,44 @@ export const user = {
   }),
   update: command(
     'update',
-    'change a user: what is given is replaced whole',
+    'change a user; each given field is replaced as a whole',
     ['kms user update ada --flag keyring.list --flag "keyring.payroll.*"'],
     {
       '<USERNAME>': argument('user'),
       '--email': text('ADDRESS', 'the e-mail address'),
       '--first-name': text('NAME', 'the first name'),
       '--last-name': text('NAME', 'the last name'),
-      '--flag': list('FLAG', 'a permission; all of them replace those that the user had', 'flag'),
+      '--flag': list('FLAG', 'a permission; the given ones replace all that the user had', 'flag'),
       ...flagged,
-      '--clear-flags': toggle('take all permissions away'),
+      '--clear-flags': toggle('remove all permissions'),
       '--props': object('JSON', 'free-form properties'),
     },
   ),
   remove: command(
     'delete',
-    'delete a user, end the sessions and disable the API keys',
+    'delete a user, end their sessions and disable their API keys',
     ['kms user delete ada', 'kms user delete ada --hand-keys-to grace'],
     {
       '<USERNAME>': argument('user'),
       ...byId,
-      '--hand-keys-to': text('USERNAME', 'hand the API keys to this user before, so that they go on working', 'user'),
+      '--hand-keys-to': text('USERNAME', 'first hand the API keys to this user, so that they keep working', 'user'),
       ...destroying,
     },
   ),
-  resetLink: command('reset-link', 'make a link with which a user sets a new password', ['kms user reset-link ada'], {
+  resetLink: command('reset-link', 'make a link for a user to set a new password', ['kms user reset-link ada'], {
     '<USERNAME>': argument('user'),
     ...byEmail,
   }),
   resetSecondFactor: command(
     'reset-second-factor',
-    'take all second factors of a user away who lost them; the sessions end, and the password alone lets in again',
+    'remove all second factors of a user who lost them; sessions end, and the password alone is enough again',
     ['kms user reset-second-factor ada'],
     {
       '<USERNAME>': argument('user'),
       ...byEmail,
     },
   ),
-  setUpLink: command(
-    'set-up-link',
-    'make the link with which the first user is made in the console, while there is none',
-    ['kms user set-up-link'],
-  ),
+  setUpLink: command('set-up-link', 'make the link that makes the first user in the console, while there is none', [
+    'kms user set-up-link',
+  ]),
 };
