@@ -45,3 +45,33 @@ test('a sealed service asks for what opens it, on whatever page one is', async (
   await other.getByRole('heading', { name: 'Log in' }).waitFor();
   assert.deepEqual(troubles, []);
 });
+
+test('shares add up, from whoever gives them, and what is wrong with one is told at the field', async () => {
+  await appliance.local('POST', '/local/seal', {});
+  const { page, troubles } = await visit('about:blank');
+  const status = { sealed: true, kinds: ['shares', 'exec'], threshold: 3, progress: 1 };
+  const sent: unknown[] = [];
+  await page.route('**/system/seal-status', (route) => route.fulfill({ json: status }));
+  await page.route('**/system/unseal', (route) => {
+    sent.push(route.request().postDataJSON());
+    if (sent.length === 1)
+      return route.fulfill({ status: 400, json: { message: 'that share is not of this appliance' } });
+    return route.fulfill({ json: { ...status, progress: 2 } });
+  });
+  await page.goto(`${appliance.url}/console`);
+  await page.getByText('1 share is given, 2 more are needed.').waitFor();
+  await page.getByText('until somebody enters what opens it: shares.').waitFor();
+  await page.getByLabel('Share').fill('kms-share-1-wrong');
+  await page.keyboard.press('Enter');
+  await page.getByText('That share is not of this appliance.').waitFor();
+  await page.getByLabel('Share').fill('kms-share-1-right');
+  await page.keyboard.press('Enter');
+  await page.getByText('2 shares are given, 1 more is needed.').first().waitFor();
+  const field = page.getByLabel('Share');
+  assert.deepEqual(
+    [await field.inputValue(), await field.evaluate((element) => element === document.activeElement)],
+    ['', true],
+  );
+  assert.deepEqual(sent, [{ share: 'kms-share-1-wrong' }, { share: 'kms-share-1-right' }]);
+  assert.deepEqual(troubles, []);
+});
