@@ -19,36 +19,36 @@ const lastHolder = {
     'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
 };
 const segmentNote =
-  '503 with the name of the file where a file of old records that it needs is missing or changed; what needs no such file is answered.';
-const account = { id: { description: 'id of the Account; with `uid=true` its UID', example: sample.accountId } };
+  'If it needs a file of old records that is missing or changed, the answer is 503 with the name of the file. Other requests are not affected.';
+const account = { id: { description: 'id of the Account, or its UID with `uid=true`', example: sample.accountId } };
 
 export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id'], Note>> = {
   createAccount: {
-    description: ['Makes an Account under a `uid` of your choice.'],
+    description: ['Creates an Account under a `uid` of your choice.'],
     problems: { 400: [uidTaken] },
     limits: ['50 accounts'],
   },
   listAccounts: { description: ['Lists the Accounts.'] },
   getAccount: {
-    description: ['Answers one Account.'],
+    description: ['Returns one Account.'],
     params: account,
     problems: { 404: [noAccount] },
   },
   updateAccount: {
-    description: ['Each field that is named is replaced whole, `props` too; the others stay.'],
+    description: ['Replaces each given field as a whole, including `props`, and keeps the others.'],
     params: { id: { description: 'id of the Account', example: sample.accountId } },
     problems: { 400: [uidTaken], 404: [noAccount] },
   },
   deleteAccount: {
     description: [
-      'Deletes an Account and all of its API keys, none of which may be stronger than the caller, and answers it once more.',
+      'Deletes an Account and all of its API keys, none of which may have a flag that the caller lacks, and returns it once more.',
     ],
     params: account,
     problems: { 400: [lastHolder], 403: [stronger], 404: [noAccount] },
   },
   listAccountApiKeys: {
     description: ['Lists the API keys of an Account, without their secrets.'],
-    params: { accountId: { description: 'id of the Account; with `uid=true` its UID', example: sample.accountId } },
+    params: { accountId: { description: 'id of the Account, or its UID with `uid=true`', example: sample.accountId } },
     problems: { 404: [noAccount] },
   },
 };
@@ -56,7 +56,7 @@ export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id
 export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id'], Note>> = {
   validateApiKey: {
     description: [
-      'For programs that let API keys of this tenant in: `valid` is true for a key that exists, is active and has not expired; `allowedAddresses` does not count here, since whoever asks comes from where they come from. With `activity`, that record is stored for the key, whether it is active or not; for an unknown key nothing is stored. `reporter` in the record is the id of who asked.',
+      'For programs that accept API keys of this tenant. `valid` is true for a key that exists, is active and has not expired. `allowedAddresses` does not count here, because the request comes from your program. With `activity`, that record is stored for the key, whether it is active or not; for an unknown key nothing is stored. `reporter` in the record is the id of the caller.',
     ],
     body: {
       key: sample.apikey,
@@ -72,15 +72,15 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   listApiKeys: { description: ['Lists all API keys, without their secrets.'] },
   createApiKey: {
     description: [
-      'Makes an API key. `key` in the answer is its secret, told this once.',
-      'Nobody gives a key a flag that they do not have. With an access token, the key belongs to that User, who owns 10,000 at most.',
-      'Addresses and blocks are kept once each and in one form: host bits are zero, IPv6 is written as RFC 5952 has it, and an IPv4-mapped IPv6 address is the IPv4 address.',
+      'Creates an API key. `key` in the answer is its secret, which is shown only once.',
+      'Nobody can give a key a flag that they do not have. With an access token, the key belongs to that User, who can own at most 10,000.',
+      'Addresses and blocks are stored once each and in one form: host bits are zero, IPv6 is written as in RFC 5952, and an IPv4-mapped IPv6 address becomes the IPv4 address.',
     ],
     problems: { 400: [noAddress], 403: [cannotGrant], 404: [noAccount] },
     limits: ['200 API keys'],
   },
   updateApiKeyBySecret: {
-    description: ['Changes the API key that has this secret: a key can be disabled by whoever finds it.'],
+    description: ['Changes the API key that has this secret, so whoever finds a key can disable it.'],
     problems: {
       400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, lastHolder],
       403: [cannotGrant, stronger],
@@ -89,8 +89,8 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   },
   updateApiKey: {
     description: [
-      'Changes the API key that has this id. What `op` says is for `flags` and `props`; all else is set where it is given, under any `op`.',
-      '`owner` hands the key to another User: it is in the `keys` of that User from then on, and ends when that User is deleted. The caller must have every flag of the key, and of both Users.',
+      'Changes the API key that has this id. `op` applies to `flags` and `props`; other fields are set if given, whatever `op` is.',
+      '`owner` hands the key to another User: from then on it is in the `keys` of that User, and ends when that User is deleted. The caller must have every flag of the key and of both Users.',
     ],
     problems: {
       400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, noAddress, lastHolder],
@@ -98,22 +98,22 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
       404: [noKey, noAccount, { message: 'there is no such user' }],
     },
   },
-  getApiKey: { description: ['Answers an API key, without its secret.'], problems: { 404: [noKey] } },
+  getApiKey: { description: ['Returns an API key, without its secret.'], problems: { 404: [noKey] } },
   deleteApiKey: {
     description: [
-      'Deletes the API key that has this secret. The path takes the secret here, not the id; neither log nor activity repeats it.',
+      'Deletes the API key that has this secret. Here the path takes the secret, not the id; neither the log nor the activity contains it.',
     ],
     params: { apikeyid: { description: 'the secret of the API key', example: sample.apikey } },
     problems: { 400: [lastHolder], 403: [stronger], 404: [noKey] },
   },
   getApiKeyProps: {
-    description: ['Answers an API key with its `props`, without its secret: the same as reading the key.'],
+    description: ['Returns an API key with its `props`, without its secret, like reading the key.'],
     problems: { 404: [noKey] },
   },
   searchKeyringApiKeys: {
     description: [
-      'Lists the API keys that use a KeyRing of the key service: those with a true flag that names it, and with `wildcard=true` also those that a wildcard lets in.',
-      'Who may not read the ring is not told whether it exists: its name is searched for as it is, its id is refused.',
+      'Lists the API keys that use a KeyRing of the key service: those with a true flag that names it, and with `wildcard=true` also those that match by a wildcard.',
+      'Callers who may not read the ring do not learn whether it exists: its name is searched for as given, its id is refused.',
     ],
     params: { keyringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'payroll' } },
     problems: { 404: [{ message: 'there is no such keyring' }] },
@@ -123,8 +123,8 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
 export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['id'], Note>> = {
   searchActivity: {
     description: [
-      'Finds records for which all given filters hold, the newest first. `{}` finds all. `object`, `granted` and `revoked` ask for what the records of the service itself say was done; `granted: true` finds who gave rights away, to whom, when and from where.',
-      'A search is recorded itself, as `activity.read`. `exclude` leaves such records out: `{"keyid": …, "action": "activity.read"}` those of one key or User. Only records that have all of what it names are left out.',
+      'Finds records that match all given filters, newest first. `{}` finds all. `object`, `granted` and `revoked` search what the records of the service itself say was done; `granted: true` finds who granted permissions, to whom, when and from where.',
+      'The search itself is recorded as `activity.read`. `exclude` leaves such records out: `{"keyid": …, "action": "activity.read"}` those of one key or User. Only records that match everything in it are left out.',
       segmentNote,
     ],
     body: { action: 'keyring.encrypt', ring: 'payroll', start: 1767225600000, end: 1769904000000, valid: true },
@@ -139,15 +139,15 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
   },
   getActivityHead: {
     description: [
-      'Answers the number and the hash of the last record, signed by the tenant. Whoever keeps one where the operators of the appliance cannot change it notices later if anything up to there was changed, left out or put in. `docs/activity-export.md` of the source says how it is signed.',
+      'Returns the number and the hash of the last record, signed by the tenant. If you keep it where the operators of the appliance cannot change it, you can detect later whether anything up to there was changed, removed or inserted. `docs/activity-export.md` of the source describes the signature.',
       segmentNote,
     ],
   },
   exportActivity: {
     description: [
-      'Answers every record, the oldest first, one a line, each with its hash: `kms activity verify --file` and the programs in `docs/verify-activity` of the source verify them without this service. The last record is that of the export itself. With `since`, only those after that head; one that is none of this tenant is refused.',
-      'The lines are made while they are read. An answer that breaks off is not whole.',
-      'Where the operator keeps activity for a limited time, a first line of its own is the signed head of the last record that was dropped: the first record goes on from its hash.',
+      'Returns every record, oldest first, one per line, each with its hash. `kms activity verify --file` and the programs in `docs/verify-activity` of the source verify them without this service. The last record is that of the export itself. With `since`, it returns only the records after that head; a head that is not of this tenant is refused.',
+      'The lines are made while they are read. An answer that breaks off is incomplete.',
+      'If the operator keeps activity for a limited time, an extra first line is the signed head of the last dropped record: the first record continues from its hash.',
       segmentNote,
     ],
     body: {},
@@ -164,7 +164,7 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
     },
   },
   getActivity: {
-    description: ['Answers one record.', segmentNote],
+    description: ['Returns one record.', segmentNote],
     params: { id: { description: 'id of the record', example: sample.activityId } },
     problems: { 404: [{ message: 'no such activity' }] },
   },

@@ -19,9 +19,9 @@ const wrapped = {
 export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[number]['id'], Note>> = {
   encrypt: {
     description: [
-      "Answers the ring's active key, wrapped, with a hash and a header that are new each time. Unwrap the key with the ring's private key, encrypt, and put the header in front of the ciphertext.",
-      'With `asset`, the header carries an Asset, signed: a new one, or with `assetId` a new version of one that this ring has.',
-      'Where the key has served as many encrypts as the configuration allows, the ring is rotated first.',
+      "Returns the ring's active key, wrapped, with a hash and a header that are new each time. Unwrap the key with the ring's private key, encrypt, and put the header in front of the ciphertext.",
+      'With `asset`, the header carries a signed Asset: a new one, or with `assetId` a new version of one of this ring.',
+      'If the key has served as many encrypts as the configuration allows, the ring is rotated first.',
     ],
     body: { ringname: 'payroll', asset: { parents: [sample.parentId], data: { file: 'salaries.xlsx' } } },
     problems: {
@@ -35,8 +35,8 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
   },
   decrypt: {
     description: [
-      'Takes a hash, a header, or both, and answers the key that they stand for, wrapped. For a header with an Asset, `asset` says whether it verifies.',
-      'Where the Asset does not verify, the status is 422 and the answer is the same but for `asset.valid`: the key is there, and whether to use it is up to the program.',
+      'Takes a hash, a header, or both, and returns the key that they stand for, wrapped. For a header with an Asset, `asset` says whether it verifies.',
+      'If the Asset does not verify, the status is 422 and the answer is the same except for `asset.valid`: the key is there, and the program decides whether to use it.',
     ],
     body: { header: sample.header },
     problems: {
@@ -59,11 +59,11 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
     },
   },
   resolveHash: {
-    description: ['Answers the ids that a hash stands for. Nothing is decrypted, and no key is answered.'],
+    description: ['Returns the ids that a hash stands for. Nothing is decrypted, and no key is returned.'],
     problems: { 400: [notAHash], 404: [{ message: 'there is no such keyring' }, { message: 'the key is gone' }] },
   },
   inspectHeader: {
-    description: ['Answers what a header holds. `valid` is false for one that was altered.'],
+    description: ['Returns what a header holds. `valid` is false if it was altered.'],
     problems: { 404: [notAHeader, { message: 'there is no such keyring' }] },
   },
 };
@@ -71,20 +71,18 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
 export const assetNotes: Readonly<Record<(typeof assetEndpoints)[number]['id'], Note>> = {
   listSigningKeys: {
     description: [
-      'Answers the public keys with which anybody can verify the Asset that a header carries, without this service: one for each epoch that hashes name. What is signed, and programs that verify it, are in `docs/formats.md` and `docs/verify-asset` of the source.',
-      'The keys of earlier epochs stay, since headers of then are good for ever.',
+      'Returns the public keys with which anybody can verify the Asset in a header without this service: one for each epoch that hashes name. `docs/formats.md` of the source describes what is signed, and `docs/verify-asset` has programs that verify it.',
+      'The keys of earlier epochs stay, because their headers remain valid for ever.',
     ],
   },
-  getAsset: { description: ['Answers the current version of an Asset.'], params: asset, ...noAsset },
+  getAsset: { description: ['Returns the current version of an Asset.'], params: asset, ...noAsset },
   deleteAsset: {
-    description: [
-      'Deletes an Asset for good, and answers it once more. Headers that carry it do not verify from now on.',
-    ],
+    description: ['Deletes an Asset for good, and returns it once more. Headers that carry it no longer verify.'],
     params: asset,
     ...noAsset,
   },
   searchAssets: {
-    description: ['Finds Assets for which all given filters hold, the newest first. `{}` finds all.'],
+    description: ['Finds Assets that match all given filters, newest first. `{}` finds all.'],
     body: { keyringId: sample.ringId, data: { file: 'salaries.xlsx' } },
     problems: { 400: [{ field: 'start', message: 'expected a number, got a string' }] },
   },

@@ -18,7 +18,7 @@ const asymName = { ringname: { description: 'name of the KeyRing; with `id=true`
 export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id'], Note>> = {
   createKeyring: {
     description: [
-      'Makes a KeyRing and its first key. Give the `publicKey` of a pair that was made on the client, and the private key never crosses the network. Without one the appliance makes a pair and answers the `privateKey`, this once: keep it, since it is stored nowhere.',
+      'Creates a KeyRing and its first key. If you give the `publicKey` of a pair made on the client, the private key never crosses the network. Without one, the appliance makes a pair and returns the `privateKey`, only once: keep it, because it is stored nowhere.',
     ],
     body: { name: 'Payroll', algo: 'aes256', props: { team: 'finance' }, keyProps: {} },
     problems: {
@@ -35,15 +35,15 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   },
   listKeyrings: {
     description: [
-      'Lists the KeyRings of the key service. Deleted ones are not among them.',
-      'With `deleted=true` it lists those alone that were deleted and can still be restored, with `deletedAt` and `restorableUntil`.',
+      'Lists the KeyRings of the key service, without deleted ones.',
+      'With `deleted=true` it lists only those that were deleted and can still be restored, with `deletedAt` and `restorableUntil`.',
     ],
   },
-  getKeyring: { description: ['Answers one KeyRing, without its keys.'], problems: { 404: [noRing] } },
+  getKeyring: { description: ['Returns one KeyRing, without its keys.'], problems: { 404: [noRing] } },
   deleteKeyring: {
     description: [
-      'The ring is gone at once: its name is free, and nothing that it encrypted can be decrypted. For 30 days it can be restored under its id, which the answer has; then its keys are erased.',
-      'A ring that an active API key other than the caller names in its flags is not deleted.',
+      'The ring is gone at once: its name is free, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id, which is in the answer; then its keys are erased.',
+      'A ring cannot be deleted while an active API key other than the caller names it in its flags.',
     ],
     params: { ringname: { description: 'name of the KeyRing', example: 'payroll' } },
     problems: { 400: [{ message: 'active API keys still use this keyring' }], 404: [noRing] },
@@ -56,29 +56,29 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   },
   listKeys: {
     description: [
-      'Lists every key that the ring had, and since when, without the keys themselves.',
-      'With `usage=true` each key tells when, and by whom, it was last handed out to encrypt and to decrypt, and how often on each of the last 100 days (UTC): what shows that an old key is asked for no more. A page has at most 200 keys then.',
-      'What counts is every answer of `/ks/encrypt` and `/ks/decrypt` with the key in it, also a decrypt that is answered with 422 since the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
+      'Lists every key that the ring has had, with the time of its creation, without the keys themselves.',
+      'With `usage=true` each key shows when and by whom it was last requested to encrypt and to decrypt, and how often on each of the last 100 days (UTC), so you can see that an old key is no longer used. A page then has at most 200 keys.',
+      'Every answer of `/ks/encrypt` and `/ks/decrypt` that contains the key counts, even a decrypt with 422 because the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
     ],
     problems: { 404: [noRing] },
   },
   getKey: {
-    description: ["Answers a key, wrapped to the ring's public key: only the holder of the private key can use it."],
+    description: ["Returns a key, wrapped to the ring's public key: only the holder of the private key can use it."],
     problems: { 404: [noRing, noKey] },
   },
   rotateKeyring: {
-    description: ['Makes a new key, which encrypts from now on. The keys before it still decrypt.'],
+    description: ['Creates a new key, which encrypts from now on. Earlier keys still decrypt.'],
     problems: { 404: [noRing] },
     limits: [keyLimit],
   },
   getConfig: {
-    description: ['Answers the configuration: `props`, the `props` of later keys, and when a key is replaced.'],
+    description: ['Returns the configuration: `props`, the `props` of future keys, and when a key is replaced.'],
     problems: { 404: [noRing] },
   },
   putConfig: {
     description: [
-      'Replaces what the request names, keeps the rest, and answers the whole configuration.',
-      'A key gives way to a new one with the first encrypt after it has served `maxEncryptCount` of them, or has become `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
+      'Replaces what the request names, keeps the rest, and returns the whole configuration.',
+      'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
     ],
     problems: {
       400: [
@@ -93,18 +93,18 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
 export const asymNotes: Readonly<Record<(typeof asymEndpoints)[number]['id'], Note>> = {
   createAsymKeyring: {
     description: [
-      'Makes a KeyRing of the asym service, its pair and its first key. The `privateKey` is in this answer alone.',
+      'Creates a KeyRing of the asym service, its key pair and its first key. Only this answer contains the `privateKey`.',
     ],
     problems: { 400: [taken, badName] },
     limits: [ringLimit],
   },
   getAsymKey: {
-    description: ["Answers a key, wrapped to the ring's public key."],
+    description: ["Returns a key, wrapped to the ring's public key."],
     params: { ...asymName, keyId: { description: 'id of the key', example: sample.asymKeyId } },
     problems: { 404: [noRing, noKey] },
   },
   rotateAsymKeyring: {
-    description: ['Makes a new key, which is the active one from now on. The keys before it stay readable.'],
+    description: ['Creates a new key, which is the active one from now on. Earlier keys stay readable.'],
     body: { ringname: 'devices', algo: 'aes256' },
     problems: { 404: [noRing] },
     limits: [keyLimit],

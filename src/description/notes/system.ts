@@ -14,10 +14,10 @@ kms_requests_total{action="keyring.encrypt",verdict="granted",status="200"} 4711
 `;
 
 export const systemNotes: Readonly<Record<SystemId, Note>> = {
-  getHealth: { description: ['For whatever restarts the process: 200 while it lives, sealed or not.'], ...apart },
+  getHealth: { description: ['For whatever restarts the process: 200 while it is alive, sealed or not.'], ...apart },
   getReadiness: {
     description: [
-      'For whatever sends requests here: 200 while the appliance is unsealed and can write, else 503 with the reason. Both tell how old the newest backup is, where that is known. `activity` is there only while files of an activity log are missing or changed: that takes nothing out of service but searches that need them.',
+      'For load balancers: 200 while the appliance is unsealed and can write, otherwise 503 with the reason. Both show the age of the newest backup, if known. `activity` is present only while files of an activity log are missing or changed; that affects only searches that need them.',
     ],
     errorExamples: { 503: { message: 'the appliance is sealed', sealed: true } },
     ...apart,
@@ -32,17 +32,17 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   createBackup: {
     description: [
-      "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is of use only to `kms restore` with that key. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+      "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is useful only to `kms restore` with that key. It concerns every tenant: the flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
   },
   getBackups: {
     description: [
-      'Where they go, when the next one is made, and what became of the last one. The flag counts in the operator tenant alone.',
+      'Shows where backups go, when the next one is due, and how the last one ended. The flag counts only in the operator tenant.',
     ],
   },
   startBackup: {
     description: [
-      "Begins what the schedule would begin, and answers at once: the backup is made and restored on trial while the appliance serves, and `GET /system/backups` tells what came of it. Where one is under way already, that one goes on. Without `kms serve --backup-to` it is 400. The flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+      "Starts a backup as the schedule would, and answers at once: the backup is made and test-restored while the appliance serves, and `GET /system/backups` shows the result. If one is already under way, that one continues. Without `kms serve --backup-to` the answer is 400. The flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
     problems: {
       400: [{ message: 'there is no directory for backups: start the server with --backup-to' }],
@@ -50,21 +50,21 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   getMetrics: {
     description: [
-      "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts in the operator tenant alone.",
+      "The numbers of this tenant and of the process, in Prometheus' text format. The flag counts only in the operator tenant.",
     ],
     answer: metrics,
   },
   sealStatus: {
     description: [
-      'Whether the appliance is sealed, which kinds of custodians can unseal it, and how many shares were given of those that it takes.',
+      'Shows whether the appliance is sealed, which kinds of custodians can unseal it, and how many of the needed shares were given.',
     ],
     ...apart,
   },
   unseal: {
     description: [
-      'Takes one secret of a custodian: a `share`, a `passphrase`, or the content of a key file or a recovery kit as `key`. Several people can each enter their share. An appliance that is not sealed answers its state.',
-      'On the local socket alone, and 403 from elsewhere: `retry`, to look again where the key comes from by itself, and `reset`, to forget the shares that were given.',
-      'Past 5 failures from one address, or 50 from one /48, each further try has to wait, as at login. The local socket waits for nobody.',
+      'Takes one secret of a custodian: a `share`, a `passphrase`, or the content of a key file or a recovery kit as `key`. Several people can each enter their share. An appliance that is not sealed returns its state.',
+      'Only on the local socket, and 403 from elsewhere: `retry`, to look for the key again where it comes from by itself, and `reset`, to forget the shares given so far.',
+      'After 5 failures from one address, or 50 from one /48, each further attempt must wait, as at login. The local socket never waits.',
     ],
     body: { passphrase: 'five words that nobody guesses' },
     answer: { sealed: false, kinds: ['passphrase'] },
@@ -82,7 +82,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   seal: {
     description: [
-      "Forgets the master key, once the requests under way have ended. From then on nothing is served until the appliance is unsealed on purpose: a restart does not unseal it, though its key be there. It concerns every tenant: the flag counts in the operator tenant alone, and every tenant's activity has the record, with `props.by` = `operator`.",
+      "Forgets the master key, once the requests under way have ended. From then on nothing is served until the appliance is unsealed on purpose: a restart does not unseal it, even if its key is there. It concerns every tenant: the flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
     answer: { sealed: true, kinds: ['passphrase'] },
   },
