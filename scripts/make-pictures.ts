@@ -146,10 +146,8 @@ async function overview({ url }: Running): Promise<void> {
   const isMade = page.waitForResponse((response) => response.request().method() === 'POST' && response.ok());
   await page.locator('button[type=submit]').click();
   await isMade;
+  // The browser keeps the session.
   await page.goto(`${url}/console`);
-  await page.getByLabel('User name or e-mail address').fill('ada');
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(pictures, 'overview.png') });
