@@ -45,6 +45,8 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await dialog.waitFor();
   const privateKey = await dialog.getByLabel('Private key of Payroll', { exact: true }).inputValue();
   assert.match(privateKey, /^-----BEGIN PRIVATE KEY-----\n[\s\S]+\n-----END PRIVATE KEY-----\n$/);
+  const { appliance: id } = (await appliance.call('GET', '/readyz')).body;
+  await dialog.getByText(`~/.config/kms/rings/${id}/payroll.key`).waitFor();
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape');
   await page.evaluate(() => history.back());
   await dialog.getByRole('checkbox').check();

@@ -3,9 +3,10 @@
 
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, isPublicKey } from '../../client/ring-keys.ts';
+import { isJsonObject } from '../../model/json.ts';
 import { isRingName } from '../../model/names.ts';
 import { FieldProblems } from '../error-text.ts';
-import { hrefTo, useHold } from '../navigation.ts';
+import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Check, Choice, Field, JsonField, TextArea } from '../parts/fields.tsx';
@@ -13,7 +14,7 @@ import { Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
-import { useState } from '../parts/state.ts';
+import { useAnswer, useState } from '../parts/state.ts';
 
 interface Made {
   readonly ring: KeyRing;
@@ -98,11 +99,19 @@ interface PrivateKeyStepProps {
   readonly onDone: () => void;
 }
 
+/** By which `kms` tells the keys of several appliances apart; it shows it with `kms status`. */
+async function applianceId(signal: AbortSignal): Promise<string> {
+  const body: unknown = await (await fetch(`${baseUrl}/readyz`, { signal })).json();
+  return isJsonObject(body) && typeof body.appliance === 'string' ? body.appliance : '…';
+}
+
 /** After a keyring is made: its private key has to be saved before one goes on, since it is nowhere else. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
   const { ring, privateKey, origin = 'made in your browser', folder = 'rings', onDone } = props;
   const [isTaken, setTaken] = useState(false);
   const release = useHold();
+  const answer = useAnswer(applianceId);
+  const appliance = answer.is === 'ready' ? answer.value : '…';
   return (
     <Dialog title="Save the private key now">
       <p>
@@ -119,7 +128,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
         <small>
           The command <code>kms</code> looks for it at{' '}
           <code>
-            ~/.config/kms/{folder}/{ring.name}.key
+            ~/.config/kms/{folder}/{appliance}/{ring.name}.key
           </code>
           . Let nobody else read the file.
         </small>
