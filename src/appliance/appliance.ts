@@ -252,7 +252,7 @@ export class HeldAppliance implements Appliance, Sealing {
     const take = async (): Promise<OpenedSeal | undefined> => {
       // What closes may still change the seal.
       await this.#closing;
-      return !this.#state.sealed || this.#closed ? undefined : this.#unsealer.take(step);
+      return !this.#state.sealed || this.#closed ? undefined : this.#unsealer.take(step, from);
     };
     if (!this.#state.sealed || this.#closed) return;
     const opened = await (from.local ? take() : this.#backoff.run(from, step.passphrase !== undefined, take));

@@ -103,8 +103,21 @@ test('shares of another appliance, and shares made up, are told apart', async ()
     1,
     /not of this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/,
   );
-  // A forger knows the set, and can make a checksum that fits.
   const { formatShare, parseShare } = await import('../../src/seal/custodian-secret.ts');
+  const { set } = parseShare(shares[0] ?? '');
+  // From the network nobody learns the set, with which shares could be made up.
+  for (const share of [other.shares?.[0], formatShare({ ...parseShare(shares[0] ?? ''), threshold: 3 })]) {
+    const refusal = await fetch(`${server.url}/system/unseal`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ share }),
+    });
+    assert.equal(refusal.status, 400);
+    const told = (await refusal.text()).replace(`got one of ${set}`, '');
+    assert.match(told, /not of this appliance: needs one of another set, /);
+    assert.ok(!told.includes(set), told);
+  }
+  // A forger knows the set, and can make a checksum that fits.
   const forged = formatShare({ ...parseShare(shares[1] ?? ''), bytes: new Uint8Array(32).fill(7) });
   assert.equal((await d.kms('unseal', { stdin: shares[0] ?? '' })).code, 0);
   is(await d.kms('unseal', { stdin: forged }), 1, /the shares do not fit together/);

@@ -51,14 +51,17 @@ export class Unsealer {
     return splits.sort((a, b) => b.progress - a.progress)[0];
   }
 
-  /** The opened seal, or undefined when more shares are needed. Throws for a step that does not help. */
-  async take(step: UnsealStep): Promise<OpenedSeal | undefined> {
+  /**
+   * The opened seal, or undefined when more shares are needed. Throws for a step that does not help. Whoever is not at
+   * the machine, `from` elsewhere, learns nothing by it of the shares that would.
+   */
+  async take(step: UnsealStep, { local }: RequestEnv = { local: true }): Promise<OpenedSeal | undefined> {
     if (step.reset) {
       this.forget();
       return undefined;
     }
     const from = await this.#read();
-    if (step.share !== undefined) return this.#takeShare(from, step.share);
+    if (step.share !== undefined) return this.#takeShare(from, step.share, local === true);
     if (step.passphrase !== undefined) return openWithPassphrase(from, this.#slots, step.passphrase);
     if (step.key !== undefined) {
       return openWith(from, this.#slots, parseSecret(utf8(step.key), 'the key'), 'wrong key');
@@ -81,13 +84,14 @@ export class Unsealer {
     this.#shares.clear();
   }
 
-  #takeShare(from: SealBytes, text: string): OpenedSeal | undefined {
+  #takeShare(from: SealBytes, text: string, isLocal: boolean): OpenedSeal | undefined {
     const share = parseShare(text);
     const splits = this.#slots.filter(({ kind }) => kind === 'shares');
     const slot = splits.find(({ params }) => params.set === share.set);
     if (!slot || thresholdOf(slot) !== share.threshold) {
-      const needed = splits.map(({ params }) => params.set).join(' or ');
-      const needs = needed === '' ? 'no shares open it' : `needs one of the set ${needed}, got one of ${share.set}`;
+      // Who knows the set can make up a share of it, after which all are forgotten.
+      const sets = isLocal ? `the set ${splits.map(({ params }) => params.set).join(' or ')}` : 'another set';
+      const needs = splits.length === 0 ? 'no shares open it' : `needs one of ${sets}, got one of ${share.set}`;
       throw new KmsError('refused', `that share is not of this appliance: ${needs}`);
     }
     const given = this.#shares.get(slot.id) ?? new Map<number, Share>();
