@@ -195,7 +195,9 @@ const backups = z
       .object({
         directory: z.string().meta({ description: 'where they go', examples: ['/mnt/backup'] }),
         schedule: z.string().meta({ description: 'a cron expression, in UTC', examples: ['0 3 * * *'] }),
-        keep: z.int().meta({ description: 'how many are kept', examples: [7] }),
+        keep: z
+          .int()
+          .meta({ description: 'how many are kept of the scheduled ones, and of those on request', examples: [7] }),
         nextAt: timestamp.nullable().meta({ description: 'when the next one is made' }),
       })
       .nullable()

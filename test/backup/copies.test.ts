@@ -250,6 +250,34 @@ test('a scheduled backup counts once it was restored; the newest few are kept', 
   await later.close();
 });
 
+test('backups on request, however many, push out none of the schedule', async () => {
+  const { dir, made, open } = await place();
+  const to = join(dir, 'backups');
+  let ahead = 0;
+  const world = { ...systemWorld(), now: () => Date.now() + ahead };
+  const appliance = await open({ copies: { scheduled: { to, schedule: '0 3 * * *', keep: 2 } }, world });
+  const begin = async (): Promise<string> => {
+    await call(appliance, made, 'POST', '/system/backups');
+    for (;;) {
+      const { running, lastVerified } = await (await call(appliance, made, 'GET', '/system/backups')).json();
+      if (!running) return lastVerified.file;
+      await setTimeout(20);
+    }
+  };
+  const scheduled: string[] = [];
+  const requested: string[] = [];
+  for (const [index, isScheduled] of [true, true, false, false, false, true].entries()) {
+    ahead = index * 5000;
+    if (isScheduled) scheduled.push((await appliance.copies.backUpNow())?.file ?? '');
+    else requested.push(await begin());
+  }
+  const there = (await readdir(to)).map((name) => join(to, name));
+  assert.deepEqual(there.sort(), [...scheduled.slice(-2), ...requested.slice(-2)].sort());
+  assert.ok(requested.every((file) => file.endsWith('.requested.kms-backup')));
+  assert.ok(!scheduled.some((file) => file.includes('requested')));
+  await appliance.close();
+});
+
 test('backups of a clock that was ahead push out none that is made after it', async () => {
   const { dir, open } = await place();
   const to = join(dir, 'backups');

@@ -1,5 +1,5 @@
 // The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
-// and only then called by the name of a backup; of the scheduled ones the newest few are kept.
+// and only then called by the name of a backup; of the scheduled ones, and of those on request, the newest few are kept.
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Cron } from 'croner';
@@ -141,7 +141,7 @@ export interface ScheduleSettings {
   readonly to: string;
   /** A cron expression, in UTC. */
   readonly schedule: string;
-  /** How many are kept. */
+  /** How many are kept of each kind. */
   readonly keep: number;
 }
 
@@ -152,7 +152,9 @@ export const defaultKeep = 7;
 const untried = '.unverified';
 const whole = '.kms-backup';
 /** Of one that restores, but lacks segments of an activity log. */
-const incomplete = '.incomplete.kms-backup';
+const incomplete = `.incomplete${whole}`;
+/** What comes before these in the name of one that was asked for. */
+const requested = '.requested';
 
 /** Throws `usage` for an expression that is none, or that never comes. */
 export function checkSchedule(schedule: string): void {
@@ -180,8 +182,8 @@ export async function checkPlace(to: string): Promise<void> {
 }
 
 interface Asked {
-  /** Whoever asked for it is in the activity logs already. */
-  readonly isRecorded?: boolean;
+  /** Whoever asked for it is in the activity logs already; it is none of the schedule's. */
+  readonly isRequested?: boolean;
 }
 
 export class BackupSchedule {
@@ -261,21 +263,22 @@ export class BackupSchedule {
     this.#failure = message === undefined ? null : { at, message };
   }
 
-  async #make({ isRecorded = false }: Asked): Promise<VerifiedBackup> {
+  async #make({ isRequested = false }: Asked): Promise<VerifiedBackup> {
     const dir = resolve(this.#settings.to);
     try {
       await makeDirs(dir);
       await this.#removeUntried(dir);
       const time = new Date(this.#keeper.now()).toISOString().replace(/[-:]|\.[0-9]+/g, '');
-      const file = join(dir, `${this.#prefix}${time}`);
-      if (!isRecorded) await this.#keeper.record({ operation: 'scheduled' });
+      const named = join(dir, `${this.#prefix}${time}`);
+      const file = isRequested ? `${named}${requested}` : named;
+      if (!isRequested) await this.#keeper.record({ operation: 'scheduled' });
       const made = await this.#keeper.makeVerified(`${file}${whole}${untried}`, async ({ lacks }) => {
         const kept = `${file}${lacks.length > 0 ? incomplete : whole}`;
         await rename(`${file}${whole}${untried}`, kept);
         await nodeFiles(dir).syncDir('.');
         return kept;
       });
-      await this.#removeOld(dir, basename(file));
+      await this.#removeOld(dir, basename(named));
       this.#report(made);
       return made;
     } catch (error) {
@@ -309,15 +312,16 @@ export class BackupSchedule {
   }
 
   /**
-   * An incomplete one never pushes out a whole one, which may have what it lacks. Those that say that they are later
-   * than the one that was `made` now are of a clock that was ahead, and no newer.
+   * Each pushes out its own kind alone, as its ending says it: an incomplete one no whole one, which may have what it
+   * lacks, and those on request, however many somebody asks for, none of the schedule's. Those that say that they are
+   * later than the one that was `made` now are of a clock that was ahead, and no newer.
    */
   async #removeOld(dir: string, made: string): Promise<void> {
     const named = (await readdir(dir)).filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole)).sort();
     const isLater = (name: string): boolean => !name.startsWith(made) && name > made;
     const own = [...named.filter(isLater), ...named.filter((name) => !isLater(name))];
-    for (const lacking of [false, true]) {
-      const alike = own.filter((name) => name.endsWith(incomplete) === lacking);
+    const kinds = Map.groupBy(own, (name) => name.slice(made.length));
+    for (const alike of kinds.values()) {
       for (const name of alike.slice(0, -this.#settings.keep)) await rm(join(dir, name), { force: true });
     }
   }

@@ -34,7 +34,7 @@ export interface Copies {
   details(): Readonly<Record<string, unknown>>;
   /** What the appliance makes by itself. */
   backups(): Backups;
-  /** Begins a scheduled backup now, where there is a schedule; it is recorded already. */
+  /** Begins a backup on request, where there is a schedule; it is recorded already. */
   startBackup(): void;
   /** Makes a scheduled backup now, where there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
@@ -86,7 +86,7 @@ export async function openCopies(
           : null,
       };
     },
-    startBackup: () => schedule?.begin({ isRecorded: true }),
+    startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
     async close() {
       await schedule?.close();

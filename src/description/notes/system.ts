@@ -27,7 +27,9 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
     answer: { openapi: '3.1.0', info: { title: 'kms', version: '0.1.0' }, paths: {} },
   },
   getDocs: {
-    description: ['The reference for people: one page without scripts, which needs no network but this appliance.'],
+    description: [
+      'The reference for people: the first of its pages, which can be read without scripts and need no network but this appliance.',
+    ],
     answer: '<!doctype html>',
   },
   createBackup: {
@@ -42,7 +44,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   startBackup: {
     description: [
-      "Starts a backup as the schedule would, and answers at once: the backup is made and test-restored while the appliance serves, and `GET /system/backups` shows the result. If one is already under way, that one continues. Without `kms serve --backup-to` the answer is 400. The flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
+      "Starts a backup as the schedule would, under a name of its own kind, which pushes out none of the scheduled ones, and answers at once: the backup is made and test-restored while the appliance serves, and `GET /system/backups` shows the result. If one is already under way, that one continues. Without `kms serve --backup-to` the answer is 400. The flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
     problems: {
       400: [{ message: 'there is no directory for backups: start the server with --backup-to' }],
