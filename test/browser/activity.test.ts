@@ -53,7 +53,8 @@ test('everything about an API key: what was done to it and with it, in sentences
   await page.getByText('8 entries.').waitFor();
   const texts = (await entries.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '));
   const told = (start: string): number => texts.filter((text) => text.includes(start)).length;
-  assert.equal(told(`${evil} encrypted with keyring payroll 3 times`), 1);
+  // Whatever somebody called it, nobody takes it for a user.
+  assert.equal(told(`API key ${evil} encrypted with keyring payroll 3 times`), 1);
   assert.equal(told(`${evil} tried to encrypt with keyring other denied`), 1);
   assert.equal(told(`root made API key ${evil}`), 1);
   assert.equal(told(`root changed API key`), 2);
@@ -101,7 +102,7 @@ test('searches are links, people are found by their names, and long ones are rea
   await page.getByLabel('Verdict').selectOption('Granted or denied');
   await page.getByRole('button', { name: 'Search' }).click();
   await page.waitForURL(/keyid=user_/);
-  await page.getByText('ada logged in').first().waitFor();
+  await page.getByText('User ada logged in').first().waitFor();
   assert.equal(await page.getByText('root ').count(), 0);
   await goTo(page, '/console/activity?action=system.seal');
   await page.getByText('Nothing in the log matches these filters.').waitFor();

@@ -152,7 +152,9 @@ test('each key of a keyring says by whom and how often it was used, or since whe
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/archive');
   const keys = page.getByRole('table', { name: 'Keys of archive' });
   const old = keys.getByRole('row').filter({ hasText: key.id });
-  await old.getByText(/^Decrypted 3 times in the last 30 days, at last 20\d\d-\d\d-\d\d by Reader\.$/).waitFor();
+  await old
+    .getByText(/^Decrypted 3 times in the last 30 days, at last 20\d\d-\d\d-\d\d by API key Reader\.$/)
+    .waitFor();
   await old.getByText(/^Encrypted once in the last 30 days, at last 20/).waitFor();
   await old.getByRole('link', { name: 'Reader' }).waitFor();
   const active = keys.getByRole('row').filter({ hasText: next.body.key.id });

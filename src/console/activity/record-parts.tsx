@@ -22,18 +22,22 @@ export function Actor({ keyid, names }: { readonly keyid: string; readonly names
   const kind = prefix === 'apik' ? 'API key ' : prefix === 'user' ? 'User ' : '';
   const name =
     known === undefined ? (
-      <>
-        {kind}
-        <code data-whole title={keyid}>
-          {keyid.includes('_') ? shortId(keyid) : keyid}
-        </code>
-      </>
+      <code data-whole title={keyid}>
+        {keyid.includes('_') ? shortId(keyid) : keyid}
+      </code>
     ) : (
       <bdi title={keyid}>{known}</bdi>
     );
-  if (prefix === 'apik') return <a href={hrefTo('apikey', { id: keyid })}>{name}</a>;
-  if (prefix === 'user' && known !== undefined) return <a href={hrefTo('user', { username: known })}>{name}</a>;
-  return <span>{name}</span>;
+  // Names are free: one kind is called like the other, or like the administrator at the machine, as somebody pleases.
+  const said = (
+    <>
+      {kind}
+      {name}
+    </>
+  );
+  if (prefix === 'apik') return <a href={hrefTo('apikey', { id: keyid })}>{said}</a>;
+  if (prefix === 'user' && known !== undefined) return <a href={hrefTo('user', { username: known })}>{said}</a>;
+  return <span>{said}</span>;
 }
 
 /** What something was done to. */
