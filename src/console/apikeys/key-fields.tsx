@@ -71,7 +71,7 @@ interface MakerProps {
 
 export function Maker({ id, names }: MakerProps) {
   if (id === null) return <span data-quiet>not known</span>;
-  if (id === 'local') return <span>whoever runs the appliance</span>;
+  if (id === 'local') return <span>the administrator at the machine</span>;
   const name = names.get(id);
   if (id.startsWith('apik_')) return <KeyName apiKey={{ keyid: id, name: name ?? '' }} />;
   if (name === undefined) return <code data-any>{id}</code>;

@@ -59,8 +59,8 @@ export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
     <section data-panel>
       <h2>Keys</h2>
       <p data-quiet>
-        What was encrypted with an earlier key stays readable. Nobody needs it any more once nothing has been decrypted
-        with it for longer than the longest time between two looks at what it encrypted.
+        What was encrypted with an earlier key stays readable. You may give such a key up when nothing has been
+        decrypted with it for longer than the longest interval between reads.
       </p>
       <DataTable
         caption={`Keys of ${name}`}

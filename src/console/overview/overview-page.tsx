@@ -77,7 +77,7 @@ export function OverviewPage({ api, text, stream }: PageProps) {
         title="Overview"
         lead={
           <>
-            As of <Time at={at} />, anew every minute while you look.
+            As of <Time at={at} />, updated every minute.
           </>
         }
         actions={
@@ -238,8 +238,8 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
       {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more are further from it.</p>}
       {rest > 0 && (
         <p data-quiet>
-          {rest === 1 ? '1 keyring has' : `${rest} keyrings have`} a limit too high to be counted towards here, or may
-          not be counted by you.
+          {rest === 1 ? '1 keyring is' : `${rest} keyrings are`} not counted here: the limit is too high, or you may not
+          see the count.
         </p>
       )}
       {isCut && <p data-quiet>Only the first keyrings of the list were looked at.</p>}

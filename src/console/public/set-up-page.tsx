@@ -67,7 +67,7 @@ function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise
       <p>You are the first one here: your user may do everything, and you invite the others.</p>
       <Form action="Create my user" busy="Creating your user…" onSubmit={onSubmit}>
         <PersonFields />
-        <Field name="username" label="User name" autocomplete="username" hint="With it you log in." isRequired />
+        <Field name="username" label="User name" autocomplete="username" hint="You log in with it." isRequired />
         <Field
           name="password"
           label="Password"

@@ -52,7 +52,7 @@ export function NewUserPage({ api, session }: PageProps) {
         onSubmit={add}
       >
         <PersonFields />
-        <Field name="username" label="User name" hint="With it they log in; it stays as it is." isRequired />
+        <Field name="username" label="User name" hint="They log in with it; it cannot be changed later." isRequired />
         <Choice
           legend="How they get in"
           name="way"
