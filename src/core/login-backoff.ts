@@ -1,6 +1,6 @@
 // Slows the guessing of passwords down: failures are counted for a name from an address, for a name from anywhere, and
-// for an address with any name; and for a user as for a name, since one may be called by several. What an address is: an IPv4 address, or the /64 of an IPv6 address, which one host has
-// all of, and the /48 around it.
+// for an address with any name; and for a user as for a name, since one may be called by several. What an address is:
+// an IPv4 address, or the /64 of an IPv6 address, which one host has all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
 import { addressBytes, groupsOf } from '../model/addresses.ts';

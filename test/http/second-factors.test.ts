@@ -488,7 +488,7 @@ const strict = { tenants: [{ name: 'default', hosts: ['*'], secondFactorFor: ['u
 const enrolFirst =
   'you need a second factor here: add one first, under "Your account" in the console or at /auth/user/second-factors';
 
-test('who needs a second factor and has none can do nothing but get one', async () => {
+test('who needs a second factor and has none can do nothing but what concerns the login itself', async () => {
   const a = await testAppliance(strict);
   const reader = await person(a, { 'user.read': true });
   const [ada, boss] = [await person(a, { 'user.*': true }), await person(a, { '*': true })];
@@ -505,6 +505,12 @@ test('who needs a second factor and has none can do nothing but get one', async 
     assert.equal((await a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key: each.key })).status, 403);
     assert.equal((await factorsOf(a, each)).needed, true);
   }
+  // What concerns the login itself is open: docs/threat-model.md says so.
+  const change = { currentPassword: ada.password, newPassword: `${ada.password}2` };
+  assert.equal((await post(a, ada, '/auth/user/password', change)).status, 200);
+  const back = { currentPassword: change.newPassword, newPassword: ada.password };
+  assert.equal((await post(a, ada, '/auth/user/password', back)).status, 200);
+  assert.equal((await a.call('GET', '/auth/user/sessions', undefined, { key: ada.key })).status, 200);
   const { secondFactor } = await addTotp(a, ada);
   assert.equal((await users(ada)).status, 200, 'at once');
   assert.equal((await logIn(a, ada)).status, 400);
