@@ -159,7 +159,7 @@ async function examineAges(
 async function examineBackup(noted: string | undefined, now: number, find: Find): Promise<void> {
   const how = '`kms serve --backup-to DIR` makes one each night and restores it on trial';
   if (noted === undefined) {
-    find('advice', 'no-backup', 'backups', 'none was made and found to restore yet', how);
+    find('advice', 'no-backup', 'backups', 'the server itself has made and test-restored none yet', how);
     return;
   }
   // Cast: only the keeper of backups writes it.
