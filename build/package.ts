@@ -11,7 +11,7 @@ import {
   ownFormats,
   type ReleaseManifest,
   signatureName,
-} from '../src/appliance/release.ts';
+} from '../src/appliance/upgrade/release.ts';
 import { ed25519PublicKey } from '../src/crypto/ed25519.ts';
 import { formatKeyPair, minisign, parseSigningKey, type SigningKey } from '../src/crypto/minisign.ts';
 import { version } from '../src/version.ts';

@@ -35,6 +35,7 @@ import {
   sealOnPurpose,
 } from './seal-keeper.ts';
 import type { ApplianceActivity } from './tenants.ts';
+import { needNoUpgrade } from './upgrade/journal.ts';
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
@@ -328,6 +329,7 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
   const data = resolve(options.data);
   await needAppliance(data);
   await needPrivateDirectory(data);
+  await needNoUpgrade(data);
   await hardenProcess();
   try {
     const held = HeldAppliance.hold(options, { serves: false });

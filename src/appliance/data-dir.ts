@@ -27,6 +27,11 @@ export const sealMark = 'kms.stay-sealed';
 /** There while a `restore` is under way. */
 export const restoreMark = 'kms.restore';
 
+/** There while an upgrade is under way: how far it is. */
+export const upgradeJournal = 'kms.upgrade';
+/** The data as they were before an upgrade that is under way. */
+export const upgradeCopy = 'kms.before-upgrade';
+
 /** Taken space, to be given back when the disk is full. */
 export const reserveFile = 'kms.reserve';
 
@@ -37,7 +42,7 @@ export const reserveFile = 'kms.reserve';
 const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
 
 /** Some of these are opened in ways that would wait for the other end of a pipe. */
-const opened = [sealFile, lockFile, pidFile, witnessFile, reserveFile, sealMark, initMark, restoreMark];
+const opened = [sealFile, lockFile, pidFile, witnessFile, reserveFile, sealMark, initMark, restoreMark, upgradeJournal];
 
 type DataDirState =
   | 'missing'

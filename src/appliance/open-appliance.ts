@@ -75,6 +75,8 @@ export interface ApplianceOptions {
   readonly segments?: Partial<VerifierSettings> | undefined;
   /** Opens it also where it was sealed on purpose, which ends that; for a process of its own alone. */
   readonly unseals?: boolean;
+  /** What goes out of the data directory, and what is thrown away, waits for this: the end of an upgrade's trial. */
+  readonly held?: Promise<void> | undefined;
   /** Clock and randomness; the system's when absent. */
   readonly world?: World;
   /** Milliseconds of a clock that nobody sets; the process's when absent. */
@@ -109,12 +111,20 @@ type End = () => Promise<void> | void;
 /** What ends the things that are open, the last first. */
 class Ends {
   readonly #ends: End[] = [];
+  #isOver = false;
 
   push(end: End): void {
     this.#ends.push(end);
   }
 
+  /** Starts something once `held` is over, unless everything has ended by then. */
+  starting(held: Promise<void> | undefined): (start: () => void) => void {
+    if (!held) return (start) => start();
+    return (start) => void held.then(() => this.#isOver || start());
+  }
+
   async all(): Promise<void> {
+    this.#isOver = true;
     for (let end = this.#ends.pop(); end; end = this.#ends.pop()) await end();
   }
 }
@@ -235,10 +245,14 @@ async function openServices(
 ): Promise<Unsealed> {
   const { onEvent, certificates = {} } = options;
   const { root, files, seal, space, metrics, system, tenants, admin, baseUrl } = data;
-  const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent);
+  const whenFree = ends.starting(options.held);
+  const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent, whenFree);
   ends.push(() => copies.close());
   const mustWait = (): boolean => space.refusal !== undefined;
-  const streaming = await openStreaming({ system, tenants, now: world.now, onEvent, mustWait }, options.streaming);
+  const streaming = await openStreaming(
+    { system, tenants, now: world.now, onEvent, mustWait, whenFree },
+    options.streaming,
+  );
   ends.push(() => streaming.close());
   const { uptime = () => performance.now() } = options;
   const aging = new Aging({ system, tenants, world, uptime, mustWait, onEvent: serves ? onEvent : undefined });
@@ -246,7 +260,7 @@ async function openServices(
   ends.push(() => aging.close());
   const retention =
     options.retention && new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
-  retention?.start();
+  if (retention) whenFree(() => retention.start());
   ends.push(() => retention?.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
@@ -259,7 +273,7 @@ async function openServices(
   }
   const { people, close: closePeople } = servedPeople(world, options.people);
   ends.push(closePeople);
-  ends.push(startPurging(data, world, aging, onEvent));
+  whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
   const status = (): Promise<OpenStatus> =>
     applianceStatus(seal.current, system, tenants, {
       copies: copies.status(),

@@ -12,6 +12,11 @@ import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../http/applia
 import { cryptoInUse } from './native-crypto.ts';
 import type { Work, WorkerData } from './threads/jobs.ts';
 
+/** Whether this is the executable that is handed out, and not a checkout. */
+export function isSingleExecutable(): boolean {
+  return sea.isSea();
+}
+
 /** The content of sql.js's sql-wasm.wasm. */
 export async function sqlWasm(): Promise<Uint8Array> {
   if (sea.isSea()) return new Uint8Array(sea.getRawAsset('sql-wasm.wasm'));

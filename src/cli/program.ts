@@ -5,7 +5,7 @@ import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
-import { appliance } from './grammar/appliance.ts';
+import { appliance, upgrading } from './grammar/appliance.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -50,6 +50,7 @@ function addCommands(kms: GrammarCommand): void {
   kms.commandsGroup('Run an appliance:');
   kms.add(appliance, () => import('./commands/appliance.ts'));
   kms.add(health, () => import('./commands/health.ts'));
+  kms.add(upgrading, () => import('./commands/upgrade.ts'));
   kms.group('tls', 'certificates for HTTPS').add(tls, () => import('./commands/tls.ts'));
 
   kms.commandsGroup('Encrypt and decrypt:');

@@ -10,6 +10,7 @@ import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
+import { type Hold, holdOf } from '../appliance/upgrade/journal.ts';
 import { type KmsError, systemError } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
@@ -55,6 +56,8 @@ export interface Serving {
   readonly setUpUrl: string | undefined;
   /** Why it is sealed at the start; undefined when it is not. */
   readonly sealed: KmsError | undefined;
+  /** An upgrade tries it, and holds clients off until it has; undefined where none is under way. */
+  readonly held: KmsError | undefined;
   /**
    * Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used
    * changes nothing.
@@ -69,7 +72,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   await hardenProcess();
   const where = await listening(options);
   const { logger, flush } = createLog(options.logLevel);
-  const gate = new Gate();
+  const hold = await holdOf(data);
+  const gate = new Gate(hold);
   const network = networkServer(gate, where, options.limits);
   await takePort(network, where);
   const address = where.addressOf(portOf(network));
@@ -86,6 +90,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const close = async (): Promise<void> => {
     keepMemory();
     clearTimeout(later);
+    hold?.end();
     // Closing takes the socket's name away, which may be another server's by now.
     if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);
     else await endServer(network).finally(() => socket.unref());
@@ -109,6 +114,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       baseUrl: () => url,
       onEvent: (event: ApplianceEvent) => logEvent(logger, event),
       space: { every: 1000, ...options.space },
+      held: hold?.released,
       certificates: options,
     };
     const started = HeldAppliance.hold({ ...options, ...own }, { serves: true });
@@ -125,6 +131,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
         return started.opened;
       },
       sealed,
+      held: hold?.refusal,
       reloadTls: () => reloadTls(network, options, logger),
       close: closeOnce(close),
     };
@@ -186,17 +193,41 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
+/** What changes nothing that could be lost, and what lets the appliance be opened. */
+const harmless: ReadonlySet<string> = new Set(['/healthz', '/system/seal-status', '/system/unseal', '/local/status']);
+
+/** The upgrade itself comes through the local socket. */
+function mayPass(hold: Hold, request: Request, { local, headers = {} }: RequestEnv): boolean {
+  return harmless.has(new URL(request.url).pathname) || (local === true && hold.isUpgrade(headers));
+}
+
+function refusedBy({ refusal }: Hold): Response {
+  const headers = { 'Retry-After': String(refusal.retryAfter ?? 1) };
+  return Response.json({ message: refusal.message }, { status: 503, headers });
+}
+
 /** Holds requests that come before the appliance is open until it is, or could not be. */
 class Gate {
+  #hold: Hold | undefined;
   readonly #opened = Promise.withResolvers<HeldAppliance | undefined>();
   #appliance: HeldAppliance | undefined;
 
+  constructor(hold: Hold | undefined) {
+    this.#hold = hold;
+    void hold?.released.then(() => {
+      this.#hold = undefined;
+    });
+  }
+
   readonly fetch: AppFetch = (request, env) => {
     const appliance = this.#appliance;
+    const hold = this.#hold;
+    if (hold && !mayPass(hold, request, env)) return refusedBy(hold);
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
 
-  readonly straightTo = (target: string): Straight | undefined => this.#appliance?.straightTo(target);
+  readonly straightTo = (target: string): Straight | undefined =>
+    this.#hold ? undefined : this.#appliance?.straightTo(target);
 
   open(appliance: HeldAppliance): void {
     this.#appliance = appliance;

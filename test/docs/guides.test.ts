@@ -16,6 +16,7 @@ const pages = [
   'docs/sdk.md',
   'docs/metrics.md',
   'docs/running.md',
+  'docs/upgrading.md',
   'docs/custody.md',
   'docs/backup.md',
   'docs/tenants.md',

@@ -45,6 +45,7 @@ export async function openCopies(
   deps: KeeperDeps,
   settings: CopySettings,
   onEvent: (event: ApplianceEvent) => void = () => {},
+  whenFree: (start: () => void) => void = (start) => start(),
 ): Promise<Copies> {
   const { system, seal, world } = deps;
   const epoch = await system.peek((tables) => currentEpoch(tables.settings));
@@ -52,10 +53,14 @@ export async function openCopies(
   await keeper.open();
   const schedule =
     settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onEvent);
-  schedule?.start();
   const shipping =
     settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onEvent);
-  shipping?.start();
+  let isFree = false;
+  whenFree(() => {
+    isFree = true;
+    schedule?.start();
+    shipping?.start();
+  });
   const age = (at: number | undefined): number | undefined =>
     at === undefined ? undefined : Math.max(0, Math.round((world.now() - at) / 1000));
   const status = (): CopiesStatus => {
@@ -89,6 +94,8 @@ export async function openCopies(
     startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
     async close() {
+      // Closing ships the last of it.
+      if (!isFree) return;
       await schedule?.close();
       await shipping?.close();
     },

@@ -13,6 +13,8 @@ import {
   sealFile,
   sealMark,
   socketFile,
+  upgradeCopy,
+  upgradeJournal,
   witnessFile,
 } from '../data-dir.ts';
 import { userId } from '../environment.ts';
@@ -157,6 +159,12 @@ async function examineParents(data: string, find: Find): Promise<void> {
 function examineName(data: string, path: string, inUse: boolean, find: Find): void {
   const name = path.slice(data.length + 1);
   const last = name.slice(name.lastIndexOf('/') + 1);
+  if (name === upgradeJournal) {
+    const advice = '`kms upgrade --status` says how far it is, and `kms upgrade --resume` ends it';
+    find('warning', 'leftover', path, 'an upgrade is under way, or was cut off', advice);
+    return;
+  }
+  if (name.startsWith(upgradeCopy)) return;
   // Of a server that runs they may be under way.
   if (last.endsWith('.tmp') || name.startsWith(drillPrefix)) {
     const advice = 'the next start clears it away';

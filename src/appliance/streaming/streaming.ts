@@ -28,6 +28,8 @@ interface StreamingDeps extends PlacesDeps {
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
   readonly mustWait: () => boolean;
+  /** Calls `start` once the streams may send. */
+  readonly whenFree: (start: () => void) => void;
 }
 
 export interface Streaming {
@@ -47,11 +49,15 @@ export async function openStreaming(deps: StreamingDeps, settings: StreamingSett
     const receiver = receiverOf(target, settings, { ...deps, onEvent });
     streams.push(new Stream(target, receiver, { ...deps, onEvent, places, pace: { ...usualPace, ...pace } }));
   }
-  for (const stream of streams) stream.start();
+  let isFree = false;
+  deps.whenFree(() => {
+    isFree = true;
+    for (const stream of streams) stream.start();
+  });
   return {
     status: () => streams.map(({ status }) => status),
     arrived: (tenant) => Math.min(...streams.map((stream) => stream.arrived(tenant))),
-    close: async () => void (await Promise.all(streams.map((stream) => stream.close()))),
+    close: async () => void (isFree && (await Promise.all(streams.map((stream) => stream.close())))),
   };
 }
 

@@ -111,6 +111,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     const { address, url } = serving;
     await say(cli.io, `listening on ${address}${url === address ? '' : ` (clients use ${visible(url)})`}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
+    if (serving.held) await say(cli.io, visible(serving.held.message));
     await sayHowToSetUp(cli, serving.setUpUrl, isNew);
     if (isNew)
       await say(

@@ -59,7 +59,8 @@ async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<vo
   for await (const piece of pieces) await write(stdout, piece);
 }
 
-async function toFile(cli: Cli, connection: Connection, path: string): Promise<void> {
+/** Writes a backup into a file of its own, and proves that nothing of it was lost on the way. */
+export async function writeBackup(cli: Cli, connection: Connection, path: string) {
   const file = await newFile(path, 0o600);
   let bytes = 0;
   let manifest: Checked['manifest'] | undefined;
@@ -90,6 +91,11 @@ async function toFile(cli: Cli, connection: Connection, path: string): Promise<v
     await file.discard();
     throw error;
   }
+  return { bytes, manifest };
+}
+
+async function toFile(cli: Cli, connection: Connection, path: string): Promise<void> {
+  const { bytes, manifest } = await writeBackup(cli, connection, path);
   const { faulty: [first, ...others] = [] } = manifest ?? {};
   if (first !== undefined) {
     const what = others.length > 0 ? `${first} and ${others.length} more are` : `${first} is`;

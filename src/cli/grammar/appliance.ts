@@ -1,7 +1,43 @@
 // The commands that make an appliance and run it: `kms init` and `kms serve`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
-import { alternatives, command, directory, duration, integer, list, oneOf, path, text, toggle } from './declaration.ts';
+import {
+  alternatives,
+  command,
+  directory,
+  duration,
+  integer,
+  list,
+  oneOf,
+  optionalArgument,
+  path,
+  text,
+  toggle,
+} from './declaration.ts';
 import { custodian } from './option-sets.ts';
+
+/** How long an upgrade waits for each start, stop and check, unless it is told, in milliseconds. */
+export const upgradeLimit = 120_000;
+
+export const upgrading = {
+  upgrade: command(
+    'upgrade',
+    'put a newer executable in the place of this one: verified, tried before anybody is served, taken back when it fails',
+    [
+      'kms upgrade kms-0.2.0-linux-x64.tar.gz --trusted-key release.key.pub',
+      'kms upgrade --status',
+      'kms upgrade --resume',
+    ],
+    {
+      '[FILE]': optionalArgument('file'),
+      '--trusted-key': path('FILE', 'the public key, as minisign has it, of whoever hands out the releases'),
+      '--stop': text('COMMAND', 'ends the server where systemd does not run it; a line for /bin/sh'),
+      '--start': text('COMMAND', 'starts it, and returns'),
+      '--time-limit': duration('TIME', 'how long each start, stop and check may take (default: 2m)'),
+      '--resume': toggle('end an upgrade that was cut off: what had passed stays, anything else is taken back'),
+      '--status': toggle('say how far an upgrade is that is under way or was cut off'),
+    },
+  ),
+};
 
 export const appliance = {
   init: command(

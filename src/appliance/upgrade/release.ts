@@ -5,15 +5,18 @@ import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { fromUtf8, toHex } from '../crypto/bytes.ts';
-import { sha256 } from '../crypto/hash.ts';
-import { type PublicKey, verifyMinisign } from '../crypto/minisign.ts';
-import { KmsError, reasonOf, systemError } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
-import { version as sealVersion } from '../seal/header.ts';
-import { formatVersion as segmentVersion } from '../store/activity/segment.ts';
-import { formatVersion as storeVersion } from '../store/store-files.ts';
-import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
+import { fromUtf8, toHex } from '../../crypto/bytes.ts';
+import { sha256 } from '../../crypto/hash.ts';
+import { type PublicKey, verifyMinisign } from '../../crypto/minisign.ts';
+import { KmsError, reasonOf, systemError } from '../../errors.ts';
+import { isJsonObject } from '../../model/json.ts';
+import { version as sealVersion } from '../../seal/header.ts';
+import { formatVersion as segmentVersion } from '../../store/activity/segment.ts';
+import { formatVersion as storeVersion } from '../../store/store-files.ts';
+import { systemMigrations, tenantMigrations } from '../../store/tables/migrations.ts';
+
+/** For commands too, which know no primitives. */
+export { parsePublicKey } from '../../crypto/minisign.ts';
 
 /** The newest version of each format that a program reads and writes; it reads all earlier ones too. */
 type Formats = Readonly<Record<string, number>>;
@@ -43,7 +46,7 @@ export const ownFormats: Formats = {
 
 export const ownPlatform = `${process.platform}-${process.arch}`;
 
-interface Release {
+export interface Release {
   readonly manifest: ReleaseManifest;
   readonly executable: Uint8Array;
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Entry, gzip, tar } from '../../build/archives.ts';
 import { packages } from '../../build/package.ts';
-import { olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/appliance/release.ts';
+import { olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/appliance/upgrade/release.ts';
 import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/hash.ts';

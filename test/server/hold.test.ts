@@ -1,0 +1,107 @@
+// A server that was started while an upgrade tries it: nobody but the upgrade is answered, and nothing goes out of the
+// data directory, until the upgrade says so.
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { unixFetch } from '../../src/cli/fetch.ts';
+import { serve } from '../../src/server/serve.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-hold-'));
+after(() => rmSync(base, { recursive: true, force: true }));
+
+const env = (): undefined => undefined;
+const journal = (step: string): string =>
+  JSON.stringify({
+    ...{ format: 1, step, token: 'the token', executable: '/kms', probes: [] },
+    ...{ from: {}, to: {}, service: { kind: 'none' } },
+  });
+
+test('held, then free', async () => {
+  const data = join(base, 'data');
+  const path = join(data, 'kms.upgrade');
+  await initAppliance({ data, env });
+  writeFileSync(path, journal('trying'), { mode: 0o600 });
+  const [shipped, streamed] = [join(base, 'shipped'), join(base, 'streamed')];
+  for (const dir of [shipped, streamed]) mkdirSync(dir, { mode: 0o700 });
+  const serving = await serve({
+    data,
+    listen: '127.0.0.1:0',
+    logLevel: 'silent',
+    sources: { env },
+    copies: { shipping: { to: shipped, every: 50, window: 1000 } },
+    streaming: { targets: [{ kind: 'directory', name: streamed, path: streamed }], from: 'start' },
+  });
+  after(() => serving.close());
+  assert.match(serving.held?.message ?? '', /^an upgrade is under way \(trying\)/);
+
+  const status = async (path: string): Promise<number> => (await fetch(serving.url + path)).status;
+  const socket = unixFetch(join(data, 'kms.sock'));
+  const locally = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
+    (await socket(new Request(`http://kms.local${path}`, { headers }))).status;
+
+  const refused = await fetch(`${serving.url}/readyz`);
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2']);
+  assert.match((await refused.json()).message, /nobody is served until it is done/);
+  for (const each of [
+    '/ks/keyrings',
+    '/console',
+    '/openapi.json',
+    '/nothing',
+    '//healthz',
+    '/local/status/../tenants',
+  ]) {
+    assert.equal(await status(each), 503, each);
+  }
+  assert.deepEqual([await status('/healthz'), await status('/system/seal-status')], [200, 200]);
+  // What is for the machine alone is not there for the network.
+  assert.equal(await status('/local/status'), 404);
+  const shown = await fetch(`${serving.url}/ks/keyrings`, { headers: { 'kms-upgrade': 'the token' } });
+  assert.equal(shown.status, 503, 'the token is for the local socket');
+  assert.equal(await locally('/local/status'), 200);
+  for (const headers of [{}, { 'kms-upgrade': '' }, { 'kms-upgrade': 'the toke' }, { 'kms-upgrade': 'the tokem' }]) {
+    assert.equal(await locally('/ks/keyrings', headers), 503);
+  }
+  assert.equal(await locally('/ks/keyrings', { 'kms-upgrade': 'the token' }), 200);
+  await delay(300);
+  assert.deepEqual([readdirSync(shipped), readdirSync(streamed)], [[], []]);
+
+  writeFileSync(path, journal('passed'));
+  for (let tries = 0; (await status('/readyz')) !== 200; tries++) {
+    assert.ok(tries < 100, 'clients are let in');
+    await delay(50);
+  }
+  assert.equal(await locally('/ks/keyrings'), 200);
+  for (const dir of [shipped, streamed]) {
+    for (let tries = 0; readdirSync(dir).length === 0; tries++) {
+      assert.ok(tries < 100, `${dir} is written`);
+      await delay(50);
+    }
+  }
+  // Once free it stays so: it was not started for a trial.
+  writeFileSync(path, journal('stopping'));
+  await delay(300);
+  assert.equal(await status('/readyz'), 200);
+  rmSync(path);
+});
+
+test('a held server ends as any other, and the next one is free', async () => {
+  const data = join(base, 'ended');
+  await initAppliance({ data, env });
+  writeFileSync(join(data, 'kms.upgrade'), journal('starting-again'), { mode: 0o600 });
+  const options = { data, listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
+  const to = join(base, 'not-shipped');
+  mkdirSync(to);
+  const held = await serve({ ...options, copies: { shipping: { to, every: 50, window: 1000 } } });
+  await held.close();
+  assert.deepEqual(readdirSync(to), []);
+  assert.match(readFileSync(join(data, 'kms.upgrade'), 'utf8'), /starting-again/);
+  rmSync(join(data, 'kms.upgrade'));
+  const free = await serve(options);
+  assert.equal(free.held, undefined);
+  assert.equal((await fetch(`${free.url}/readyz`)).status, 200);
+  await free.close();
+});
