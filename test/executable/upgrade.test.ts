@@ -227,8 +227,7 @@ test('what is refused changes nothing', async () => {
   for (const [args, code, words] of table) {
     const ran = await here.run(args);
     assert.equal(ran.code, code, ran.stderr);
-    assert.match(ran.stderr, words);
-    assert.equal(ran.stderr.split('\n').length, 2, ran.stderr);
+    assert.match(ran.stderr.trimEnd().split('\n').at(-1) ?? '', words);
   }
   await assertWorks(here, original, 'nothing was changed');
   assert.equal(existsSync(join(here.dir, 'kms.previous')), false);
