@@ -236,6 +236,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('restore b.kms-backup --data restored');
 
   await run('drill');
+  await run('upgrade --status');
 
   await run('tls self-signed --host kms.example');
   await run('licenses');

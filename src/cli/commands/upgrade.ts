@@ -281,7 +281,7 @@ async function asked<T>(
 
 async function show(cli: Cli, ended: Outcome): Promise<number> {
   const { outcome, version, reason, backup } = ended;
-  await printThing(cli, ended, [
+  await printThing(cli, { upgrading: false, ...ended }, [
     ['outcome', outcome],
     ['version', version],
     ['because', reason],
@@ -311,7 +311,7 @@ async function showStatus(cli: Cli, journal: Journal | undefined): Promise<numbe
   const { steps } = await import('../../appliance/upgrade/journal.ts');
   const { step, from, to, startedAt, reason, backup, executable } = journal;
   const { does, holds } = steps[step];
-  await printThing(cli, { upgrading: true, step, holds, from, to, startedAt, reason, backup, executable }, [
+  await printThing(cli, { upgrading: true, version, step, holds, from, to, startedAt, reason, backup, executable }, [
     ['step', `${step}: ${does}`],
     ['clients', holds ? 'are not served' : 'are served'],
     ['from', from.version],
