@@ -141,8 +141,9 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
     start: ({ service }) => control.start(service, executable),
     check: async (journal, expected) => {
       await say(cli.io, `checking version ${expected}`);
-      const until = Date.now() + limit;
       const isNew = expected === journal.to.version && journal.reason === undefined;
+      // What is known to work is not given up for being slow.
+      const until = Date.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
       await check(cli, { data, journal, expected, until, ...(isNew && { signal: cli.io.signal }) }, () =>
         control.failure(journal.service),
       );
