@@ -131,7 +131,7 @@ test('what a live appliance signed verifies without it, through two rekeys', asy
     [['local', true, 200]],
   );
   assert.equal((await p.local('GET', '/assets/signing-key')).status, 404, 'any other word is an id');
-  assert.equal((await p.local('DELETE', '/assets/signing-keys')).status, 404, 'and there is nothing to delete');
+  assert.equal((await p.local('DELETE', '/assets/signing-keys')).status, 405, 'and there is nothing to delete');
 
   const blue = await ok('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
   assert.ok(blue.tenant);

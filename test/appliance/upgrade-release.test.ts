@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Entry, gzip, tar } from '../../build/archives.ts';
 import { packages } from '../../build/package.ts';
-import { olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/appliance/upgrade/release.ts';
+import { isBefore, olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/appliance/upgrade/release.ts';
 import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/hash.ts';
@@ -205,4 +205,15 @@ test('a version that cannot open what this one wrote is found by its formats', (
     const reason = `version 9.8.7 reads ${what} up to format ${format - 1}, and this appliance has format ${format}`;
     assert.equal(olderFormat({ ...release, formats }), reason);
   }
+});
+
+test('which of two versions comes before the other', () => {
+  const ascending = ['0.0.9', '0.1.0-rc.1', '0.1.0', '0.1.1', '0.2', '0.10.0', '1.0.0-beta', '1.0.0', '1.0.1', '10'];
+  for (const [at, version] of ascending.entries()) {
+    for (const [place, other] of ascending.entries()) {
+      assert.equal(isBefore(version, other), at < place, `${version} ${other}`);
+    }
+  }
+  assert.equal(isBefore('1.0.0+build', '1.0.0'), false);
+  assert.equal(isBefore('1.0', '1.0.0'), false);
 });

@@ -232,6 +232,11 @@ test('what is refused changes nothing', async () => {
       1,
       /version 0\.0\.9 reads the seal up/,
     ],
+    [
+      upgradeWith(release('former', Buffer.from('x'), { version: '0.0.9' })),
+      1,
+      /version 0\.0\.9 is older than .*--allow-downgrade takes it/,
+    ],
     [upgradeWith(release('vax', Buffer.from('x'), { platform: 'linux-vax' })), 1, /is for linux-vax/],
     [upgradeWith('missing.tar.gz'), 1, /there is no such file/],
   ];

@@ -102,7 +102,9 @@ try {
   else if (journal) report({ outcome: await resume(journal, data, ports) });
   else {
     const service = { kind: 'none' } as const;
-    report({ outcome: await upgrade({ data, executable, version: '1.0.0', release, service }, ports) });
+    report({
+      outcome: await upgrade({ data, executable, version: '1.0.0', release, service, allowDowngrade: false }, ports),
+    });
   }
 } catch (error) {
   report({ error: String(error) });

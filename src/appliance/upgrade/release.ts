@@ -93,6 +93,24 @@ export function olderFormat({ version, formats }: ReleaseManifest): string | und
   return undefined;
 }
 
+/**
+ * Whether one version comes before another, by the numbers with dots that each begins with. What follows a hyphen comes
+ * before the version without it (Semantic Versioning 2.0.0 §11); between two of those nothing is said.
+ */
+export function isBefore(version: string, other: string): boolean {
+  const [own, others] = [numbersOf(version), numbersOf(other)];
+  for (let i = 0; i < Math.max(own.length, others.length); i++) {
+    const difference = (own[i] ?? 0) - (others[i] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return version.includes('-') && !other.includes('-');
+}
+
+function numbersOf(version: string): number[] {
+  const [numbers = ''] = version.split(/[-+]/);
+  return numbers.split('.').map(Number);
+}
+
 interface Parts {
   readonly executable: Uint8Array;
   readonly manifest: Uint8Array;

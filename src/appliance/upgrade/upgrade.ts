@@ -27,7 +27,7 @@ import {
   writeJournal,
 } from './files.ts';
 import type { Journal, Probe, Service, Step } from './journal.ts';
-import { olderFormat, type Release } from './release.ts';
+import { isBefore, olderFormat, type Release } from './release.ts';
 
 /** What an upgrade asks of whoever runs it. */
 export interface UpgradePorts {
@@ -55,6 +55,8 @@ interface UpgradeInput {
   readonly version: string;
   readonly release: Release;
   readonly service: Service;
+  /** Whether a version before the one in use is taken, too. */
+  readonly allowDowngrade: boolean;
 }
 
 /** How an upgrade ended, or one that had been cut off. */
@@ -82,6 +84,11 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
   if (older !== undefined) {
     throw new KmsError('refused', `${older}: it could not open what this version wrote`, {
       hint: 'install that version elsewhere, and restore a backup that it made into a new directory',
+    });
+  }
+  if (!input.allowDowngrade && isBefore(to.version, version)) {
+    throw new KmsError('refused', `version ${to.version} is older than ${version}, which is in use`, {
+      hint: 'it may have faults that have been mended since; --allow-downgrade takes it all the same',
     });
   }
   await needRoomForCopy(data);

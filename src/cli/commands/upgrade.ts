@@ -70,7 +70,8 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
     const service = await serviceOf(cli, data, executable);
     const ports = await portsOf(cli, executable);
     await say(cli.io, visible(`${file} is version ${release.manifest.version}, signed by the trusted key`));
-    return show(cli, await upgrade({ data, executable, version, release, service }, ports));
+    const allowDowngrade = cli.get('--allow-downgrade') ?? false;
+    return show(cli, await upgrade({ data, executable, version, release, service, allowDowngrade }, ports));
   });
 }
 

@@ -33,6 +33,7 @@ export const upgrading = {
       '--stop': text('COMMAND', 'ends the server where systemd does not run it; a line for /bin/sh'),
       '--start': text('COMMAND', 'starts it, and returns'),
       '--time-limit': duration('TIME', 'how long each start, stop and check may take (default: 2m)'),
+      '--allow-downgrade': toggle('take a version that is older than this one, too'),
       '--resume': toggle('end an upgrade that was cut off: what had passed stays, anything else is taken back'),
       '--status': toggle('say how far an upgrade is that is under way or was cut off'),
     },
