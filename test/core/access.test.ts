@@ -32,6 +32,8 @@ const plain = {
   createdBy: 'local',
   lastUsedAt: null,
 };
+/** The same once it was changed. */
+const changed = { ...plain, updatedAt: plain.createdAt };
 const strange = newApiKeySecret(seededRandom(99));
 
 async function withAccount(options: Parameters<typeof testTenant>[0] = {}) {
@@ -170,7 +172,7 @@ test('merge sets, replace puts in place, delete takes away', async () => {
       references: { accountId: account.id },
       flags: expectedFlags,
       props: expectedProps,
-      ...plain,
+      ...changed,
     });
     const read = await tenant.call(getApiKey, { keyid });
     assert.deepEqual([read.flags, read.props], [expectedFlags, expectedProps]);
@@ -226,7 +228,7 @@ test('active and account are set under any op', async () => {
     const { keyid } = await make({ own: true });
     const references = { accountId: other.id };
     const answer = await tenant.call(updateApiKeyById, { apikeyid: keyid, op, active: false, references });
-    assert.deepEqual(answer, { keyid, op, active: false, references, flags: { own: true }, props: {}, ...plain });
+    assert.deepEqual(answer, { keyid, op, active: false, references, flags: { own: true }, props: {}, ...changed });
     await refusal(
       'not-found',
       tenant.call(updateApiKeyById, { apikeyid: keyid, op, references: { accountId: 'other' } }),
