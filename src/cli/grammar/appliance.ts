@@ -109,7 +109,7 @@ export const appliance = {
       ]),
       '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),
       '--backup-schedule': text('CRON', 'when, as a cron expression in UTC (default: "0 3 * * *")'),
-      '--backup-keep': integer('N', 'how many of them to keep (default: 7)'),
+      '--backup-keep': integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
       '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
       '--ship-every': duration('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
       '--ship-window': duration('TIME', 'how long earlier states can be restored from there (default: 1d)'),

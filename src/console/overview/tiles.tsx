@@ -185,7 +185,7 @@ function Configured({ directory, keep, nextAt, isRunning, failure }: ConfiguredP
             : 'The next one is made at '}
         {!isRunning && nextAt !== null && <Time at={nextAt} />}
         {!isRunning && nextAt !== null && '.'} They go to <code data-any>{directory}</code>, and the newest{' '}
-        {countText(keep)} are kept.
+        {countText(keep)} scheduled ones are kept, and as many that were asked for.
       </p>
     </>
   );
