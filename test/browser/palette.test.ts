@@ -29,6 +29,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   assert.equal(await dialog.count(), 0);
 
   await page.keyboard.press('Meta+K');
+  await field.waitFor();
   await page.keyboard.type('ring-1');
   const selected = dialog.getByRole('option', { selected: true });
   await dialog.getByText('41 places').waitFor();
@@ -43,6 +44,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   assert.equal(new URL(page.url()).pathname, '/console/keyrings/ring-129');
 
   await page.keyboard.press('Control+k');
+  await field.waitFor();
   await page.keyboard.type('no such thing');
   await dialog.getByText('Nothing is called that').waitFor();
   await page.keyboard.press('Enter');
@@ -51,6 +53,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
 
   // What another dialog asks comes first.
   await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Control+k');
   assert.equal(await page.getByRole('dialog').count(), 1);
   await page.keyboard.press('Escape');

@@ -121,18 +121,21 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
       setState,
     );
   };
+  // What it does is that of the last state, from the moment at which it is shown.
+  const comeBack = useRef(() => {});
+  comeBack.current = () => {
+    const isOld = Date.now() - (askedAt.current ?? 0) > staleAfter;
+    if (!document.hidden && isOld && state.is === 'ready') askAgain();
+  };
   useEffect(() => {
-    const comeBack = (): void => {
-      const isOld = Date.now() - (askedAt.current ?? 0) > staleAfter;
-      if (!document.hidden && isOld && state.is === 'ready') askAgain();
-    };
-    document.addEventListener('visibilitychange', comeBack);
-    window.addEventListener('focus', comeBack);
+    const heed = (): void => comeBack.current?.();
+    document.addEventListener('visibilitychange', heed);
+    window.addEventListener('focus', heed);
     return () => {
-      document.removeEventListener('visibilitychange', comeBack);
-      window.removeEventListener('focus', comeBack);
+      document.removeEventListener('visibilitychange', heed);
+      window.removeEventListener('focus', heed);
     };
-  });
+  }, []);
   const { items, is, error, next, isStale } = state;
   const again = (): void => {
     if (is === 'loading') return;
