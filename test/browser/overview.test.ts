@@ -36,7 +36,7 @@ test('what needs attention leads to what mends it', async () => {
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'backups');
   const tile = page.getByRole('region', { name: 'Last verified backup' });
   await tile.getByText('The next one is made at').waitFor();
-  await tile.getByText('the newest 7 are kept').waitFor();
+  await tile.getByText('the newest 7 scheduled ones are kept').waitFor();
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await tile.getByText(/^\d+ seconds? ago$/).waitFor();
