@@ -2,7 +2,7 @@
 // become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { paths } from './paths.ts';
 
 export interface ConsoleSources {
@@ -22,6 +22,18 @@ export async function bundleConsole(): Promise<ConsoleBundle> {
   return { script: script.text, style: style.text, icon, inputs: [...script.inputs, ...style.inputs] };
 }
 
+/** How scripts and styles of pages are bundled. */
+export const forPages = {
+  bundle: true,
+  write: false,
+  minify: true,
+  platform: 'browser',
+  format: 'esm',
+  target: ['es2022', 'chrome120', 'firefox120', 'safari17'],
+  legalComments: 'none',
+  logLevel: 'warning',
+} satisfies BuildOptions;
+
 interface Bundled {
   readonly text: string;
   readonly inputs: readonly string[];
@@ -32,16 +44,9 @@ async function bundled(entry: string): Promise<Bundled> {
     absWorkingDir: paths.root,
     metafile: true,
     entryPoints: [join(paths.console, entry)],
-    bundle: true,
-    write: false,
-    minify: true,
-    platform: 'browser',
-    format: 'esm',
-    target: ['es2022', 'chrome120', 'firefox120', 'safari17'],
-    legalComments: 'none',
+    ...forPages,
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx/dom',
-    logLevel: 'warning',
   });
   const [output] = outputFiles;
   if (!output) throw new Error(`src/console/${entry} gave no output`);

@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 import { openApiDocument } from '../src/description/openapi-document.ts';
 import { docsPages, type SearchEntry } from '../src/description/page.ts';
 import { version } from '../src/version.ts';
+import { forPages } from './console.ts';
 import { paths } from './paths.ts';
 
 export interface DescriptionSources {
@@ -35,15 +36,8 @@ async function scriptWith(index: readonly SearchEntry[]): Promise<string> {
   const { outputFiles } = await build({
     absWorkingDir: paths.root,
     entryPoints: [join(paths.root, 'src/description/docs-script.ts')],
-    bundle: true,
-    write: false,
-    minify: true,
-    platform: 'browser',
-    format: 'esm',
-    target: ['es2022', 'chrome120', 'firefox120', 'safari17'],
-    legalComments: 'none',
+    ...forPages,
     define: { searchIndex: JSON.stringify(index) },
-    logLevel: 'warning',
   });
   const [output] = outputFiles;
   if (!output) throw new Error('src/description/docs-script.ts gave no output');

@@ -5,6 +5,16 @@ type Parsed =
   | { readonly value: Record<string, unknown>; readonly problem?: undefined }
   | { readonly value?: undefined; readonly problem: string };
 
+/** What actions and flags are about, in the plural, by the words that those begin with. */
+export const resourceNames: ReadonlyMap<string, string> = new Map([
+  ['keyring', 'keyrings'],
+  ['asym', 'asym keyrings'],
+  ['asset', 'assets'],
+  ['user', 'users'],
+  ['account', 'accounts'],
+  ['apikey', 'API keys'],
+]);
+
 /** Nothing typed is an empty object. */
 export function parseObject(text: string): Parsed {
   if (text.trim() === '') return { value: {} };

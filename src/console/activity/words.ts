@@ -1,5 +1,6 @@
 // Words are what the actions of the activity log are called where people read it: `encrypted with`, and `encrypt with`
 // where somebody tried and it came to nothing. Actions of other programs have none, and stand as they are.
+import { resourceNames } from '../text.ts';
 import type { ActivityRecord } from './records.ts';
 
 interface Words {
@@ -10,17 +11,6 @@ interface Words {
   /** To what it is done where a record names nothing: `users`. Empty where the words are whole without. */
   readonly things: string;
 }
-
-const things: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    keyring: 'keyrings',
-    asym: 'asym keyrings',
-    asset: 'assets',
-    user: 'users',
-    account: 'accounts',
-    apikey: 'API keys',
-  }),
-);
 
 /** Of several resources: past and base. */
 const operations: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
@@ -80,7 +70,7 @@ export function wordsOf(action: string): Words | undefined {
   }
   const [resource = '', operation = ''] = action.split('.');
   const verbs = operations.get(operation);
-  const what = things.get(resource);
+  const what = resourceNames.get(resource);
   return verbs && what !== undefined ? { past: verbs[0], base: verbs[1], things: what } : undefined;
 }
 

@@ -1,5 +1,6 @@
 // Abilities are what a set of permission flags lets its holder do, as a sentence in words. It is made from the flags
 // alone, so it is as true of a set that somebody ticked together as of one that a preset filled in.
+import { resourceNames } from '../text.ts';
 import { draftOf, flagGroups, wildcard } from './draft.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
@@ -10,16 +11,11 @@ interface Clause {
   readonly target: string;
 }
 
-const things: Readonly<Record<string, string>> = {
-  keyring: 'keyrings',
-  asym: 'asym keyrings',
-  asset: 'assets',
-  user: 'users',
-  account: 'accounts',
-  apikey: 'API keys',
-  activity: 'the activity log',
-  system: 'the appliance',
-};
+const things: ReadonlyMap<string, string> = new Map([
+  ...resourceNames,
+  ['activity', 'the activity log'],
+  ['system', 'the appliance'],
+]);
 
 /** What operations are called that are not called by their names. */
 const verbs: Readonly<Record<string, string>> = {
@@ -90,7 +86,7 @@ function ringClauses(resource: string, rows: readonly RingOperations[], all: rea
     same.rings.push(ring);
     targets.set(`${ring === wildcard} ${rest}`, same);
   }
-  const thing = things[resource]?.replace(/s$/, '') ?? resource;
+  const thing = things.get(resource)?.replace(/s$/, '') ?? resource;
   return [...targets.values()].flatMap(({ operations, rings }) => {
     const target = ringsText(thing, rings);
     if (operations.includes(wildcard)) return [{ verbs: 'do everything with', target }];
@@ -113,7 +109,7 @@ function ringsText(thing: string, rings: readonly string[]): string {
 }
 
 function plainClauses(resource: string, all: readonly string[], plain: readonly string[]): Clause[] {
-  const target = things[resource] ?? resource;
+  const target = things.get(resource) ?? resource;
   if (plain.includes(`${resource}.${wildcard}`)) return [{ verbs: 'do everything with', target }];
   const granted = all.filter((name) => plain.includes(`${resource}.${name}`));
   if (granted.length === 0) return [];
