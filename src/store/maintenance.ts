@@ -62,6 +62,12 @@ export class FilesGone extends KmsError {
   }
 }
 
+/**
+ * A checkpoint that is due gives way to requests, where there are fewer cores than work, until the logs have outgrown so
+ * many times what makes it due.
+ */
+const hurryAt = 3;
+
 export class Maintenance {
   readonly #world: MaintenanceWorld;
   readonly #service: Serving;
@@ -95,13 +101,17 @@ export class Maintenance {
     const { limits, now } = this.#world;
     if (this.#checkpoint || log.bytes <= Math.max(limits.checkpointBytes, snapshot.bytes)) return;
     if (now() < this.#notBefore) return;
-    this.checkpoint().catch(() => {});
+    this.#run(log.bytes > hurryAt * Math.max(limits.checkpointBytes, snapshot.bytes)).catch(() => {});
   }
 
   /** Runs a checkpoint, after the one under way if there is one, and puts its result in the place of the old files. */
-  async checkpoint(): Promise<void> {
+  checkpoint(): Promise<void> {
+    return this.#run(true);
+  }
+
+  async #run(isUrgent: boolean): Promise<void> {
     while (this.#checkpoint) await this.#checkpoint.catch(() => {});
-    this.#checkpoint = this.#checkpointOnce();
+    this.#checkpoint = this.#checkpointOnce(isUrgent);
     try {
       await this.#checkpoint;
       this.#notBefore = Number.NEGATIVE_INFINITY;
@@ -121,7 +131,7 @@ export class Maintenance {
     await this.checkpoint();
   }
 
-  async #checkpointOnce(): Promise<void> {
+  async #checkpointOnce(isUrgent: boolean): Promise<void> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#service.serving();
     const dropTo = this.#dropTo;
@@ -133,6 +143,7 @@ export class Maintenance {
       dir,
       through,
       at,
+      isUrgent,
       segmentRecords: limits.segmentRecords,
       ...(dropTo === undefined ? {} : { dropTo }),
     });
