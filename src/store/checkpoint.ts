@@ -1,10 +1,12 @@
 // A checkpoint: what a start does, up to the end of the closed log files, written out as a new snapshot. It runs beside
 // the serving thread, on the files alone, and removes nothing.
 
+import type { Mark } from '../model/store-mark.ts';
 import type { LogContext } from './log-file.ts';
 import type { DroppedActivity, SegmentSummary } from './port.ts';
-import { type RecoverOptions, recover } from './recover.ts';
-import { writeSnapshot } from './snapshot.ts';
+import { type Recovered, type RecoverOptions, recover } from './recover.ts';
+import { type SnapshotContext, writeSnapshot } from './snapshot.ts';
+import type { FileHeader } from './store-files.ts';
 
 export interface CheckpointJob {
   readonly dir: string;
@@ -32,25 +34,29 @@ type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<Lo
 /** Resolves when the snapshot and the segments that it names are durable. */
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
   const { state, activity, uid, log } = await recover({ ...world, ...job });
+  const { sequence, chain, runs } = log.place;
+  const header = { uid, generation: job.through, sequence, chain };
+  return writeRecovered({ ...world, dir: job.dir }, { state, activity, runs, header }, job);
+}
+
+/** What was recovered for a checkpoint alone, and the place in the log up to which it was. */
+interface Covered extends Pick<Recovered, 'state' | 'activity'>, Pick<Mark, 'runs'> {
+  readonly header: Omit<FileHeader, 'epoch'>;
+}
+
+/** The same for what was recovered; closes its database. */
+export async function writeRecovered(
+  context: SnapshotContext,
+  { state, activity, runs, header }: Covered,
+  { at, dropTo }: Pick<CheckpointJob, 'at' | 'dropTo'>,
+): Promise<CheckpointResult> {
   try {
     await activity.roll();
     // Their files stay until the snapshot that does without them is durable.
-    if (job.dropTo !== undefined) activity.drop(job.dropTo);
+    if (dropTo !== undefined) activity.drop(dropTo);
     const { segments, dropped, head } = activity;
-    const { sequence, chain, runs } = log.place;
-    const content = {
-      schema: state.schemaVersion,
-      savedAt: job.at,
-      runs,
-      activity: { segments, head, dropped },
-    };
-    const snapshotBytes = await writeSnapshot(
-      { ...world, dir: job.dir },
-      { uid, generation: job.through, sequence, chain },
-      content,
-      activity.tailLines(),
-      state.image(),
-    );
+    const content = { schema: state.schemaVersion, savedAt: at, runs, activity: { segments, head, dropped } };
+    const snapshotBytes = await writeSnapshot(context, header, content, activity.tailLines(), state.image());
     return { snapshotBytes, segments, dropped };
   } finally {
     state.close();

@@ -188,20 +188,42 @@ interface Payload {
   readonly begins?: boolean;
 }
 
+/** Whoever serves from the state meanwhile, and remembers things of it. */
+export interface ReplayWitness {
+  /** A statement of somebody else was run. */
+  ran(statement: Statement): void;
+  /** Somebody else counted: keeps the tally, to be run when it likes. */
+  tally(statement: Statement, id: string, tally: Tally): void;
+}
+
 /** Runs the groups of one log file again. */
 export class GroupReplayer {
   readonly #state: State;
   readonly #record: (record: ActivityInput | string) => void;
+  readonly #witness: ReplayWitness | undefined;
   #texts: string[] = [];
 
   /** `record` takes a record of the activity log, or its canonical line. */
-  constructor(state: State, record: (record: ActivityInput | string) => void) {
+  constructor(state: State, record: (record: ActivityInput | string) => void, witness?: ReplayWitness) {
     this.#state = state;
     this.#record = record;
+    this.#witness = witness;
   }
 
   #run([number, ...params]: [number, ...SqlValue[]]): void {
-    this.#state.run(this.#state.statement(this.#texts[number] ?? ''), params);
+    const statement = this.#state.statement(this.#texts[number] ?? '');
+    this.#state.run(statement, params);
+    this.#witness?.ran(statement);
+  }
+
+  /** Run at once, unless somebody keeps tallies beside the tables. */
+  #count(count: [number, number, string, ...SqlValue[]]): void {
+    if (!this.#witness) {
+      this.#run(count);
+      return;
+    }
+    const [number, sum, id, ...latest] = count;
+    this.#witness.tally(this.#state.statement(this.#texts[number] ?? ''), id, { sum, latest });
   }
 
   apply(payload: Uint8Array, name: string, offset: number): Applied {
@@ -224,7 +246,7 @@ export class GroupReplayer {
       for (const each of sql) this.#texts.push(each);
       this.#state.control('BEGIN');
       for (const statements of tx) for (const statement of statements) this.#run(statement);
-      for (const statement of counts) this.#run(statement);
+      for (const count of counts) this.#count(count);
       this.#state.control('COMMIT');
       const head = { at, alike };
       for (const line of lines) if (line !== '') this.#record(readRecord(head, line));

@@ -6,7 +6,9 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
 import { emptyHead } from './activity/activity-log.ts';
+import { ActivityReads } from './activity/activity-reads.ts';
 import { SegmentWatch } from './activity/segment-watch.ts';
+import { storeClosed } from './availability.ts';
 import { writeCheckpoint } from './checkpoint.ts';
 import type { EmbeddedOptions, EmbeddedWorld, StoreLimits } from './embedded-options.ts';
 import type { Files } from './files.ts';
@@ -25,7 +27,7 @@ import type {
 } from './port.ts';
 import type { Recovered } from './recover.ts';
 import { SerialQueue } from './serial-queue.ts';
-import { type Live, markOf, recoverFor, Service, storeClosed } from './service.ts';
+import { type Live, markOf, recoverFor, Service } from './service.ts';
 import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
 import type { Page, PageRequest, Row } from './sql.ts';
@@ -34,6 +36,7 @@ import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts'
 class EmbeddedStore<T extends object> implements Store<T> {
   readonly segments: SegmentWatch;
   readonly #service: Service<T>;
+  readonly #reads: ActivityReads;
   /** What uses the state: transactions, peeks, holds. */
   readonly #queue = new SerialQueue();
   #closing: Promise<void> | undefined;
@@ -41,6 +44,10 @@ class EmbeddedStore<T extends object> implements Store<T> {
   constructor(world: EmbeddedWorld<T>) {
     this.#service = new Service(world);
     this.segments = new SegmentWatch(world, this.#service);
+    this.#reads = new ActivityReads(this.segments, async () => {
+      const { activity, log } = await this.#service.inService();
+      return { activity, durable: () => log.durable() };
+    });
   }
 
   /** For `readEmbedded`. */
@@ -135,41 +142,16 @@ class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
-  async searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
-    const { activity, log } = await this.#service.inService();
-    const found = await this.#noting(() => activity.search(filter, page));
-    await log.durable();
-    return found;
+  searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
+    return this.#reads.search(filter, page);
   }
 
-  async findActivity(id: string): Promise<ActivityRecord | undefined> {
-    const { activity, log } = await this.#service.inService();
-    const found = await this.#noting(() => activity.find(id));
-    await log.durable();
-    return found;
+  findActivity(id: string): Promise<ActivityRecord | undefined> {
+    return this.#reads.find(id);
   }
 
-  async *readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
-    const { activity, log } = await this.#service.inService();
-    const end = activity.count;
-    await log.durable();
-    try {
-      for await (const chained of activity.read(fromSeq)) {
-        if (chained.record.seq > end) return;
-        yield chained;
-      }
-    } catch (error) {
-      throw this.segments.met(error);
-    }
-  }
-
-  /** A segment that somebody finds at fault is known to be from then on. */
-  async #noting<R>(read: () => Promise<R>): Promise<R> {
-    try {
-      return await read();
-    } catch (error) {
-      throw this.segments.met(error);
-    }
+  readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
+    return this.#reads.read(fromSeq);
   }
 
   get mark(): Mark {
@@ -198,7 +180,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async reseal(): Promise<readonly number[]> {
     await this.#service.inService();
-    return this.#noting(() => this.#service.maintenance.reseal());
+    return this.#reads.noting(() => this.#service.maintenance.reseal());
   }
 
   close(): Promise<void> {

@@ -34,6 +34,9 @@ export interface Files {
   syncDir(dir: string): Promise<void>;
 }
 
+/** What those need who make files whole and read them: of any place that keeps such files, a disk or not. */
+export type WholeFiles = Pick<Files, 'list' | 'exists' | 'size' | 'read' | 'readAt' | 'replace' | 'remove'>;
+
 /** Whether it failed for want of room, on the disk or in a quota. */
 export function isFull(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

@@ -1,7 +1,8 @@
-// Service is the time in which a store serves: what was recovered from the disk with the log that continues it. When
-// the log fails, what is in memory is thrown away whole and recovered again; until that works nothing is in service.
-import { KmsError, reasonOf } from '../errors.ts';
+// Service is the time in which an embedded store serves: what was recovered from the disk with the log that continues
+// it. When the log fails, it is repaired and all is recovered again.
 import type { Mark } from '../model/store-mark.ts';
+import type { ActivityLog } from './activity/activity-log.ts';
+import { Availability } from './availability.ts';
 import { CommitLog } from './commit-log.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
 import { continueLog, repairLog } from './log-file.ts';
@@ -24,21 +25,27 @@ export interface Live<T extends object> extends Maintained {
   inUse: boolean;
 }
 
-type ServiceStatus = Omit<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'>;
-
 export class Service<T extends object> implements Serving<Live<T>> {
   readonly maintenance: Maintenance;
   readonly #world: EmbeddedWorld<T>;
-  #live: Live<T> | undefined;
+  readonly #availability: Availability<Live<T>>;
   /** As it was when something was in service. */
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus | undefined;
-  #reason = 'the store is being opened';
-  #recovery: Promise<void> | undefined;
-  #isClosing = false;
 
   constructor(world: EmbeddedWorld<T>) {
+    const { limits, later, onEvent } = world;
     this.#world = world;
+    this.#availability = new Availability({
+      retry: limits.recoveryRetry,
+      later,
+      onEvent,
+      words: { failed: 'a write failed', mended: 'the store was recovered from the disk and writes again' },
+      release: (dead) => {
+        if (!dead.inUse) dead.state.close();
+      },
+      recover: (dead) => this.#recover(dead),
+    });
     this.maintenance = new Maintenance(world, this);
   }
 
@@ -47,7 +54,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     const { leftovers } = await listStoreFiles(files, dir);
     for (const name of leftovers) await files.remove(name);
     const live = await this.#goLive(recovered);
-    this.#live = live;
+    this.#availability.begin(live);
     this.#mark = markOf(live.log.writer.place);
     // What a crash left of a checkpoint; only space is lost when that fails.
     await this.maintenance.removeUpTo(live.snapshot.generation, live.activity).catch(() => {});
@@ -56,59 +63,42 @@ export class Service<T extends object> implements Serving<Live<T>> {
 
   /** Undefined while nothing is in service. */
   get live(): Live<T> | undefined {
-    return this.#live;
+    return this.#availability.live;
   }
 
-  async serving(): Promise<Live<T>> {
-    while (this.#recovery) await this.#recovery;
-    if (this.#live) return this.#live;
-    throw unavailable(this.#reason);
+  serving(): Promise<Live<T>> {
+    return this.#availability.serving();
   }
 
   /** For whoever asks from outside: throws once the store is being closed, too. */
   inService(): Promise<Live<T>> {
-    return this.#isClosing ? Promise.reject(storeClosed()) : this.serving();
+    return this.#availability.inService();
   }
 
   get mark(): Mark {
-    if (this.#live) this.#mark = this.#live.log.writer.place;
+    if (this.live) this.#mark = this.live.log.writer.place;
     return this.#mark;
   }
 
   status(): ServiceStatus {
-    const live = this.#live;
-    if (!live) {
-      const known = this.#status ?? { ...nothing, lastCheckpointAt: undefined };
-      return { ...known, writable: false, reason: this.#reason };
-    }
+    const { live, reason } = this.#availability;
+    if (!live) return { ...(this.#status ?? emptyStatus), writable: false, reason };
     const { log, snapshot, activity } = live;
-    this.#status = {
-      writable: true,
-      logBytes: log.bytes,
-      snapshotBytes: snapshot.bytes,
-      activityBytes: activity.bytes,
-      sequence: log.writer.place.sequence,
-      lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
-      activityCount: activity.count,
-      activityDropped: activity.dropped,
-      activitySegments: activity.segments.length,
-    };
+    this.#status = statusOf(log.bytes, log.writer.place.sequence, snapshot, activity);
     return this.#status;
   }
 
   /** Refuses whoever asks from outside from now on. */
   beginClosing(): void {
-    this.#isClosing = true;
+    this.#availability.beginClosing();
   }
 
   /** Makes durable what is under way and lets go of the files. Nobody may use what is in service any more. */
   async close(): Promise<void> {
     await this.maintenance.stop();
-    await this.#recovery;
-    const live = this.#live;
+    await this.serving().catch(() => {});
     this.status();
-    this.#live = undefined;
-    this.#reason = 'the store is closed';
+    const live = await this.#availability.end();
     await live?.log.close();
     if (live) this.#mark = markOf(live.log.writer.place);
     live?.state.close();
@@ -120,38 +110,13 @@ export class Service<T extends object> implements Serving<Live<T>> {
     if (live.dead) return;
     this.status();
     this.#mark = this.mark;
-    live.dead = true;
-    this.#live = undefined;
-    this.#reason = `a write failed: ${reasonOf(cause)}`;
-    this.#world.onEvent({ kind: 'write-failed', message: this.#reason, cause });
-    this.#recover(live, ready);
+    this.#availability.leave(live, cause, ready);
   }
 
-  #recover(dead: Live<T>, ready?: Promise<void>): void {
-    this.#recovery = (async () => {
-      await ready;
-      if (!dead.inUse) dead.state.close();
-      await this.#tryToRecover(dead);
-      this.#recovery = undefined;
-    })();
-  }
-
-  async #tryToRecover(dead: Live<T>): Promise<void> {
-    const { context, limits, later, onEvent } = this.#world;
-    try {
-      const { broken } = dead.log;
-      if (broken) await repairLog(context, dead.uid, broken);
-      this.#live = await this.#goLive(await recoverFor(this.#world));
-      onEvent({ kind: 'recovered', message: 'the store was recovered from the disk and writes again' });
-    } catch (cause) {
-      const reason = `a write failed, and the store is not recovered yet: ${reasonOf(cause)}`;
-      // Said once, not at each try.
-      if (reason !== this.#reason) onEvent({ kind: 'recovery-failed', message: reason, cause });
-      this.#reason = reason;
-      later(limits.recoveryRetry, () => {
-        if (!this.#isClosing && !this.#recovery) this.#recover(dead);
-      });
-    }
+  async #recover(dead: Live<T>): Promise<Live<T>> {
+    const { broken } = dead.log;
+    if (broken) await repairLog(this.#world.context, dead.uid, broken);
+    return this.#goLive(await recoverFor(this.#world));
   }
 
   /** Puts what was recovered in service: cuts off a torn end, and runs the migrations that are missing. */
@@ -204,22 +169,38 @@ export function markOf({ sequence, runs }: Mark): Mark {
   return { sequence, runs };
 }
 
-const nothing = {
+/** What of a store's status does not come from looking after its segments. */
+export type ServiceStatus = Omit<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'>;
+
+/** Of a store that writes. */
+export function statusOf(
+  logBytes: number,
+  sequence: number,
+  snapshot: Recovered['snapshot'],
+  activity: ActivityLog,
+): ServiceStatus {
+  return {
+    writable: true,
+    logBytes,
+    snapshotBytes: snapshot.bytes,
+    activityBytes: activity.bytes,
+    sequence,
+    lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
+    activityCount: activity.count,
+    activityDropped: activity.dropped,
+    activitySegments: activity.segments.length,
+  };
+}
+
+/** Of one that never served. */
+export const emptyStatus: ServiceStatus = {
+  writable: false,
   logBytes: 0,
   snapshotBytes: 0,
   activityBytes: 0,
   sequence: 0,
+  lastCheckpointAt: undefined,
   activityCount: 0,
   activityDropped: undefined,
   activitySegments: 0,
 };
-
-export function storeClosed(): KmsError {
-  return unavailable('the store is closed');
-}
-
-function unavailable(reason: string): KmsError {
-  return new KmsError('unavailable', `the store does not serve: ${reason}`, {
-    hint: 'it goes on by itself once the cause is gone',
-  });
-}

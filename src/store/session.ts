@@ -199,6 +199,27 @@ export class Session<T extends object> {
     }
   }
 
+  /** Between transactions a statement of somebody else was run on the state: what is remembered of its table is old. */
+  ran({ writes }: Statement): void {
+    // A deletion may reach other tables through their references.
+    if (writes === undefined) this.#cache.forgetAll();
+    else this.#cache.forget(writes);
+  }
+
+  /** Adds what somebody else counted between transactions, as if it had been counted here. */
+  tally(statement: Statement, id: string, { sum, latest }: Tally): void {
+    const counts = this.#countsOf(statement);
+    counts.set(id, { sum: (counts.get(id)?.sum ?? 0) + sum, latest });
+  }
+
+  #countsOf(statement: Statement): Map<string, Tally> {
+    if (!statement.counts) {
+      statement.counts = new Map();
+      this.#counting.add(statement);
+    }
+    return statement.counts;
+  }
+
   /** Some of the statement's, the oldest first. */
   #runTallies(statement: Statement): void {
     const { counts, writes } = statement;
@@ -247,12 +268,9 @@ export class Session<T extends object> {
   #count(text: string, id: string, latest: readonly SqlValue[]): void {
     if (this.#mode !== 'transaction') throw outside();
     const statement = this.#state.statement(text);
-    if (!statement.counts) {
-      statement.counts = new Map();
-      this.#counting.add(statement);
-    }
-    const before = statement.counts.get(id);
-    statement.counts.set(id, { sum: (before?.sum ?? 0) + 1, latest });
+    const counts = this.#countsOf(statement);
+    const before = counts.get(id);
+    counts.set(id, { sum: (before?.sum ?? 0) + 1, latest });
     this.#counts.push({ statement, id, latest, before });
   }
 
@@ -280,9 +298,7 @@ export class Session<T extends object> {
   #keep(statement: Statement, params: SqlValue[]): void {
     this.#statements.push(statement);
     this.#params.push(params);
-    // A deletion may reach other tables through their references.
-    if (statement.writes === undefined) this.#cache.forgetAll();
-    else this.#cache.forget(statement.writes);
+    this.ran(statement);
   }
 
   async #savepoint<R>(fn: () => Promise<R>): Promise<R> {

@@ -9,8 +9,7 @@
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import type { Run } from '../model/store-mark.ts';
-import type { Files } from './files.ts';
-import type { LogContext } from './log-file.ts';
+import type { WholeFiles } from './files.ts';
 import type { ChainHead, DroppedActivity, SegmentSummary } from './port.ts';
 import {
   corrupt,
@@ -48,6 +47,14 @@ interface SnapshotManifest {
   readonly imageBytes: number;
 }
 
+/** What a snapshot is written with. */
+export interface SnapshotContext {
+  readonly files: WholeFiles;
+  readonly dir: string;
+  readonly keys: StoreKeys;
+  random(length: number): Uint8Array;
+}
+
 interface SnapshotContent {
   readonly manifest: SnapshotManifest;
   readonly tail: readonly string[];
@@ -57,7 +64,7 @@ interface SnapshotContent {
 
 /** Writes a snapshot, durable before this resolves; answers its size. */
 export async function writeSnapshot(
-  context: LogContext,
+  context: SnapshotContext,
   header: Omit<FileHeader, 'epoch'>,
   content: Omit<SnapshotManifest, 'version' | 'tailBytes' | 'imageBytes'>,
   tail: readonly string[],
@@ -110,7 +117,7 @@ function* chunks(parts: readonly Uint8Array[]): Generator<{ bytes: Uint8Array; l
 
 /** Reads and proves a whole snapshot. */
 export async function readSnapshot(
-  files: Files,
+  files: WholeFiles,
   dir: string,
   generation: number,
   keys: StoreKeys,

@@ -3,7 +3,7 @@
 
 import { equalBytes, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import type { Files } from './files.ts';
+import type { WholeFiles } from './files.ts';
 
 export type StoreKeyLabel = 'log' | 'snapshot' | 'activity';
 
@@ -36,7 +36,7 @@ export function logName(dir: string, generation: number): string {
 }
 
 /** The snapshots and logs in `dir`; files of other names are not the store's and are left alone. */
-export async function listStoreFiles(files: Files, dir: string): Promise<StoreFiles> {
+export async function listStoreFiles(files: Pick<WholeFiles, 'list'>, dir: string): Promise<StoreFiles> {
   const snapshots: number[] = [];
   const logs: number[] = [];
   const leftovers: string[] = [];

@@ -4,7 +4,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
-import type { Files } from '../files.ts';
+import type { WholeFiles } from '../files.ts';
 import type {
   ActivityFilter,
   ActivityInput,
@@ -27,7 +27,7 @@ import { ActivityTail } from './tail.ts';
 export const emptyHead: ChainHead = { seq: 0, hash: toBase64Url(new Uint8Array(32)) };
 
 export interface ActivityLogOptions {
-  readonly files: Files;
+  readonly files: WholeFiles;
   /** Where the segments are; made by the caller. */
   readonly dir: string;
   readonly keys: ActivityKeys;

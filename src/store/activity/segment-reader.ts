@@ -3,7 +3,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
-import type { Files } from '../files.ts';
+import type { WholeFiles } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
 import { othersTurn } from '../turns.ts';
 import { chainHash, hashLength } from './chain.ts';
@@ -111,7 +111,7 @@ export interface OpenSegment {
 }
 
 interface SegmentSource {
-  readonly files: Files;
+  readonly files: WholeFiles;
   readonly dir: string;
   readonly keys: ActivityKeys;
   readonly uid: Uint8Array;

@@ -1,7 +1,7 @@
 // SegmentWatch is what is known to be wrong with the closed segments of a store: it looks whether each is there, has
 // its size and its header, has their contents verified one by one, and keeps a fault until the file is well again. It
 // decides nothing: whoever reads a segment verifies for itself what it reads.
-import type { Files } from '../files.ts';
+import type { WholeFiles } from '../files.ts';
 import type {
   SegmentCheck,
   SegmentProblem,
@@ -25,7 +25,7 @@ interface Watched {
 }
 
 interface SegmentWatchWorld {
-  readonly files: Files;
+  readonly files: WholeFiles;
   readonly dir: string;
   readonly keys: ActivityKeys;
   /** Epoch milliseconds. */
@@ -234,7 +234,7 @@ async function faultOf(read: () => Promise<void>): Promise<SegmentFault | undefi
  */
 export async function problemOfSegment(
   { dir, uid, summary }: SegmentCheck,
-  files: Files,
+  files: WholeFiles,
   keys: ActivityKeys,
 ): Promise<string | undefined> {
   const reader = new SegmentReader({ files, dir, keys, uid, cache: new ByteCache(0) });

@@ -1,0 +1,115 @@
+// Availability is whether a store has something in service: what was recovered, until it fails. Then it is thrown away
+// whole and recovered again; until that works nothing is in service, and whoever asks is told why.
+import { KmsError, reasonOf } from '../errors.ts';
+import type { StoreEvent } from './port.ts';
+
+interface AvailabilityWorld<L> {
+  /** Milliseconds between tries to recover. */
+  readonly retry: number;
+  readonly later: (milliseconds: number, run: () => void) => void;
+  readonly onEvent: (event: StoreEvent) => void;
+  /** What failed, and what is said when it is mended. */
+  readonly words: { readonly failed: string; readonly mended: string };
+  /** Lets go of what failed, where nobody uses it any more. */
+  release(dead: L): void;
+  /** Recovers what takes its place. */
+  recover(dead: L): Promise<L>;
+}
+
+export class Availability<L extends { dead: boolean }> {
+  readonly #world: AvailabilityWorld<L>;
+  #live: L | undefined;
+  #reason = 'the store is being opened';
+  #recovery: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(world: AvailabilityWorld<L>) {
+    this.#world = world;
+  }
+
+  begin(live: L): void {
+    this.#live = live;
+  }
+
+  /** Undefined while nothing is in service. */
+  get live(): L | undefined {
+    return this.#live;
+  }
+
+  /** Why nothing is. */
+  get reason(): string {
+    return this.#reason;
+  }
+
+  /** What is in service, after the recovery under way if there is one. Throws `unavailable` where nothing is. */
+  async serving(): Promise<L> {
+    while (this.#recovery) await this.#recovery;
+    if (this.#live) return this.#live;
+    throw notServing(this.#reason);
+  }
+
+  /** For whoever asks from outside: throws once the store is being closed, too. */
+  inService(): Promise<L> {
+    return this.#isClosing ? Promise.reject(storeClosed()) : this.serving();
+  }
+
+  /** Refuses whoever asks from outside from now on. */
+  beginClosing(): void {
+    this.#isClosing = true;
+  }
+
+  /** Takes what is in service out of it, for good, and answers it. Nobody may use it any more. */
+  async end(): Promise<L | undefined> {
+    await this.#recovery;
+    const live = this.#live;
+    this.#live = undefined;
+    this.#reason = 'the store is closed';
+    return live;
+  }
+
+  /** Throws the state away and recovers it, once `ready` resolves. */
+  leave(live: L, cause: unknown, ready: Promise<void>): void {
+    if (live.dead) return;
+    live.dead = true;
+    this.#live = undefined;
+    this.#reason = `${this.#world.words.failed}: ${reasonOf(cause)}`;
+    this.#world.onEvent({ kind: 'write-failed', message: this.#reason, cause });
+    this.#recover(live, ready);
+  }
+
+  #recover(dead: L, ready?: Promise<void>): void {
+    this.#recovery = (async () => {
+      await ready;
+      this.#world.release(dead);
+      await this.#tryToRecover(dead);
+      this.#recovery = undefined;
+    })();
+  }
+
+  async #tryToRecover(dead: L): Promise<void> {
+    const { retry, later, onEvent, words } = this.#world;
+    try {
+      this.#live = await this.#world.recover(dead);
+      onEvent({ kind: 'recovered', message: words.mended });
+    } catch (cause) {
+      const reason = `${words.failed}, and the store is not recovered yet: ${reasonOf(cause)}`;
+      // Said once, not at each try.
+      if (reason !== this.#reason) onEvent({ kind: 'recovery-failed', message: reason, cause });
+      this.#reason = reason;
+      later(retry, () => {
+        if (!this.#isClosing && !this.#recovery) this.#recover(dead);
+      });
+    }
+  }
+}
+
+export function storeClosed(): KmsError {
+  return notServing('the store is closed');
+}
+
+export function notServing(reason: string, cause?: unknown): KmsError {
+  return new KmsError('unavailable', `the store does not serve: ${reason}`, {
+    hint: 'it goes on by itself once the cause is gone',
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
