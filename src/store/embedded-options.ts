@@ -48,6 +48,14 @@ export interface StoreLimits {
   readonly activityCacheBytes: number;
 }
 
+export const defaultLimits: StoreLimits = {
+  checkpointBytes: 8 * 1024 * 1024,
+  recoveryRetry: 1000,
+  checkpointRetry: 60_000,
+  segmentRecords: 8192,
+  activityCacheBytes: 32 * 1024 * 1024,
+};
+
 /** The options with every default put in. */
 export type EmbeddedWorld<T extends object> = Required<Omit<EmbeddedOptions<T>, 'uid' | 'limits'>> & {
   readonly uid: Uint8Array | undefined;

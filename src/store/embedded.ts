@@ -10,7 +10,7 @@ import { ActivityReads } from './activity/activity-reads.ts';
 import { SegmentWatch } from './activity/segment-watch.ts';
 import { storeClosed } from './availability.ts';
 import { writeCheckpoint } from './checkpoint.ts';
-import type { EmbeddedOptions, EmbeddedWorld, StoreLimits } from './embedded-options.ts';
+import { defaultLimits, type EmbeddedOptions, type EmbeddedWorld } from './embedded-options.ts';
 import type { Files } from './files.ts';
 import { createLog, type LogContext } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
@@ -240,14 +240,6 @@ export async function readEmbedded<T extends object>(options: EmbeddedOptions<T>
     },
   };
 }
-
-const defaultLimits: StoreLimits = {
-  checkpointBytes: 8 * 1024 * 1024,
-  recoveryRetry: 1000,
-  checkpointRetry: 60_000,
-  segmentRecords: 8192,
-  activityCacheBytes: 32 * 1024 * 1024,
-};
 
 function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {
   const { files, dir, keys, wasm, random = systemRandom } = options;

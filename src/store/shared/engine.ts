@@ -1,0 +1,97 @@
+// SharedEngine is what several equal nodes share: for each store a log of sealed rows that is appended to in turns, and
+// files that are made whole. It sees the store's id, places, key epochs, tags and sealed bytes; no driver is named here.
+// Whoever implements it for a database sees to it that what it says is committed is durable.
+import { KmsError } from '../../errors.ts';
+import type { WholeFiles } from '../files.ts';
+
+/** A group of transactions, sealed. */
+export interface LogRow {
+  /** Its place in the log, from 1 on, without gaps. */
+  readonly seq: number;
+  /** Of the key that sealed it. */
+  readonly epoch: number;
+  /** The last 16 bytes of `sealed`: what the next row is sealed behind. */
+  readonly tag: Uint8Array;
+  readonly sealed: Uint8Array;
+}
+
+/** The beginning of a turn: nobody else appends to the store until it ends. */
+export interface TurnStart {
+  /** Of the row at the place that was asked from; undefined where there is none. */
+  readonly tag: Uint8Array | undefined;
+  /** All rows behind it, in order. */
+  readonly behind: readonly LogRow[];
+  /** The rule by which rows are appended to this store: who knows another one must not. */
+  readonly protocol: number;
+  /** The engine's clock, epoch milliseconds. */
+  readonly now: number;
+}
+
+export interface TurnEnd {
+  /** Resolves at the commit; fails with an `EngineError`, which says whether it may have happened all the same. */
+  readonly committed: Promise<void>;
+  /** The next turn, where it was asked for. It fails where `committed` does. */
+  readonly next: Promise<TurnStart> | undefined;
+}
+
+/** A node's way to the log of one store: one turn at a time. After a failure the next `begin` makes a new connection. */
+export interface Lane {
+  /** Waits for the turn of the store. The one of a connection that was lost has ended when this resolves. */
+  begin(from: number): Promise<TurnStart>;
+  /**
+   * Appends the row, if there is one, and commits. With `again` the next turn is asked for in the same message: from
+   * the row, or from where this one began.
+   */
+  end(row: LogRow | undefined, again: boolean): TurnEnd;
+  /** Ends the turn without a trace, if there is one. Never fails. */
+  abandon(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A snapshot file and the row up to which it stands for the log. */
+export interface CoveredLog {
+  readonly file: string;
+  readonly seq: number;
+  readonly tag: Uint8Array;
+}
+
+export interface SharedEngine {
+  readonly files: WholeFiles;
+  /** Makes a store with its first row, in one step. Throws `refused` where it exists. */
+  create(store: string, protocol: number, first: LogRow): Promise<void>;
+  lane(store: string): Lane;
+  /** Committed rows from `from` on, in order, without a turn: `limit` of them at most. */
+  rows(store: string, from: number, limit: number): Promise<readonly LogRow[]>;
+  /**
+   * Runs `job` while no other node runs one for the store; answers false, without running it, where one does. Who loses
+   * the connection meanwhile runs on beside the next, so that a job has to be right without it too.
+   */
+  alone(store: string, job: () => Promise<void>): Promise<boolean>;
+  /**
+   * In one step, if the file and the row are there: lets go of the rows before it that are older than `keep`
+   * milliseconds, and of the files named. Answers whether they were there.
+   */
+  trim(store: string, covered: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean>;
+}
+
+/**
+ * What went wrong: `in-doubt` alone may have been done; after `retry` the same may work at once.
+ */
+export type EngineFault = 'unreachable' | 'in-doubt' | 'read-only' | 'full' | 'retry';
+
+const said: Readonly<Record<EngineFault, string>> = {
+  unreachable: 'the database cannot be reached',
+  'in-doubt': 'the connection to the database was lost before it answered',
+  'read-only': 'the database takes no writes',
+  full: 'the database has no room left',
+  retry: 'the database took the transaction back',
+};
+
+export class EngineError extends KmsError {
+  readonly fault: EngineFault;
+
+  constructor(fault: EngineFault, cause?: unknown) {
+    super('unavailable', said[fault], cause === undefined ? {} : { cause });
+    this.fault = fault;
+  }
+}

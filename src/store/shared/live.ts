@@ -1,0 +1,143 @@
+// What a shared store has in service: the state that its rows make, at a place of the log. It runs what others appended,
+// and knows the row that the next group of its own becomes.
+import { equalBytes } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import type { ActivityLog } from '../activity/activity-log.ts';
+import { type Group, GroupReplayer, type ReplayWitness } from '../commit-group.ts';
+import { Session } from '../session.ts';
+import type { Sql } from '../sql.ts';
+import type { State, Statement } from '../state.ts';
+import { nonceLength } from '../store-files.ts';
+import { type Migration, migrate, refuseNewer } from '../tables/migrations.ts';
+import type { LogRow, TurnStart } from './engine.ts';
+import type { RowBytes, SharedRecovered } from './recovery.ts';
+import { appendRule, behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
+
+/** The log does not go on where this node is: a failover of the engine cut it off, or it was trimmed meanwhile. */
+export class LostBranch extends KmsError {
+  constructor(uid: Uint8Array, seq: number) {
+    super('unavailable', `${logNameOf(uid)} does not have the row ${seq} that this node had seen`);
+  }
+}
+
+interface LiveWorld<T> extends RowContext {
+  readonly migrations: readonly Migration[];
+  readonly tables: (sql: Sql) => T;
+  readonly random: (length: number) => Uint8Array;
+}
+
+/** A group as a row that is to follow the place. */
+export interface NextRow {
+  readonly row: LogRow;
+  readonly place: Place;
+}
+
+export class SharedLive<T extends object> implements ReplayWitness {
+  readonly uid: Uint8Array;
+  readonly state: State;
+  readonly session: Session<T>;
+  readonly activity: ActivityLog;
+  snapshot: SharedRecovered['snapshot'];
+  /** What it holds is thrown away: nothing of it may be shown. */
+  dead = false;
+  /** The turn under way, until its answers may be given; what the state holds may be ahead of the log till then. */
+  turn: Promise<void> | undefined;
+  readonly #world: LiveWorld<T>;
+  #place: Place;
+  #rows: RowBytes[];
+  /** Whether it wrote anything yet: what it writes is one run. */
+  #hasBegun = false;
+  #ranControl = false;
+  #isMigrated: boolean;
+
+  constructor(world: LiveWorld<T>, { state, activity, place, rows, snapshot }: SharedRecovered) {
+    this.#world = world;
+    this.uid = world.uid;
+    this.state = state;
+    this.activity = activity;
+    this.snapshot = snapshot;
+    this.session = new Session(state, (sql) => world.tables(sql), activity);
+    this.#place = place;
+    this.#rows = [...rows];
+    this.#isMigrated = state.schemaVersion >= world.migrations.length;
+  }
+
+  /** Of the last row that is committed and in the state. */
+  get place(): Place {
+    return this.#place;
+  }
+
+  /** Bytes of the rows since the snapshot. */
+  get logBytes(): number {
+    return this.#rows.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Resolves when all that the state holds is committed; undefined when it is. */
+  durable(): Promise<void> | undefined {
+    return this.dead ? Promise.reject(new LostBranch(this.uid, this.#place.seq)) : this.turn;
+  }
+
+  /** Runs what others appended. Throws `LostBranch`, and `refused` for what a newer program wrote. */
+  catchUp({ tag, behind: rows, protocol }: TurnStart): void {
+    const { migrations } = this.#world;
+    if (protocol !== appendRule) {
+      throw new KmsError('refused', `the store is appended to by rule ${protocol}, this program knows ${appendRule}`, {
+        hint: 'use the newer program',
+      });
+    }
+    if (!tag || !equalBytes(tag, this.#place.tag)) throw new LostBranch(this.uid, this.#place.seq);
+    for (const row of rows) {
+      const replayer = new GroupReplayer(this.state, (record) => this.activity.replay(record), this);
+      this.#take(
+        row,
+        readRow(this.#world, this.#place, row, (...payload) => replayer.apply(...payload)),
+      );
+    }
+    if (!this.#ranControl) return;
+    this.#ranControl = false;
+    const version = this.state.schemaVersion;
+    refuseNewer(version, migrations, logNameOf(this.uid));
+    this.#isMigrated = version >= migrations.length;
+  }
+
+  /** Runs the migrations that are missing, unless another node did: in the turn, before anything else. */
+  async migrate(group: Group): Promise<void> {
+    if (this.#isMigrated) return;
+    if (await migrate(this.state, this.session, this.#world.migrations)) group.add(this.session.written);
+    this.#isMigrated = true;
+  }
+
+  ran(statement: Statement): void {
+    if (statement.text.startsWith('PRAGMA')) this.#ranControl = true;
+    this.session.ran(statement);
+  }
+
+  tally(...counted: Parameters<ReplayWitness['tally']>): void {
+    this.session.tally(...counted);
+  }
+
+  /** The group, which the state has already, as a row behind the place. */
+  next(group: Group): NextRow {
+    const begins = !this.#hasBegun;
+    const { random } = this.#world;
+    const row = sealRow(this.#world, this.#place, group.payload(begins), random(nonceLength));
+    return { row, place: behind(this.#place, row, { transactions: group.count, begins }) };
+  }
+
+  /** That row is committed. */
+  committed({ row, place }: NextRow): void {
+    this.#hasBegun = true;
+    this.#take(row, place);
+  }
+
+  #take(row: LogRow, place: Place): void {
+    this.#place = place;
+    this.#rows.push({ seq: row.seq, bytes: row.sealed.length });
+  }
+
+  /** A snapshot stands for the rows up to its own now. */
+  adopt(snapshot: SharedRecovered['snapshot']): void {
+    this.snapshot = snapshot;
+    this.#rows = this.#rows.filter(({ seq }) => seq > snapshot.generation);
+  }
+}

@@ -1,0 +1,149 @@
+// From the engine to the database in memory: the newest snapshot that the log knows of, then every row behind it. It
+// takes no turn: what it reads is committed, and who appends proves the place first.
+import { equalBytes, toHex } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
+import { GroupReplayer } from '../commit-group.ts';
+import { readSnapshot } from '../snapshot.ts';
+import { openState, type State } from '../state.ts';
+import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
+import { type Migration, refuseNewer } from '../tables/migrations.ts';
+import type { SharedEngine } from './engine.ts';
+import { beginning, logNameOf, type Place, readRow } from './row.ts';
+
+export interface SharedRecovery {
+  readonly engine: SharedEngine;
+  readonly uid: Uint8Array;
+  readonly keys: StoreKeys;
+  readonly wasm: Uint8Array | ArrayBuffer;
+  readonly migrations?: readonly Migration[];
+  readonly segmentRecords?: number;
+  readonly activityCacheBytes?: number;
+  /** The last row to read, which must be there; absent = all there are. */
+  readonly through?: number;
+}
+
+/** A row behind the snapshot. */
+export interface RowBytes {
+  readonly seq: number;
+  readonly bytes: number;
+}
+
+export interface SharedRecovered {
+  readonly state: State;
+  readonly activity: ActivityLog;
+  readonly place: Place;
+  readonly rows: readonly RowBytes[];
+  /** Generation 0: none is needed yet. */
+  readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
+}
+
+/** Rows that are read at once. */
+const pageOfRows = 256;
+/** A snapshot may be replaced by a newer one while it is read. */
+const tries = 5;
+
+/** By which the engine knows the store, and where its files are. */
+export function storeIdOf(uid: Uint8Array): string {
+  return toHex(uid);
+}
+
+/** Throws `not-found` where there is no such store, `corrupt` for what does not verify. */
+export async function recoverShared(options: SharedRecovery): Promise<SharedRecovered> {
+  for (let attempt = 1; ; attempt++) {
+    const before = await snapshotsOf(options);
+    try {
+      return await recoverOnce(options, before);
+    } catch (error) {
+      if (attempt === tries || before.join() === (await snapshotsOf(options)).join()) throw error;
+    }
+  }
+}
+
+/** Of the snapshots that are there, and cover no row behind `through`; the newest first. */
+async function snapshotsOf({ engine, uid, through }: SharedRecovery): Promise<readonly number[]> {
+  const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
+  return snapshots.filter((generation) => through === undefined || generation <= through).reverse();
+}
+
+type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
+
+/**
+ * The newest that stands for rows of this log. One of a branch that a failover of the engine cut off, written late, is
+ * passed over: nothing is trimmed for a snapshot of which the row is not there.
+ */
+export async function readNewest(
+  { engine, uid, keys }: SharedRecovery,
+  generations: readonly number[],
+): Promise<Snapshot | undefined> {
+  const store = storeIdOf(uid);
+  for (const generation of generations) {
+    const snapshot = await readSnapshot(engine.files, store, generation, keys);
+    if (!equalBytes(uid, snapshot.header.uid)) {
+      throw corrupt(snapshotName(store, generation), 16, 'the file belongs to another store');
+    }
+    const [row] = await engine.rows(store, generation, 1);
+    if (row?.seq === generation && equalBytes(row.tag, snapshot.header.chain)) return snapshot;
+  }
+  return undefined;
+}
+
+async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {
+  const { engine, uid, keys, migrations, wasm } = options;
+  const dir = storeIdOf(uid);
+  const snapshot = await readNewest(options, generations);
+  if (snapshot && migrations) refuseNewer(snapshot.manifest.schema, migrations, dir);
+  const image = snapshot && snapshot.image.length > 0 ? snapshot.image : undefined;
+  const state = await openState(wasm, image);
+  try {
+    const activity = openActivityLog({
+      files: engine.files,
+      dir,
+      keys,
+      uid,
+      ...(snapshot ? snapshot.manifest.activity : { segments: [], head: emptyHead }),
+      tail: snapshot?.tail ?? [],
+      ...(options.segmentRecords === undefined ? {} : { segmentRecords: options.segmentRecords }),
+      ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
+    });
+    const { place, rows } = await replay(options, snapshot, state, activity);
+    if (migrations) refuseNewer(state.schemaVersion, migrations, dir);
+    const { generation = 0 } = snapshot?.header ?? {};
+    const described = { generation, bytes: snapshot?.size ?? 0, savedAt: snapshot?.manifest.savedAt ?? 0 };
+    return { state, activity, place, rows, snapshot: described };
+  } catch (error) {
+    state.close();
+    throw error;
+  }
+}
+
+async function replay(
+  options: SharedRecovery,
+  snapshot: Snapshot | undefined,
+  state: State,
+  activity: ActivityLog,
+): Promise<Pick<SharedRecovered, 'place' | 'rows'>> {
+  const { engine, uid, through = Number.MAX_SAFE_INTEGER } = options;
+  let place = beginning;
+  if (snapshot) {
+    const { generation, chain, sequence } = snapshot.header;
+    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs ?? [] };
+  }
+  const rows: RowBytes[] = [];
+  while (place.seq < through) {
+    const limit = Math.min(pageOfRows, through - place.seq);
+    const page = await engine.rows(storeIdOf(uid), place.seq + 1, limit);
+    for (const row of page) {
+      // Each row numbers its statements for itself.
+      const replayer = new GroupReplayer(state, (record) => activity.replay(record));
+      place = readRow(options, place, row, (...payload) => replayer.apply(...payload));
+      rows.push({ seq: row.seq, bytes: row.sealed.length });
+    }
+    if (page.length < limit) break;
+  }
+  if (place === beginning) throw new KmsError('not-found', `no store ${storeIdOf(uid)} in the shared database`);
+  if (options.through !== undefined && place.seq < through) {
+    throw corrupt(logNameOf(uid), through, `the log ends with row ${place.seq}`);
+  }
+  return { place, rows };
+}

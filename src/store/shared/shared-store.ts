@@ -1,0 +1,287 @@
+// SharedStore is the driver of one of several equal nodes: the state is in memory, the truth in the log of an engine
+// that all of them share. There is no leader: whoever has something to do takes a turn of the log, runs what the others
+// appended, then its own, and answers at the commit. So every answer of every node is at one place in one history.
+import { systemRandom } from '../../crypto/random.ts';
+import type { Mark } from '../../model/store-mark.ts';
+import { ActivityReads } from '../activity/activity-reads.ts';
+import { SegmentWatch } from '../activity/segment-watch.ts';
+import { Availability, storeClosed } from '../availability.ts';
+import type { Group } from '../commit-group.ts';
+import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
+import type {
+  ActivityFilter,
+  ActivityRecord,
+  ChainedActivity,
+  DroppedActivity,
+  Store,
+  StoreStatus,
+  Transaction,
+} from '../port.ts';
+import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
+import { StateLost } from '../session.ts';
+import type { Page, PageRequest } from '../sql.ts';
+import { nonceLength } from '../store-files.ts';
+import { Checkpointer } from './checkpointer.ts';
+import type { Lane, SharedEngine } from './engine.ts';
+import { SharedLive } from './live.ts';
+import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
+import { appendRule, firstRow, type RowContext } from './row.ts';
+import { type TurnLimits, TurnLoop } from './turns.ts';
+
+interface SharedLimits extends StoreLimits, TurnLimits {
+  /** Milliseconds after which a node that had nothing to do looks what the others appended. */
+  readonly poll: number;
+  /** Milliseconds for which rows are kept in any case. */
+  readonly keepRows: number;
+}
+
+const sharedLimits: SharedLimits = {
+  ...defaultLimits,
+  turnRequests: 512,
+  turnMs: 5,
+  doubtMs: 10_000,
+  doubtRetry: 100,
+  poll: 1000,
+  keepRows: 3_600_000,
+};
+
+type Common = 'keys' | 'wasm' | 'migrations' | 'tables' | 'onClosed' | 'beforeMigration' | 'onEvent' | 'onCommit';
+
+export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>, Common | 'now' | 'random' | 'later'> {
+  readonly engine: SharedEngine;
+  /** The store's 16 bytes, by which the engine knows it. */
+  readonly uid: Uint8Array;
+  readonly limits?: Partial<SharedLimits>;
+}
+
+type SharedWorld<T extends object> = Required<Omit<SharedOptions<T>, 'limits'>> & { readonly limits: SharedLimits };
+
+class SharedStore<T extends object> implements Store<T> {
+  readonly segments: SegmentWatch;
+  readonly #world: SharedWorld<T>;
+  readonly #availability: Availability<SharedLive<T>>;
+  readonly #lane: Lane;
+  readonly #turns: TurnLoop<T>;
+  readonly #checkpointer: Checkpointer<T>;
+  readonly #reads: ActivityReads;
+  /** As they were when something was in service. */
+  #mark: Mark = { sequence: 0, runs: [] };
+  #status: ServiceStatus = emptyStatus;
+  #hadTurn = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(world: SharedWorld<T>) {
+    const { engine, uid, limits, later, now, onEvent, onCommit } = world;
+    const dir = storeIdOf(uid);
+    this.#world = world;
+    this.#availability = new Availability<SharedLive<T>>({
+      retry: limits.recoveryRetry,
+      later,
+      onEvent,
+      words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
+      release: (dead) => dead.state.close(),
+      recover: async () => new SharedLive(world, await recoverOf(world)),
+    });
+    const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
+    this.#lane = engine.lane(dir);
+    this.#turns = new TurnLoop({
+      lane: this.#lane,
+      limits,
+      later,
+      now,
+      onCommit,
+      serving,
+      leave: (live, cause) => this.#leave(live, cause),
+      onTurn: (live) => {
+        this.#hadTurn = true;
+        if (!live.dead) this.#checkpointer.startWhenDue(live);
+      },
+    });
+    this.#checkpointer = new Checkpointer({ ...world, ...limits, serving });
+    this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, this.#availability);
+    this.#reads = new ActivityReads(this.segments, async () => {
+      // What was found would rest on what this node knows; others may have appended since.
+      const live = await this.#barrier();
+      await this.#checkpointer.adoptNewer();
+      return live;
+    });
+  }
+
+  /** For `openShared`. */
+  async open(recovered: SharedRecovered): Promise<void> {
+    const live = new SharedLive(this.#world, recovered);
+    this.#availability.begin(live);
+    await this.#barrier();
+    await this.segments.open(live);
+    this.#pollLater();
+  }
+
+  transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
+    return this.#inTurn(async ({ session }, group, resolve, reject) => {
+      let answer: () => void;
+      try {
+        const result = await session.run(fn);
+        answer = () => resolve(result);
+      } catch (error) {
+        if (error instanceof StateLost) throw error;
+        // An error is an answer too, and rests on what was read.
+        answer = () => reject(error);
+      }
+      if (session.wrote) group.add(session.written);
+      return answer;
+    });
+  }
+
+  peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
+    return this.#inTurn(({ session }, _group, resolve, reject) =>
+      session.peek(fn).then(
+        (result) => () => resolve(result),
+        (error) => () => reject(error),
+      ),
+    );
+  }
+
+  /** Resolves with what is in service, at the end of the log as it was when this was called or later. */
+  #barrier(): Promise<SharedLive<T>> {
+    return this.#inTurn(async (live, _group, resolve) => () => resolve(live));
+  }
+
+  #inTurn<R>(
+    run: (
+      live: SharedLive<T>,
+      group: Group,
+      resolve: (result: R) => void,
+      reject: (error: unknown) => void,
+    ) => Promise<() => void>,
+  ): Promise<R> {
+    if (this.#closing) return Promise.reject(storeClosed());
+    return new Promise((resolve, reject) => {
+      this.#turns.add({ run: (live, group) => run(live, group, resolve, reject), refuse: reject });
+    });
+  }
+
+  glance<R>(fn: (tables: T) => R): R | undefined {
+    const { live } = this.#availability;
+    return live && fn(live.session.tables);
+  }
+
+  searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
+    return this.#reads.search(filter, page);
+  }
+
+  findActivity(id: string): Promise<ActivityRecord | undefined> {
+    return this.#reads.find(id);
+  }
+
+  readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
+    return this.#reads.read(fromSeq);
+  }
+
+  get mark(): Mark {
+    const { live } = this.#availability;
+    if (live) this.#mark = markOf(live.place);
+    return this.#mark;
+  }
+
+  status(): StoreStatus {
+    const { faults, verified, passedAt } = this.segments;
+    const activity = { activityFaults: faults, activityVerified: verified, activityVerifiedAt: passedAt };
+    return { ...this.#serviceStatus(), ...activity };
+  }
+
+  #serviceStatus(): ServiceStatus {
+    const { live, reason } = this.#availability;
+    if (live) this.#status = statusOf(live.logBytes, live.place.sequence, live.snapshot, live.activity);
+    const trouble = live ? this.#turns.trouble : reason;
+    return trouble === undefined ? this.#status : { ...this.#status, writable: false, reason: trouble };
+  }
+
+  async checkpoint(): Promise<void> {
+    await this.#barrier();
+    return this.#checkpointer.checkpoint();
+  }
+
+  droppable(before: number, upTo: number): DroppedActivity | undefined {
+    return this.#availability.live?.activity.droppable(before, upTo);
+  }
+
+  async dropActivity(seq: number): Promise<void> {
+    await this.#barrier();
+    return this.#checkpointer.drop(seq);
+  }
+
+  #leave(live: SharedLive<T>, cause: unknown): void {
+    this.status();
+    this.#mark = this.mark;
+    this.#availability.leave(live, cause, Promise.resolve());
+  }
+
+  /** A node that has nothing to do stays near the end, so that its next turn has little to run again. */
+  #pollLater(): void {
+    const { later, limits } = this.#world;
+    later(limits.poll, () => {
+      if (this.#closing) return;
+      if (!this.#hadTurn) this.#barrier().catch(() => {});
+      this.#hadTurn = false;
+      this.#pollLater();
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#availability.beginClosing();
+    await this.#turns.idle();
+    await this.#checkpointer.stop();
+    this.status();
+    this.#mark = this.mark;
+    const live = await this.#availability.end();
+    live?.state.close();
+    await this.#lane.close();
+    await this.#world.onClosed();
+  }
+}
+
+function recoverOf<T extends object>({ limits, ...world }: SharedWorld<T>): Promise<SharedRecovered> {
+  return recoverShared({ ...world, ...limits });
+}
+
+/** Opens the store `options.uid`, which `createShared` made. Throws `corrupt` for anything that does not verify. */
+export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
+  const world: SharedWorld<T> = {
+    onEvent: () => {},
+    onCommit: () => {},
+    onClosed: async () => {},
+    beforeMigration: async () => {},
+    now: Date.now,
+    later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
+    random: systemRandom,
+    ...options,
+    tables: (sql) => options.tables(sql),
+    limits: { ...sharedLimits, ...options.limits },
+  };
+  const recovered = await recoverOf(world);
+  const store = new SharedStore(world);
+  try {
+    const isNew = recovered.state.schemaVersion === 0 && recovered.place.sequence === 0;
+    if (recovered.state.schemaVersion < world.migrations.length && !isNew) await world.beforeMigration();
+    await store.open(recovered);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface CreateShared extends RowContext {
+  readonly engine: SharedEngine;
+  random(length: number): Uint8Array;
+}
+
+/** Makes a new, empty store. It is there, durably, when this resolves. Throws `refused` where one is. */
+export function createShared({ engine, random, ...context }: CreateShared): Promise<void> {
+  return engine.create(storeIdOf(context.uid), appendRule, firstRow(context, random(nonceLength)));
+}

@@ -1,0 +1,234 @@
+// The turns of one store on one node: whatever waits runs together in one turn of the log, behind what the others have
+// appended, and is answered when that is committed. Where the outcome of a commit is unknown, nothing is answered until
+// the next turn has shown it.
+import { equalBytes } from '../../crypto/bytes.ts';
+import { KmsError, reasonOf } from '../../errors.ts';
+import { notServing } from '../availability.ts';
+import { Group, Numbering } from '../commit-group.ts';
+import type { Commit } from '../commit-log.ts';
+import { queuesTurn } from '../turns.ts';
+import { EngineError, type Lane, type TurnEnd, type TurnStart } from './engine.ts';
+import type { NextRow, SharedLive } from './live.ts';
+
+export interface TurnLimits {
+  /** Requests in a turn, and milliseconds after which no further one is begun in it. */
+  readonly turnRequests: number;
+  readonly turnMs: number;
+  /** Milliseconds for which an unknown outcome is asked for, and between two questions. */
+  readonly doubtMs: number;
+  readonly doubtRetry: number;
+}
+
+/** What wants a turn. */
+interface Job<T extends object> {
+  /**
+   * Runs on the state, adds what it wrote to the group, and answers what is to be done once that is committed. It fails
+   * only where the state is lost.
+   */
+  run(live: SharedLive<T>, group: Group): Promise<() => void>;
+  /** Told why it is not answered. */
+  refuse(error: unknown): void;
+}
+
+/** A job that ran. */
+interface Ran {
+  readonly answer: () => void;
+  readonly refuse: (error: unknown) => void;
+}
+
+interface TurnWorld<T extends object> {
+  readonly lane: Lane;
+  readonly limits: TurnLimits;
+  readonly later: (milliseconds: number, run: () => void) => void;
+  readonly now: () => number;
+  readonly onCommit: (commit: Commit) => void;
+  /** What is in service; throws while nothing is. */
+  serving(): Promise<SharedLive<T>>;
+  /** The state is not what the log says. */
+  leave(live: SharedLive<T>, cause: unknown): void;
+  /** After each turn. */
+  onTurn(live: SharedLive<T>): void;
+}
+
+export class TurnLoop<T extends object> {
+  readonly #world: TurnWorld<T>;
+  #waiting: Job<T>[] = [];
+  #running: Promise<void> | undefined;
+  #trouble: string | undefined;
+  /** The next turn, where it was asked for with the end of the last one. */
+  #asked: Promise<TurnStart> | undefined;
+
+  constructor(world: TurnWorld<T>) {
+    this.#world = world;
+  }
+
+  /** Why the last turn could not be had; undefined where it could. */
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
+  add(job: Job<T>): void {
+    this.#waiting.push(job);
+    // A turn of the event loop, so that all that came in with one read of the sockets goes into one turn.
+    this.#running ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#run());
+  }
+
+  /** Resolves when all that came before is done. */
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await queuesTurn();
+      let live: SharedLive<T>;
+      try {
+        live = await this.#world.serving();
+      } catch (error) {
+        this.#refuseWaiting(error);
+        continue;
+      }
+      await this.#turn(live);
+    }
+    this.#running = undefined;
+  }
+
+  #refuseWaiting(error: unknown): void {
+    for (const { refuse } of this.#waiting.splice(0)) refuse(error);
+  }
+
+  async #turn(live: SharedLive<T>): Promise<void> {
+    const { lane } = this.#world;
+    let start: TurnStart;
+    try {
+      start = await this.#begin(live);
+      this.#trouble = undefined;
+    } catch (cause) {
+      this.#trouble = reasonOf(cause);
+      this.#refuseWaiting(notServing(this.#trouble, cause));
+      return;
+    }
+    try {
+      live.catchUp(start);
+    } catch (cause) {
+      // Nothing of it was shown: who waits is served once the store is recovered.
+      await lane.abandon();
+      this.#world.leave(live, cause);
+      return;
+    }
+    const turn = Promise.withResolvers<void>();
+    // Nobody may be waiting when it fails.
+    turn.promise.catch(() => {});
+    live.turn = turn.promise;
+    await this.#serve(live, turn);
+    live.turn = undefined;
+    this.#world.onTurn(live);
+  }
+
+  /** Nothing was run yet, so that what failed may simply be tried again: a connection may have been cut while idle. */
+  async #begin(live: SharedLive<T>): Promise<TurnStart> {
+    const { lane } = this.#world;
+    const asked = this.#asked;
+    this.#asked = undefined;
+    try {
+      return await (asked ?? lane.begin(live.place.seq));
+    } catch {
+      return await lane.begin(live.place.seq);
+    }
+  }
+
+  async #serve(live: SharedLive<T>, turn: PromiseWithResolvers<void>): Promise<void> {
+    const { lane } = this.#world;
+    const ran: Ran[] = [];
+    const refuse = (error: unknown): void => {
+      turn.reject(error);
+      for (const each of ran) each.refuse(error);
+    };
+    const group = new Group(new Numbering());
+    let row: NextRow | undefined;
+    try {
+      await live.migrate(group);
+      await this.#runWaiting(live, group, ran);
+      row = group.count > 0 ? live.next(group) : undefined;
+    } catch (cause) {
+      await lane.abandon();
+      this.#world.leave(live, cause);
+      refuse(takenBack(cause));
+      return;
+    }
+    const started = performance.now();
+    const { committed, next } = lane.end(row?.row, this.#waiting.length > 0);
+    this.#asked = next;
+    next?.catch(() => {});
+    const failure = await this.#outcome(live, row, committed);
+    if (failure) {
+      // Without a row the state is what the log says all the same.
+      if (row) this.#world.leave(live, failure);
+      refuse(takenBack(failure));
+      return;
+    }
+    if (row) {
+      live.committed(row);
+      const ms = performance.now() - started;
+      this.#world.onCommit({ transactions: group.count, ms, syncMs: ms });
+    }
+    turn.resolve();
+    for (const { answer } of ran) answer();
+  }
+
+  async #runWaiting(live: SharedLive<T>, group: Group, ran: Ran[]): Promise<void> {
+    const { turnRequests, turnMs } = this.#world.limits;
+    const until = performance.now() + turnMs;
+    do {
+      const job = this.#waiting.shift();
+      if (!job) return;
+      const { refuse } = job;
+      const each = { answer: () => {}, refuse };
+      ran.push(each);
+      each.answer = await job.run(live, group);
+    } while (ran.length < turnRequests && performance.now() < until);
+  }
+
+  /** Why nothing of the turn is committed, or nobody knows; undefined where all is. */
+  async #outcome(live: SharedLive<T>, row: NextRow | undefined, committed: TurnEnd['committed']): Promise<unknown> {
+    try {
+      await committed;
+      return undefined;
+    } catch (cause) {
+      if (!row || !isInDoubt(cause)) return cause;
+      const found = await this.#isThere(live, row);
+      if (found) return undefined;
+      return found === undefined ? cause : new EngineError('retry', cause);
+    }
+  }
+
+  /**
+   * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended.
+   * Undefined where no turn was to be had in time, or the log does not reach back to where the row would be.
+   */
+  async #isThere(live: SharedLive<T>, { row }: NextRow): Promise<boolean | undefined> {
+    const { lane, limits, now, later } = this.#world;
+    const until = now() + limits.doubtMs;
+    for (;;) {
+      try {
+        const { tag, behind } = await lane.begin(live.place.seq);
+        await lane.abandon();
+        if (!tag || !equalBytes(tag, live.place.tag)) return undefined;
+        const [first] = behind;
+        return first !== undefined && equalBytes(first.tag, row.tag);
+      } catch {
+        if (now() >= until) return undefined;
+        await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
+      }
+    }
+  }
+}
+
+function isInDoubt(error: unknown): boolean {
+  return error instanceof EngineError && error.fault === 'in-doubt';
+}
+
+function takenBack(cause: unknown): KmsError {
+  const what = isInDoubt(cause) ? 'it is not known whether the request was done' : 'the request was taken back';
+  return new KmsError('unavailable', `${what}: ${reasonOf(cause)}`, { hint: 'try again', cause });
+}

@@ -1,0 +1,39 @@
+// The shared store keeps to the store's contract, alone and beside a node that serves too.
+import { simShared } from '../support/shared-store.ts';
+import { storeContract } from './contract.ts';
+
+type Sim = Awaited<ReturnType<typeof simShared>>;
+const sims = new WeakMap<object, Sim>();
+
+function simOf(store: object): Sim {
+  const sim = sims.get(store);
+  if (!sim) throw new Error('not a store of this test');
+  return sim;
+}
+
+async function open() {
+  const sim = await simShared({ limits: { segmentRecords: 2 } });
+  const { store } = await sim.node();
+  sims.set(store, sim);
+  return store;
+}
+
+async function reopen(store: object) {
+  const sim = simOf(store);
+  const again = (await sim.node()).store;
+  sims.set(again, sim);
+  return again;
+}
+
+storeContract('shared store', open, async (store) => {
+  await store.close();
+  return reopen(store);
+});
+
+storeContract('shared store with a checkpoint before each new start', open, async (store) => {
+  await store.checkpoint();
+  await store.close();
+  return reopen(store);
+});
+
+storeContract('shared store, continued on a node beside it', open, reopen);

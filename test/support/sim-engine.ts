@@ -1,0 +1,389 @@
+// A shared engine in memory, with what a database in another place can do to its nodes: messages take time and get lost
+// on either way, a commit is done or not, or done later, while nobody hears of it, transactions end when their
+// connection does, the last commits vanish in a failover. Everything is drawn from a seeded generator.
+import { KmsError } from '../../src/errors.ts';
+import type { WholeFiles } from '../../src/store/files.ts';
+import {
+  type CoveredLog,
+  EngineError,
+  type EngineFault,
+  type Lane,
+  type LogRow,
+  type SharedEngine,
+  type TurnEnd,
+  type TurnStart,
+} from '../../src/store/shared/engine.ts';
+import type { Prng } from './prng.ts';
+
+interface SimStore {
+  readonly protocol: number;
+  /** By place, in order. */
+  readonly rows: ReadonlyMap<number, { readonly row: LogRow; readonly at: number }>;
+}
+
+/** What is committed: never changed, replaced whole. */
+interface Contents {
+  readonly stores: ReadonlyMap<string, SimStore>;
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+/** Who has the lock of a store, or waits for it; not `open` once its transaction has ended. */
+interface Locker {
+  readonly go: () => void;
+  open: boolean;
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** The database itself. */
+export class SimDatabase {
+  now = 1000;
+  readonly prng: Prng;
+  /** After each commit; the last one is what there is. */
+  #history: Contents[] = [{ stores: new Map(), files: new Map() }];
+  readonly #locks = new Map<string, Locker[]>();
+  /** Counts failovers: connections of before are gone. */
+  era = 0;
+
+  constructor(prng: Prng) {
+    this.prng = prng;
+  }
+
+  get contents(): Contents {
+    const last = this.#history.at(-1);
+    if (!last) throw new Error('a history has a beginning');
+    return last;
+  }
+
+  get commits(): number {
+    return this.#history.length;
+  }
+
+  commit(change: Partial<Contents>): void {
+    this.#history.push({ ...this.contents, ...change });
+  }
+
+  /** A standby takes over that lacks the last `lost` commits, which can be none. All connections end. */
+  failover(lost: number): void {
+    this.era++;
+    const waiting = [...this.#locks.values()].flat();
+    this.#locks.clear();
+    for (const { go } of waiting) go();
+    this.#history.length = Math.max(1, this.#history.length - lost);
+  }
+
+  /** All rows of a store. */
+  rows(store: string): readonly LogRow[] {
+    return [...(this.contents.stores.get(store)?.rows.values() ?? [])].map(({ row }) => row);
+  }
+
+  setRows(store: string, rows: SimStore['rows']): void {
+    const found = this.contents.stores.get(store);
+    if (!found) throw new Error('no such store');
+    this.commit({ stores: new Map(this.contents.stores).set(store, { ...found, rows }) });
+  }
+
+  async lock(name: string): Promise<Locker> {
+    const waiting = this.#locks.get(name) ?? [];
+    this.#locks.set(name, waiting);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const locker = { go: resolve, open: true };
+    waiting.push(locker);
+    if (waiting.length === 1) resolve();
+    await promise;
+    return locker;
+  }
+
+  isLocked(name: string): boolean {
+    return (this.#locks.get(name)?.length ?? 0) > 0;
+  }
+
+  unlock(name: string, locker: Locker): void {
+    locker.open = false;
+    const waiting = this.#locks.get(name) ?? [];
+    if (waiting[0] !== locker) return;
+    waiting.shift();
+    waiting[0]?.go();
+  }
+}
+
+/**
+ * What becomes of a message: it is lost on the way, or its answer is; a commit may also be done only after its
+ * connection was lost; or the database refuses.
+ */
+export type SimFault = 'request' | 'answer' | 'later' | Extract<EngineFault, 'read-only' | 'full' | 'retry'>;
+
+export interface SimEngineOptions {
+  /** What becomes of the message of that number, from 1 on; undefined = it is well. */
+  fault?: (number: number, kind: 'begin' | 'end' | 'read' | 'write') => SimFault | undefined;
+}
+
+/** One node's way to the database. */
+export class SimEngine implements SharedEngine {
+  readonly database: SimDatabase;
+  readonly files: WholeFiles;
+  fault: SimEngineOptions['fault'];
+  messages = 0;
+  /** The node is gone: nothing reaches it any more. */
+  dead = false;
+  readonly lanes: SimLane[] = [];
+
+  constructor(database: SimDatabase, { fault }: SimEngineOptions = {}) {
+    this.database = database;
+    this.fault = fault;
+    this.files = this.#files();
+  }
+
+  /** The node ends here. What it has sent may still arrive. */
+  kill(): void {
+    this.dead = true;
+    for (const lane of this.lanes) lane.drop();
+  }
+
+  async wait(most: number): Promise<void> {
+    for (let turns = this.database.prng.int(most); turns > 0; turns--) await turn();
+    // What is done for a dead node is never heard of.
+    if (this.dead) throw new EngineError('unreachable', new Error('the node is dead'));
+  }
+
+  faultOf(kind: 'begin' | 'end' | 'read' | 'write'): SimFault | undefined {
+    return this.fault?.(++this.messages, kind);
+  }
+
+  /** A message of its own that is read, or done, in one step. */
+  async #message<R>(kind: 'read' | 'write', run: () => R): Promise<R> {
+    await this.wait(3);
+    const fault = this.faultOf(kind);
+    if (fault === 'request' || fault === 'later') throw new EngineError('unreachable');
+    if (fault && fault !== 'answer') throw new EngineError(fault);
+    const answer = run();
+    await this.wait(3);
+    if (fault === 'answer') throw new EngineError(kind === 'read' ? 'unreachable' : 'in-doubt');
+    return answer;
+  }
+
+  create(store: string, protocol: number, first: LogRow): Promise<void> {
+    return this.#message('write', () => {
+      const { stores } = this.database.contents;
+      if (stores.has(store)) throw new KmsError('refused', 'there is such a store already');
+      const rows = new Map([[first.seq, { row: first, at: this.database.now }]]);
+      this.database.commit({ stores: new Map(stores).set(store, { protocol, rows }) });
+    });
+  }
+
+  lane(store: string): SimLane {
+    const lane = new SimLane(this, store);
+    this.lanes.push(lane);
+    return lane;
+  }
+
+  rows(store: string, from: number, limit: number): Promise<readonly LogRow[]> {
+    return this.#message('read', () => {
+      const rows = this.database.rows(store).filter(({ seq }) => seq >= from);
+      return rows.slice(0, limit);
+    });
+  }
+
+  async alone(store: string, job: () => Promise<void>): Promise<boolean> {
+    await this.wait(3);
+    const name = `job ${store}`;
+    if (this.database.isLocked(name)) return false;
+    const lock = await this.database.lock(name);
+    try {
+      // Its connection may be lost in the middle.
+      if (this.faultOf('read') !== undefined) this.database.unlock(name, lock);
+      await job();
+      return true;
+    } finally {
+      this.database.unlock(name, lock);
+    }
+  }
+
+  trim(store: string, { file, seq, tag }: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean> {
+    return this.#message('write', () => {
+      const { database } = this;
+      const { stores, files } = database.contents;
+      const found = stores.get(store);
+      const row = found?.rows.get(seq)?.row;
+      if (!found || !row || Buffer.compare(row.tag, tag) !== 0 || !files.has(file)) return false;
+      const kept = [...found.rows].filter(([place, { at }]) => place >= seq || at > database.now - keep);
+      database.commit({
+        stores: new Map(stores).set(store, { ...found, rows: new Map(kept) }),
+        files: new Map([...files].filter(([name]) => !remove.includes(name))),
+      });
+      return true;
+    });
+  }
+
+  #files(): WholeFiles {
+    const read = <R>(run: (files: ReadonlyMap<string, Uint8Array>) => R): Promise<R> =>
+      this.#message('read', () => run(this.database.contents.files));
+    const need = (files: ReadonlyMap<string, Uint8Array>, name: string): Uint8Array => {
+      const found = files.get(name);
+      if (!found) throw Object.assign(new Error(`ENOENT: ${name}`), { code: 'ENOENT' });
+      return found;
+    };
+    const change = (run: (files: Map<string, Uint8Array>) => void): Promise<void> =>
+      this.#message('write', () => {
+        const files = new Map(this.database.contents.files);
+        run(files);
+        this.database.commit({ files });
+      });
+    return {
+      list: (dir) =>
+        read((files) =>
+          [...files.keys()]
+            .filter((name) => name.startsWith(`${dir}/`))
+            .map((name) => name.slice(dir.length + 1))
+            .sort(),
+        ),
+      exists: (name) => read((files) => files.has(name)),
+      size: (name) => read((files) => need(files, name).length),
+      read: (name) => read((files) => need(files, name).slice()),
+      readAt: (name, offset, length) => read((files) => need(files, name).slice(offset, offset + length)),
+      remove: (name) => change((files) => files.delete(name)),
+      replace: async (name, bytes) => {
+        const pieces: Uint8Array[] = [];
+        if (bytes instanceof Uint8Array) pieces.push(bytes);
+        else for await (const piece of bytes) pieces.push(piece);
+        await change((files) => files.set(name, new Uint8Array(Buffer.concat(pieces))));
+      },
+    };
+  }
+}
+
+/** A transaction under way, as the database has it. */
+interface SimTransaction {
+  readonly lock: Locker;
+  readonly era: number;
+  readonly from: number;
+}
+
+export class SimLane implements Lane {
+  readonly #engine: SimEngine;
+  readonly #store: string;
+  #transaction: SimTransaction | undefined;
+
+  constructor(engine: SimEngine, store: string) {
+    this.#engine = engine;
+    this.#store = store;
+  }
+
+  get #database(): SimDatabase {
+    return this.#engine.database;
+  }
+
+  /** The connection is lost; the database notices in a while, and ends its transaction. */
+  drop(): void {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    if (!transaction) return;
+    void this.#someTurns(20).then(() => this.#database.unlock(this.#store, transaction.lock));
+  }
+
+  /** The database ends the transaction, because it was idle for too long; the node does not know yet. */
+  expire(): void {
+    if (this.#transaction) this.#database.unlock(this.#store, this.#transaction.lock);
+  }
+
+  async #someTurns(most: number): Promise<void> {
+    for (let turns = this.#database.prng.int(most); turns > 0; turns--) await turn();
+  }
+
+  async begin(from: number): Promise<TurnStart> {
+    if (this.#transaction) throw new Error('a turn began inside a turn');
+    await this.#engine.wait(3);
+    const fault = this.#engine.faultOf('begin');
+    if (fault && fault !== 'answer')
+      throw new EngineError(fault === 'later' || fault === 'request' ? 'unreachable' : fault);
+    const start = await this.#locked(from);
+    await this.#engine.wait(3);
+    if (fault === 'answer') {
+      this.drop();
+      throw new EngineError('unreachable');
+    }
+    return start;
+  }
+
+  async #locked(from: number): Promise<TurnStart> {
+    const database = this.#database;
+    const { era } = database;
+    const lock = await database.lock(this.#store);
+    // The connection may be gone meanwhile, with its database or its node.
+    if (database.era !== era || this.#engine.dead) {
+      database.unlock(this.#store, lock);
+      throw new EngineError('unreachable');
+    }
+    this.#transaction = { lock, era, from };
+    return this.#look(from);
+  }
+
+  #look(from: number): TurnStart {
+    const found = this.#database.contents.stores.get(this.#store);
+    const rows = [...(found?.rows.values() ?? [])].map(({ row }) => row);
+    return {
+      tag: rows.find(({ seq }) => seq === from)?.tag,
+      behind: rows.filter(({ seq }) => seq > from),
+      protocol: found?.protocol ?? 0,
+      now: this.#database.now,
+    };
+  }
+
+  end(row: LogRow | undefined, again: boolean): TurnEnd {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    if (!transaction) throw new Error('a turn ended that had not begun');
+    const done = this.#end(transaction, row);
+    const next = again ? done.then(() => this.begin(row?.seq ?? transaction.from)) : undefined;
+    next?.catch(() => {});
+    return { committed: done, next };
+  }
+
+  async #end(transaction: SimTransaction, row: LogRow | undefined): Promise<void> {
+    const fault = this.#engine.faultOf('end');
+    const rollBack = (): void => this.#database.unlock(this.#store, transaction.lock);
+    await this.#someTurns(3);
+    if (fault === 'later') {
+      // The message is still on its way when the connection is given up.
+      void this.#someTurns(30).then(() => {
+        this.#commit(transaction, row);
+      });
+      throw new EngineError('in-doubt');
+    }
+    if (fault === 'request') {
+      void this.#someTurns(20).then(rollBack);
+      throw new EngineError('in-doubt');
+    }
+    if (fault && fault !== 'answer') {
+      rollBack();
+      throw new EngineError(fault);
+    }
+    const did = this.#commit(transaction, row);
+    await this.#engine.wait(3);
+    if (fault === 'answer' || !did) throw new EngineError('in-doubt');
+  }
+
+  /** As the database does it: not where the transaction was ended before. */
+  #commit({ lock, era }: SimTransaction, row: LogRow | undefined): boolean {
+    const database = this.#database;
+    if (!lock.open || database.era !== era) return false;
+    if (row) {
+      const rows = database.contents.stores.get(this.#store)?.rows ?? new Map();
+      // The primary key.
+      if (rows.has(row.seq)) throw new Error(`row ${row.seq} is there already`);
+      database.setRows(this.#store, new Map(rows).set(row.seq, { row, at: database.now }));
+    }
+    database.unlock(this.#store, lock);
+    return true;
+  }
+
+  async abandon(): Promise<void> {
+    const transaction = this.#transaction;
+    this.#transaction = undefined;
+    if (transaction) this.#database.unlock(this.#store, transaction.lock);
+  }
+
+  close(): Promise<void> {
+    return this.abandon();
+  }
+}
