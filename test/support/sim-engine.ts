@@ -127,11 +127,22 @@ export class SimEngine implements SharedEngine {
   /** The node is gone: nothing reaches it any more. */
   dead = false;
   readonly lanes: SimLane[] = [];
+  #stalled: Promise<void> | undefined;
 
   constructor(database: SimDatabase, { fault }: SimEngineOptions = {}) {
     this.database = database;
     this.fault = fault;
     this.files = this.#files();
+  }
+
+  /** The node stops in the middle of whatever it does, until what this answers is called. */
+  stall(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#stalled = promise;
+    return () => {
+      this.#stalled = undefined;
+      resolve();
+    };
   }
 
   /** The node ends here. What it has sent may still arrive. */
@@ -142,6 +153,7 @@ export class SimEngine implements SharedEngine {
 
   async wait(most: number): Promise<void> {
     for (let turns = this.database.prng.int(most); turns > 0; turns--) await turn();
+    await this.#stalled;
     // What is done for a dead node is never heard of.
     if (this.dead) throw new EngineError('unreachable', new Error('the node is dead'));
   }
@@ -199,13 +211,19 @@ export class SimEngine implements SharedEngine {
     }
   }
 
-  trim(store: string, { file, seq, tag }: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean> {
+  trim(
+    store: string,
+    { files: needed, seq, tag }: CoveredLog,
+    keep: number,
+    remove: readonly string[],
+  ): Promise<boolean> {
     return this.#message('write', () => {
       const { database } = this;
       const { stores, files } = database.contents;
       const found = stores.get(store);
       const row = found?.rows.get(seq)?.row;
-      if (!found || !row || Buffer.compare(row.tag, tag) !== 0 || !files.has(file)) return false;
+      if (!found || !row || Buffer.compare(row.tag, tag) !== 0 || !needed.every((name) => files.has(name)))
+        return false;
       const kept = [...found.rows].filter(([place, { at }]) => place >= seq || at > database.now - keep);
       database.commit({
         stores: new Map(stores).set(store, { ...found, rows: new Map(kept) }),
@@ -256,7 +274,6 @@ export class SimEngine implements SharedEngine {
 interface SimTransaction {
   readonly lock: Locker;
   readonly era: number;
-  readonly from: number;
 }
 
 export class SimLane implements Lane {
@@ -297,10 +314,12 @@ export class SimLane implements Lane {
     if (fault && fault !== 'answer')
       throw new EngineError(fault === 'later' || fault === 'request' ? 'unreachable' : fault);
     const start = await this.#locked(from);
-    await this.#engine.wait(3);
-    if (fault === 'answer') {
+    try {
+      await this.#engine.wait(3);
+      if (fault === 'answer') throw new EngineError('unreachable');
+    } catch (error) {
       this.drop();
-      throw new EngineError('unreachable');
+      throw error;
     }
     return start;
   }
@@ -314,7 +333,7 @@ export class SimLane implements Lane {
       database.unlock(this.#store, lock);
       throw new EngineError('unreachable');
     }
-    this.#transaction = { lock, era, from };
+    this.#transaction = { lock, era };
     return this.#look(from);
   }
 
@@ -329,12 +348,14 @@ export class SimLane implements Lane {
     };
   }
 
-  end(row: LogRow | undefined, again: boolean): TurnEnd {
+  end(row: LogRow | undefined, again: number | undefined): TurnEnd {
     const transaction = this.#transaction;
     this.#transaction = undefined;
+    // The node died in the middle of its turn.
+    if (!transaction && this.#engine.dead) return { committed: unheard(), next: undefined };
     if (!transaction) throw new Error('a turn ended that had not begun');
     const done = this.#end(transaction, row);
-    const next = again ? done.then(() => this.begin(row?.seq ?? transaction.from)) : undefined;
+    const next = again === undefined ? undefined : done.then(() => this.begin(again));
     next?.catch(() => {});
     return { committed: done, next };
   }
@@ -386,4 +407,8 @@ export class SimLane implements Lane {
   close(): Promise<void> {
     return this.abandon();
   }
+}
+
+async function unheard(): Promise<void> {
+  throw new EngineError('in-doubt');
 }

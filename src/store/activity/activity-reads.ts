@@ -22,18 +22,29 @@ export class ActivityReads {
     this.#current = current;
   }
 
-  async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
-    const current = await this.#current();
-    const found = await this.noting(() => current.activity.search(filter, page));
-    await current.durable();
-    return found;
+  search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
+    return this.#durably((activity) => activity.search(filter, page));
   }
 
-  async find(id: string): Promise<ActivityRecord | undefined> {
+  find(id: string): Promise<ActivityRecord | undefined> {
+    return this.#durably((activity) => activity.find(id));
+  }
+
+  /** Once more where what was read from is not in service any more, or has other segments now. */
+  async #durably<R>(read: (activity: ActivityLog) => Promise<R>): Promise<R> {
     const current = await this.#current();
-    const found = await this.noting(() => current.activity.find(id));
-    await current.durable();
-    return found;
+    const { segments } = current.activity;
+    try {
+      const found = await read(current.activity);
+      await current.durable();
+      return found;
+    } catch (error) {
+      const { activity, durable } = await this.#current();
+      if (activity === current.activity && activity.segments === segments) throw this.#watch.met(error);
+      const found = await this.noting(() => read(activity));
+      await durable();
+      return found;
+    }
   }
 
   async *read(fromSeq: number): AsyncIterable<ChainedActivity> {

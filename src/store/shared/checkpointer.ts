@@ -9,7 +9,7 @@ import type { StoreEvent } from '../port.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles, snapshotName } from '../store-files.ts';
 import type { SharedLive } from './live.ts';
-import { readNewest, recoverShared, type SharedRecovery, storeIdOf } from './recovery.ts';
+import { newestSnapshot, recoverShared, type SharedRecovery, storeIdOf } from './recovery.ts';
 
 interface CheckpointerWorld<T extends object> extends Required<Omit<SharedRecovery, 'through'>> {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'> & {
@@ -70,13 +70,22 @@ export class Checkpointer<T extends object> {
     await this.checkpoint();
   }
 
+  /**
+   * Segments that the state goes by and that are not there: a failover may have cut them off, with their snapshot, behind
+   * a row that is still there.
+   */
+  async missing({ activity }: SharedLive<T>): Promise<readonly string[]> {
+    const { segments } = activity;
+    const { engine, uid } = this.#world;
+    const names = segments.length > 0 ? new Set(await engine.files.list(storeIdOf(uid))) : new Set();
+    return segments.map(({ file }) => file).filter((file) => !names.has(file));
+  }
+
   /** Takes over a snapshot that another node wrote, if there is one that the state has reached. */
   async adoptNewer(): Promise<void> {
-    const { engine, uid } = this.#world;
-    const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
     const { place, snapshot } = await this.#world.serving();
-    const newer = snapshots.filter((generation) => generation > snapshot.generation && generation <= place.seq);
-    const found = newer.length > 0 ? await readNewest(this.#world, newer.reverse()) : undefined;
+    const isNewer = (generation: number): boolean => generation > snapshot.generation && generation <= place.seq;
+    const found = await newestSnapshot(this.#world, isNewer);
     if (!found) return;
     const { header, manifest, size } = found;
     const live = await this.#world.serving();
@@ -110,9 +119,10 @@ export class Checkpointer<T extends object> {
     // What is trimmed can come from nowhere else: it is proved first.
     const { size, manifest } = await readSnapshot(engine.files, dir, through, keys);
     const file = snapshotName(dir, through);
+    const files = [file, ...manifest.activity.segments.map((segment) => segmentPath(dir, segment.file))];
     const old = await this.#superseded(through);
-    // Where it is not there any more, a failover cut it off, and nothing may go for it.
-    if (!(await engine.trim(dir, { file, seq: through, tag: chain }, limits.keepRows, old))) return;
+    // What is not there any more a failover cut off, and nothing may go for it.
+    if (!(await engine.trim(dir, { files, seq: through, tag: chain }, limits.keepRows, old))) return;
     const live = await this.#world.serving();
     if (live.place.seq >= through) {
       live.activity.adopt(manifest.activity.segments, manifest.activity.dropped);

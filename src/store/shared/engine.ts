@@ -39,18 +39,18 @@ export interface Lane {
   /** Waits for the turn of the store. The one of a connection that was lost has ended when this resolves. */
   begin(from: number): Promise<TurnStart>;
   /**
-   * Appends the row, if there is one, and commits. With `again` the next turn is asked for in the same message: from
-   * the row, or from where this one began.
+   * Appends the row, if there is one, and commits. With `again`, a place as `begin` has it, the next turn is asked for
+   * in the same message.
    */
-  end(row: LogRow | undefined, again: boolean): TurnEnd;
+  end(row: LogRow | undefined, again: number | undefined): TurnEnd;
   /** Ends the turn without a trace, if there is one. Never fails. */
   abandon(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A snapshot file and the row up to which it stands for the log. */
+/** The row up to which a snapshot stands for the log, and all files that this takes: it and the segments it names. */
 export interface CoveredLog {
-  readonly file: string;
+  readonly files: readonly string[];
   readonly seq: number;
   readonly tag: Uint8Array;
 }
@@ -68,7 +68,7 @@ export interface SharedEngine {
    */
   alone(store: string, job: () => Promise<void>): Promise<boolean>;
   /**
-   * In one step, if the file and the row are there: lets go of the rows before it that are older than `keep`
+   * In one step, if the files and the row are there: lets go of the rows before it that are older than `keep`
    * milliseconds, and of the files named. Answers whether they were there.
    */
   trim(store: string, covered: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean>;

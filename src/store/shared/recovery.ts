@@ -49,43 +49,65 @@ export function storeIdOf(uid: Uint8Array): string {
 }
 
 /** Throws `not-found` where there is no such store, `corrupt` for what does not verify. */
-export async function recoverShared(options: SharedRecovery): Promise<SharedRecovered> {
-  for (let attempt = 1; ; attempt++) {
-    const before = await snapshotsOf(options);
-    try {
-      return await recoverOnce(options, before);
-    } catch (error) {
-      if (attempt === tries || before.join() === (await snapshotsOf(options)).join()) throw error;
-    }
-  }
+export function recoverShared(options: SharedRecovery): Promise<SharedRecovered> {
+  const { through } = options;
+  const may = (generation: number): boolean => through === undefined || generation <= through;
+  return withSnapshots(options, may, async (generations) => recoverOnce(options, generations));
 }
 
-/** Of the snapshots that are there, and cover no row behind `through`; the newest first. */
-async function snapshotsOf({ engine, uid, through }: SharedRecovery): Promise<readonly number[]> {
-  const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
-  return snapshots.filter((generation) => through === undefined || generation <= through).reverse();
+/** The newest snapshot that `may` be and stands for rows of this log; undefined where there is none. */
+export function newestSnapshot(
+  options: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
+  may: (generation: number) => boolean,
+): Promise<Snapshot | undefined> {
+  return withSnapshots(options, may, (generations) => readNewest(options, generations));
+}
+
+/** Reads some of the snapshots, which may be replaced by a newer one meanwhile: then once more. */
+async function withSnapshots<R>(
+  { engine, uid }: Pick<SharedRecovery, 'engine' | 'uid'>,
+  may: (generation: number) => boolean,
+  read: (newestFirst: readonly number[]) => Promise<R>,
+): Promise<R> {
+  const list = async (): Promise<readonly number[]> => {
+    const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
+    return snapshots.filter(may).reverse();
+  };
+  for (let attempt = 1; ; attempt++) {
+    const before = await list();
+    try {
+      return await read(before);
+    } catch (error) {
+      if (attempt === tries || before.join() === (await list()).join()) throw error;
+    }
+  }
 }
 
 type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 
 /**
- * The newest that stands for rows of this log. One of a branch that a failover of the engine cut off, written late, is
- * passed over: nothing is trimmed for a snapshot of which the row is not there.
+ * One that was written behind a failover of the engine, of a branch or with segments that this cut off, is passed over:
+ * nothing is trimmed for a snapshot of which the row, or a segment, is not there. Where no other is left, a segment was
+ * lost otherwise, and is missed by whoever reads it.
  */
-export async function readNewest(
-  { engine, uid, keys }: SharedRecovery,
+async function readNewest(
+  { engine, uid, keys }: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
   generations: readonly number[],
 ): Promise<Snapshot | undefined> {
   const store = storeIdOf(uid);
+  let incomplete: Snapshot | undefined;
   for (const generation of generations) {
     const snapshot = await readSnapshot(engine.files, store, generation, keys);
     if (!equalBytes(uid, snapshot.header.uid)) {
       throw corrupt(snapshotName(store, generation), 16, 'the file belongs to another store');
     }
     const [row] = await engine.rows(store, generation, 1);
-    if (row?.seq === generation && equalBytes(row.tag, snapshot.header.chain)) return snapshot;
+    if (row?.seq !== generation || !equalBytes(row.tag, snapshot.header.chain)) continue;
+    const names = new Set(await engine.files.list(store));
+    if (snapshot.manifest.activity.segments.every(({ file }) => names.has(file))) return snapshot;
+    incomplete ??= snapshot;
   }
-  return undefined;
+  return incomplete;
 }
 
 async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {

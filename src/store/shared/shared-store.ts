@@ -23,7 +23,7 @@ import type { Page, PageRequest } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { Checkpointer } from './checkpointer.ts';
 import type { Lane, SharedEngine } from './engine.ts';
-import { SharedLive } from './live.ts';
+import { LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { appendRule, firstRow, type RowContext } from './row.ts';
 import { type TurnLimits, TurnLoop } from './turns.ts';
@@ -68,6 +68,8 @@ class SharedStore<T extends object> implements Store<T> {
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus = emptyStatus;
   #hadTurn = false;
+  /** Segments for which the state was thrown away. */
+  #missing = '';
   #closing: Promise<void> | undefined;
 
   constructor(world: SharedWorld<T>) {
@@ -100,10 +102,8 @@ class SharedStore<T extends object> implements Store<T> {
     this.#checkpointer = new Checkpointer({ ...world, ...limits, serving });
     this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, this.#availability);
     this.#reads = new ActivityReads(this.segments, async () => {
-      // What was found would rest on what this node knows; others may have appended since.
-      const live = await this.#barrier();
-      await this.#checkpointer.adoptNewer();
-      return live;
+      const live = await this.#current();
+      return { activity: live.activity, durable: () => live.durable() };
     });
   }
 
@@ -139,6 +139,22 @@ class SharedStore<T extends object> implements Store<T> {
         (error) => () => reject(error),
       ),
     );
+  }
+
+  /** For reading activity: others may have appended since, and put it into segments. */
+  async #current(): Promise<SharedLive<T>> {
+    const live = await this.#barrier();
+    await this.#checkpointer.adoptNewer();
+    const missing = (await this.#checkpointer.missing(live)).join();
+    // Recovered once for it and missing still: it is damage, and whoever reads it is told so.
+    if (missing === '' || missing === this.#missing) return live;
+    this.#missing = missing;
+    const leaving = this.#inTurn<void>(async (now, _group, resolve) => {
+      if (now === live) throw new LostBranch(live.uid, live.snapshot.generation);
+      return resolve;
+    });
+    await leaving.catch(() => {});
+    return this.#barrier();
   }
 
   /** Resolves with what is in service, at the end of the log as it was when this was called or later. */

@@ -157,7 +157,8 @@ export class TurnLoop<T extends object> {
       return;
     }
     const started = performance.now();
-    const { committed, next } = lane.end(row?.row, this.#waiting.length > 0);
+    const again = this.#waiting.length > 0 ? (row?.row ?? live.place).seq : undefined;
+    const { committed, next } = lane.end(row?.row, again);
     this.#asked = next;
     next?.catch(() => {});
     const failure = await this.#outcome(live, row, committed);

@@ -1,0 +1,92 @@
+// Several nodes on a simulated engine, with faults drawn from seeds and at every step: what they answered is what one
+// appliance would have answered. KMS_CRASH_RUNS sets how many lives, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one
+// alone.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { reached } from '../support/crash-points.ts';
+import { type Entry, judge, type Op } from '../support/shared-judge.ts';
+import { type History, type SharedFaults, type SharedReport, sharedRun } from '../support/shared-run.ts';
+import type { SimFault } from '../support/sim-engine.ts';
+
+const file = 'test/store/shared-lives.test.ts';
+
+async function run(seed: number, faults: SharedFaults): Promise<History> {
+  try {
+    return await sharedRun(seed, faults);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : error;
+    throw new Error(`KMS_CRASH_SEED=${seed} node --test ${file} runs it again: ${message}`, { cause: error });
+  }
+}
+
+for (const loses of [false, true]) {
+  const title = loses
+    ? 'a failover that loses the last commits loses nothing else'
+    : 'nothing that was answered is lost';
+  test(`lives of several nodes: ${title}`, async (context) => {
+    const only = process.env.KMS_CRASH_SEED;
+    const lives = only === undefined ? Number(process.env.KMS_CRASH_RUNS ?? 100) : 1;
+    const from = Number(only ?? process.env.KMS_CRASH_FROM ?? 1);
+    const total: Partial<SharedReport> = {};
+    for (let seed = from; seed < from + lives; seed++) {
+      const { report } = await run(seed, { loses });
+      for (const [key, count] of Object.entries(report) as [keyof SharedReport, number][]) {
+        total[key] = (total[key] ?? 0) + count;
+      }
+    }
+    context.diagnostic(JSON.stringify(total));
+    if (lives < 100) return;
+    const { answered = 0, faults = 0, deaths = 0, stalls = 0, failovers = 0, checkpoints = 0, lost = 0 } = total;
+    assert.ok(answered > lives * 50 && faults > lives * 5, 'too little happened to prove anything');
+    assert.ok(Math.min(deaths, stalls, failovers, checkpoints) > lives / 2, 'too little happened to prove anything');
+    assert.equal(lost > 0, loses);
+    reached(context, loses ? 'shared failover' : 'shared', faults + deaths + stalls + failovers);
+  });
+}
+
+test('a fault at each single message of a life, of each kind: nothing that was answered is lost', async (context) => {
+  const kinds: readonly SimFault[] = ['request', 'answer', 'later', 'retry', 'full'];
+  let points = 0;
+  for (let at = 1; at <= 150; at++) {
+    const fault = kinds[at % kinds.length] ?? 'request';
+    // A life that was over before that message has none.
+    points += (await run(at, { only: { at, fault } })).report.faults;
+  }
+  reached(context, 'shared step', points);
+});
+
+/** The history with the request, or the log, changed in one place; it must not be judged well. */
+function falsified(ops: readonly Op[], log: readonly Entry[]): [string, readonly Op[], readonly Entry[]][] {
+  const change = (number: number | undefined, more: Partial<Op>): readonly Op[] =>
+    ops.map((op) => (op.number === number ? { ...op, ...more } : op));
+  const opOf = (entry: Entry): Op | undefined => ops.find(({ number }) => number === entry.number);
+  const granted = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 200);
+  const denied = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 403);
+  const look = ops.find(({ kind, answer }) => kind === 'look' && answer !== undefined);
+  const made = ops.find(({ kind, answer }) => kind === 'make' && answer === 200);
+  const answered = log.find((entry) => opOf(entry)?.answer !== undefined);
+  const revoking = log.findIndex((entry) => opOf(entry)?.kind === 'switch' && opOf(entry)?.on === 0);
+  const entry = log[revoking];
+  assert.ok(granted && denied && look && made && answered && entry, 'the history has something of everything');
+  const first = log.map((each) => each.number).indexOf(answered.number);
+  return [
+    ['granted though it was denied', change(denied.number, { answer: 200 }), log],
+    ['denied though it was granted', change(granted.number, { answer: 403 }), log],
+    ['over the quota', change(made.number, { answer: 409 }), log],
+    ['seen as it was not', change(look.number, { answer: 7 }), log],
+    ['taken back, and there', change(answered.number, { refused: true }), log],
+    ['answered, and not there', ops, log.filter(({ number }) => number !== answered.number)],
+    ['done twice', ops, [...log, answered]],
+    ['a record of nobody', ops, [...log, { number: 1e6, status: 200 }]],
+    ['granted behind a revocation', ops, [entry, ...log.slice(0, revoking), ...log.slice(revoking + 1)]],
+    ['out of real time', ops, [...log.slice(0, first), ...log.slice(first + 1), answered]],
+  ];
+}
+
+test('the judge finds a history wrong that is falsified in one place', async () => {
+  const { ops, log } = await run(4, {});
+  judge(ops, log);
+  for (const [what, falseOps, falseLog] of falsified(ops, log)) {
+    assert.throws(() => judge(falseOps, falseLog), assert.AssertionError, what);
+  }
+});

@@ -1,0 +1,132 @@
+// Judges a history of several nodes by their log: whether every answer is what one appliance would have given that did
+// one thing after the other, each between its request and its answer.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import type { ChainedActivity, Store } from '../../src/store/port.ts';
+import type { NoteTables } from '../store/contract.ts';
+
+export type Kind = 'encrypt' | 'switch' | 'make' | 'look';
+
+/** So many rings may be made. */
+export const quota = 12;
+
+/** A request and, once it is there, its answer. */
+export interface Op {
+  readonly number: number;
+  readonly kind: Kind;
+  /** The key, or the ring to make. */
+  readonly name: string;
+  /** For a switch: what to. */
+  readonly on?: number;
+  /** When it was sent, and answered; one clock for all nodes. */
+  readonly from: number;
+  until?: number;
+  /** 200 or why not; of a look, what it saw. Undefined where nothing, or an error, was answered. */
+  answer?: number;
+  /** It was answered that nothing was done. */
+  refused?: boolean;
+  /** It was answered by a database that has lost its last commits since. */
+  mayBeLost?: boolean;
+}
+
+/** Of one record: whose it is, and what it says. */
+export interface Entry {
+  readonly number: number;
+  readonly status: number;
+}
+
+/** What the log makes of keys and rings. */
+class Model {
+  readonly #off = new Set<string>();
+  rings = 0;
+  readonly granted = new Map<string, number>();
+
+  /** What is answered; and does it. */
+  next({ kind, name, on }: Op): number {
+    if (kind === 'encrypt') {
+      if (this.#off.has(name)) return 403;
+      this.granted.set(name, (this.granted.get(name) ?? 0) + 1);
+    } else if (kind === 'switch') {
+      if (on === 0) this.#off.add(name);
+      else this.#off.delete(name);
+    } else {
+      if (this.rings >= quota) return 409;
+      this.rings++;
+    }
+    return 200;
+  }
+
+  value(name: string): number {
+    return this.#off.has(name) ? 0 : 1;
+  }
+}
+
+/** Throws what is wrong. Answers what the log makes of keys and rings. */
+export function judge(ops: readonly Op[], log: readonly Entry[]): { rings: number; granted: Map<string, number> } {
+  const byNumber = new Map(ops.map((op) => [op.number, op]));
+  const place = new Map<number, number>();
+  const model = new Model();
+  /** The values of each key before the first record, after the first, and so on. */
+  const values = [new Map<string, number>()];
+  for (const { number, status } of log) {
+    const op = byNumber.get(number);
+    assert.ok(op, `record of no request: ${number}`);
+    assert.ok(!place.has(number), `request ${number} was done twice`);
+    place.set(number, values.length);
+    assert.ok(!op.refused, `request ${number} was answered as taken back, and was done`);
+    assert.equal(status, model.next(op), `request ${number} (${op.kind} ${op.name}) at its place in the log`);
+    if (op.answer !== undefined) assert.equal(op.answer, status, `the answer to request ${number}`);
+    values.push(op.kind === 'switch' ? new Map(values.at(-1)).set(op.name, model.value(op.name)) : last(values));
+  }
+  for (const op of ops) {
+    const isDone = op.kind !== 'look' && op.answer !== undefined && !op.mayBeLost;
+    if (isDone) assert.ok(place.has(op.number), `request ${op.number} was answered, and is not there`);
+  }
+  inRealTime(ops, place, values);
+  return { rings: model.rings, granted: model.granted };
+}
+
+function last<T>(list: readonly T[]): T {
+  const found = list.at(-1);
+  if (found === undefined) throw new Error('an empty list');
+  return found;
+}
+
+/** What was answered before another was sent comes before it; what was seen without a record was so meanwhile. */
+function inRealTime(
+  ops: readonly Op[],
+  place: ReadonlyMap<number, number>,
+  values: readonly ReadonlyMap<string, number>[],
+): void {
+  const at = ({ number }: Op): number => place.get(number) ?? 0;
+  const placed = ops.filter(({ number }) => place.has(number)).sort((a, b) => at(a) - at(b));
+  let latest = 0;
+  for (const op of placed) {
+    assert.ok((op.until ?? Number.POSITIVE_INFINITY) > latest, `request ${op.number} was done behind a later one`);
+    latest = Math.max(latest, op.from);
+  }
+  for (const look of ops) {
+    if (look.kind !== 'look' || look.answer === undefined || look.mayBeLost) continue;
+    const { from, until = 0, name, answer } = look;
+    const before = placed.filter((op) => (op.until ?? Number.POSITIVE_INFINITY) < from && !op.mayBeLost);
+    const first = Math.max(0, ...before.map(at));
+    const after = placed.filter((op) => op.from > until).map(at);
+    const end = Math.min(values.length, ...after);
+    const seen = values.slice(first, end).some((each) => (each.get(name) ?? 1) === answer);
+    assert.ok(seen, `look ${look.number} saw ${answer} for ${name}, which it was not then`);
+  }
+}
+
+/** The log of a node, with every link of its chain proved. */
+export async function logOf(store: Store<NoteTables>): Promise<{ entries: Entry[]; head: string }> {
+  const entries: Entry[] = [];
+  let chain = Buffer.alloc(32);
+  let next = 1;
+  for await (const { record, line, hash } of store.readActivity(1) as AsyncIterable<ChainedActivity>) {
+    chain = createHash('sha256').update(chain).update(line).digest();
+    assert.equal(hash, chain.toString('base64url'), 'the chain of activity');
+    assert.equal(record.seq, next++, 'places without gaps');
+    entries.push({ number: Number(record.id.slice(4)), status: record.status });
+  }
+  return { entries, head: chain.toString('base64url') };
+}
