@@ -132,7 +132,9 @@ class SharedRun {
       onEvent: ({ kind, cause }) => {
         if (kind === 'checkpoint') this.#report.checkpoints++;
         if (String(cause).includes('that this node had seen')) this.#report.lostBranches++;
-        // Nothing that happens here may look like damage.
+        // A look at the segments may come between a failover that lost some and the turn that shows it.
+        if (kind === 'segment-fault' && this.#faults.loses) return;
+        // Nothing else that happens here may look like damage.
         if (/corrupt|verify|is missing/.test(String(cause)) && !node.engine.dead) this.#damage ??= cause;
       },
     });

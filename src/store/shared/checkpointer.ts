@@ -9,7 +9,7 @@ import type { StoreEvent } from '../port.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles, snapshotName } from '../store-files.ts';
 import type { SharedLive } from './live.ts';
-import { newestSnapshot, recoverShared, type SharedRecovery, storeIdOf } from './recovery.ts';
+import { newestSnapshot, recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } from './recovery.ts';
 
 interface CheckpointerWorld<T extends object> extends Required<Omit<SharedRecovery, 'through'>> {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'> & {
@@ -111,7 +111,8 @@ export class Checkpointer<T extends object> {
     if (through <= snapshot.generation && dropTo === undefined) return;
     const dir = storeIdOf(uid);
     const job: Pick<CheckpointJob, 'at' | 'dropTo'> = { at: now(), ...(dropTo === undefined ? {} : { dropTo }) };
-    const recovered = await recoverShared({ ...this.#world, through });
+    const recovered = await this.#recover(through);
+    if (!recovered) return;
     const { tag: chain, sequence, runs } = recovered.place;
     const header = { uid, generation: through, sequence, chain };
     const context = { files: engine.files, dir, keys, random: this.#world.random };
@@ -130,6 +131,18 @@ export class Checkpointer<T extends object> {
     }
     if (this.#dropTo === dropTo) this.#dropTo = undefined;
     onEvent({ kind: 'checkpoint', message: `${file}: ${size} bytes` });
+  }
+
+  /** Undefined where another node, further on, has written a snapshot and trimmed the log. */
+  async #recover(through: number): Promise<SharedRecovered | undefined> {
+    try {
+      return await recoverShared({ ...this.#world, through });
+    } catch (error) {
+      const { engine, uid } = this.#world;
+      const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
+      if ((snapshots.at(-1) ?? 0) > through) return undefined;
+      throw error;
+    }
   }
 
   /**

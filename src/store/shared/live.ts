@@ -38,6 +38,8 @@ export class SharedLive<T extends object> implements ReplayWitness {
   readonly session: Session<T>;
   readonly activity: ActivityLog;
   snapshot: SharedRecovered['snapshot'];
+  /** Segments that were missing when it was recovered: damage, and whoever reads them is told so. */
+  missing = '';
   /** What it holds is thrown away: nothing of it may be shown. */
   dead = false;
   /** The turn under way, until its answers may be given; what the state holds may be ahead of the log till then. */

@@ -68,8 +68,6 @@ class SharedStore<T extends object> implements Store<T> {
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus = emptyStatus;
   #hadTurn = false;
-  /** Segments for which the state was thrown away. */
-  #missing = '';
   #closing: Promise<void> | undefined;
 
   constructor(world: SharedWorld<T>) {
@@ -146,15 +144,15 @@ class SharedStore<T extends object> implements Store<T> {
     const live = await this.#barrier();
     await this.#checkpointer.adoptNewer();
     const missing = (await this.#checkpointer.missing(live)).join();
-    // Recovered once for it and missing still: it is damage, and whoever reads it is told so.
-    if (missing === '' || missing === this.#missing) return live;
-    this.#missing = missing;
+    if (missing === '' || missing === live.missing) return live;
     const leaving = this.#inTurn<void>(async (now, _group, resolve) => {
       if (now === live) throw new LostBranch(live.uid, live.snapshot.generation);
       return resolve;
     });
     await leaving.catch(() => {});
-    return this.#barrier();
+    const recovered = await this.#barrier();
+    recovered.missing = (await this.#checkpointer.missing(recovered)).join();
+    return recovered;
   }
 
   /** Resolves with what is in service, at the end of the log as it was when this was called or later. */
@@ -222,7 +220,12 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   async dropActivity(seq: number): Promise<void> {
-    await this.#barrier();
+    // An empty transaction: the other nodes know a newer snapshot by its row.
+    await this.#inTurn<void>(async ({ session }, group, resolve) => {
+      await session.run(async () => {});
+      group.add(session.written);
+      return resolve;
+    });
     return this.#checkpointer.drop(seq);
   }
 

@@ -55,6 +55,8 @@ export class TurnLoop<T extends object> {
   #waiting: Job<T>[] = [];
   #running: Promise<void> | undefined;
   #trouble: string | undefined;
+  /** The last turn, too, was not one that this node could go on from. */
+  #isAstray = false;
   /** The next turn, where it was asked for with the end of the last one. */
   #asked: Promise<TurnStart> | undefined;
 
@@ -110,10 +112,13 @@ export class TurnLoop<T extends object> {
     }
     try {
       live.catchUp(start);
+      this.#isAstray = false;
     } catch (cause) {
-      // Nothing of it was shown: who waits is served once the store is recovered.
       await lane.abandon();
       this.#world.leave(live, cause);
+      // Nothing of it was shown: who waits is served once the store is recovered, unless that has not helped.
+      if (this.#isAstray) this.#refuseWaiting(notServing(reasonOf(cause), cause));
+      this.#isAstray = !this.#isAstray;
       return;
     }
     const turn = Promise.withResolvers<void>();

@@ -1,0 +1,339 @@
+// What several nodes on one engine owe each other, one thing a test: see `src/store/shared`.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { StoreEvent } from '../../src/store/port.ts';
+import type { LogRow } from '../../src/store/shared/engine.ts';
+import { createShared, openShared } from '../../src/store/shared/shared-store.ts';
+import { sharedOptions, sharedUid, simShared } from '../support/shared-store.ts';
+import { SimEngine, type SimFault } from '../support/sim-engine.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+import { activityInput, contractMigrations } from './contract.ts';
+
+const storeId = Buffer.from(sharedUid).toString('hex');
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** The first message of this kind from now on meets with the fault. */
+function once(engine: SimEngine, kind: 'begin' | 'end', fault: SimFault): void {
+  engine.fault = (_number, met) => {
+    if (met !== kind) return undefined;
+    engine.fault = undefined;
+    return fault;
+  };
+}
+
+test('what one node answered, every other one knows: rows, what is remembered, counts and activity', async () => {
+  const { node } = await simShared();
+  const [{ store: a }, { store: b }] = [await node(), await node()];
+  await a.transaction(async (tx) => {
+    await tx.notes.add('key', 1);
+    tx.record(activityInput('act_1'));
+  });
+  const seen = () => b.transaction(async (tx) => (await tx.notes.remembered('key'))?.value);
+  assert.equal(await seen(), 1);
+  await a.transaction((tx) => tx.notes.set('key', 0));
+  assert.equal(await seen(), 0);
+  assert.equal(await b.peek(async ({ notes }) => (await notes.get('key'))?.value), 0);
+  assert.equal((await b.findActivity('act_1'))?.seq, 1);
+  for (const [i, store] of [a, b, b, a, b].entries()) await store.transaction((tx) => tx.notes.countLatest('used', i));
+  for (const store of [a, b]) assert.deepEqual(await store.transaction((tx) => tx.notes.latest('used')), [5, 4]);
+  assert.deepEqual(a.mark, b.mark);
+  assert.equal(a.mark.runs.length, 2);
+  await a.close();
+  await b.close();
+});
+
+test('nodes that open a new store together migrate it once', async () => {
+  const { node, database } = await simShared();
+  const nodes = await Promise.all([node(), node(), node()]);
+  assert.equal(database.rows(storeId).length, 2);
+  for (const { store } of nodes) await store.close();
+});
+
+test('a store is made once', async () => {
+  const { database, generator } = await simShared();
+  const { uid, keys } = sharedOptions(new SimEngine(database), generator);
+  const again = createShared({ engine: new SimEngine(database), uid, keys, random: (n) => generator.bytes(n) });
+  await assert.rejects(again, { code: 'refused' });
+});
+
+test('all that waits runs in one turn, of at most so many requests', async () => {
+  const { node, database } = await simShared({ limits: { turnRequests: 20, turnMs: 1e9 } });
+  const { store } = await node();
+  const before = database.rows(storeId).length;
+  await Promise.all(Array.from({ length: 50 }, (_, i) => store.transaction((tx) => tx.notes.add(`n${i}`))));
+  assert.equal(database.rows(storeId).length - before, 3);
+  await store.close();
+});
+
+test('nothing is appended where nothing was written', async () => {
+  const { node, database } = await simShared();
+  const { store } = await node();
+  const before = database.rows(storeId).length;
+  await store.transaction((tx) => tx.notes.all());
+  await store.peek(({ notes }) => notes.all());
+  await store.searchActivity({}, { limit: 1 });
+  assert.equal(database.rows(storeId).length, before);
+  await store.close();
+});
+
+for (const [fault, isDone] of [
+  ['answer', true],
+  ['later', true],
+  ['request', false],
+  ['retry', false],
+  ['full', false],
+  ['read-only', false],
+] as const) {
+  const what = isDone ? 'is found to be done, and answered' : 'is taken back, and the node goes on';
+  test(`a commit that meets with "${fault}" ${what}`, async () => {
+    const { node } = await simShared();
+    const [{ store: a, engine }, { store: b }] = [await node(), await node()];
+    once(engine, 'end', fault);
+    const write = a.transaction((tx) => tx.notes.add('x'));
+    if (isDone) assert.equal(await write, 1);
+    else await assert.rejects(write, { code: 'unavailable', message: /^the request was taken back/ });
+    for (const store of [a, b]) {
+      const names = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+      assert.deepEqual(names, isDone ? ['x'] : []);
+    }
+    await a.close();
+    await b.close();
+  });
+}
+
+test('an unknown outcome that stays unknown is said to be so, and the node serves again', async () => {
+  const { node, database } = await simShared({
+    limits: { poll: 1e9, doubtMs: 100 },
+    later: (milliseconds, run) => {
+      if (milliseconds === 1e9) return;
+      database.now += milliseconds;
+      setImmediate(run);
+    },
+  });
+  const { store, engine } = await node();
+  let isCut = false;
+  engine.fault = (_number, kind) => {
+    if (kind !== 'end') return isCut ? 'request' : undefined;
+    isCut = true;
+    return 'answer';
+  };
+  await assert.rejects(
+    store.transaction((tx) => tx.notes.add('x')),
+    { code: 'unavailable', message: /^it is not known whether the request was done/ },
+  );
+  assert.equal(store.status().writable, false);
+  engine.fault = undefined;
+  while (!store.status().writable) await turn();
+  assert.equal((await store.transaction((tx) => tx.notes.get('x')))?.name, 'x');
+  await store.close();
+});
+
+test('a node that cannot reach the engine refuses, keeps its state, and serves once it can', async () => {
+  const { node } = await simShared();
+  const { store, engine } = await node();
+  engine.fault = () => 'request';
+  await assert.rejects(
+    store.transaction((tx) => tx.notes.add('x')),
+    { code: 'unavailable', message: /cannot be reached/ },
+  );
+  assert.equal(store.status().writable, false);
+  engine.fault = undefined;
+  assert.equal(await store.transaction((tx) => tx.notes.add('x')), 1);
+  assert.equal(store.status().writable, true);
+  await store.close();
+});
+
+test('a node that stood still while the log was trimmed recovers, and acknowledges nothing from before', async () => {
+  const events: StoreEvent[] = [];
+  const { node, database } = await simShared({
+    limits: { keepRows: 100 },
+    onEvent: (event) => void events.push(event),
+  });
+  const [{ store: a, engine }, { store: b }] = [await node(), await node()];
+  await a.transaction((tx) => tx.notes.add('first'));
+  const resume = engine.stall();
+  const late = a.transaction((tx) => tx.notes.add('late'));
+  const refused = assert.rejects(late, { code: 'unavailable' });
+  for (let turns = 0; turns < 50; turns++) await turn();
+  for (const lane of engine.lanes) lane.expire();
+  for (let i = 0; i < 5; i++) await b.transaction((tx) => tx.notes.add(`b${i}`));
+  database.now += 1000;
+  await b.checkpoint();
+  assert.equal(database.rows(storeId).length, 1);
+  resume();
+  await Promise.race([refused, late.catch(() => {})]);
+  const names = (store: typeof a) => store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+  assert.deepEqual(await names(a), await names(b));
+  await a.close();
+  await b.close();
+});
+
+test('trimming keeps the newest row, the snapshot and what is younger than the grace', async () => {
+  const { node, database } = await simShared({ limits: { keepRows: 100 } });
+  const { store } = await node();
+  await store.transaction((tx) => tx.notes.add('old'));
+  await store.checkpoint();
+  assert.equal(database.rows(storeId).length, 3, 'all are young');
+  database.now += 1000;
+  await store.transaction((tx) => tx.notes.add('new'));
+  await store.checkpoint();
+  assert.deepEqual(
+    database.rows(storeId).map(({ seq }) => seq),
+    [4],
+  );
+  assert.deepEqual([...database.contents.files.keys()], [`${storeId}/snapshot-0000000004.kms`]);
+  await store.close();
+});
+
+test('a snapshot of a branch that a failover cut off is passed over', async () => {
+  const { node, database, generator } = await simShared();
+  const { store } = await node();
+  await store.transaction((tx) => tx.notes.add('kept'));
+  await store.transaction((tx) => tx.notes.add('lost'));
+  const before = database.commits;
+  await store.checkpoint();
+  const [[name = '', bytes] = []] = database.contents.files;
+  assert.ok(bytes);
+  await store.close();
+  database.failover(database.commits - before + 1);
+  const { store: b } = await node();
+  await b.transaction((tx) => tx.notes.add('other'));
+  database.commit({ files: new Map([[name, bytes]]) });
+  const { store: c } = await node();
+  const names = await c.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+  assert.deepEqual(names, ['kept', 'other']);
+  assert.ok(generator);
+  await b.close();
+  await c.close();
+});
+
+test('a failover that lost commits is noticed, and the node goes on from what is there', async () => {
+  const events: StoreEvent[] = [];
+  const { node, database } = await simShared({ onEvent: (event) => void events.push(event) });
+  const { store } = await node();
+  await store.transaction((tx) => tx.notes.add('kept'));
+  await store.transaction((tx) => tx.notes.add('lost'));
+  database.failover(1);
+  const names = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+  assert.deepEqual(names, ['kept']);
+  assert.match(events[0]?.message ?? '', /does not have the row 4 that this node had seen/);
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['write-failed', 'recovered'],
+  );
+  await store.close();
+});
+
+test('a row that was changed, moved, left out or taken from another store is refused', async () => {
+  const other = await simShared({}, 2);
+  await (await other.node()).store.close();
+  const { node, database, generator } = await simShared();
+  const { store } = await node();
+  for (let i = 0; i < 3; i++) await store.transaction((tx) => tx.notes.add(`n${i}`));
+  await store.close();
+  const good = database.rows(storeId);
+  const put = (rows: readonly LogRow[]): void =>
+    database.setRows(storeId, new Map(rows.map((row) => [row.seq, { row, at: 0 }])));
+  const wrong: [string, LogRow[]][] = [
+    ['left out', good.filter(({ seq }) => seq !== 3)],
+    ['the first left out', good.slice(1)],
+    ['moved', good.map((row) => (row.seq === 3 ? { ...row, seq: 4 } : row.seq === 4 ? { ...row, seq: 3 } : row))],
+    ['another epoch', good.map((row) => ({ ...row, epoch: 2 }))],
+    ['another tag', good.map((row) => (row.seq === 4 ? { ...row, tag: new Uint8Array(16) } : row))],
+    ['another store', other.database.rows(storeId).slice()],
+  ];
+  for (const row of good) {
+    const sealed = row.sealed.slice();
+    const at = generator.int(sealed.length);
+    sealed[at] = (sealed[at] ?? 0) ^ (1 << generator.int(8));
+    const tag = sealed.slice(-16);
+    wrong.push([`a bit of row ${row.seq}`, good.map((each) => (each === row ? { ...row, sealed, tag } : each))]);
+  }
+  for (const [what, rows] of wrong) {
+    if (what === 'another store') {
+      const uid = new Uint8Array(16).fill(8);
+      const engine = new SimEngine(database);
+      const [first] = rows;
+      assert.ok(first);
+      await engine.create(Buffer.from(uid).toString('hex'), 1, first);
+      await assert.rejects(openShared({ ...sharedOptions(engine, generator), uid }), { code: 'corrupt' }, what);
+      continue;
+    }
+    put(rows);
+    await assert.rejects(node(), { code: 'corrupt' }, what);
+  }
+  put(good);
+  await (await node()).store.close();
+});
+
+test('a node leaves service when a newer program has changed the schema', async () => {
+  const { node, database, generator } = await simShared();
+  const { store: old } = await node();
+  const migrations = [...contractMigrations, { name: 'more', statements: ['CREATE TABLE more (id TEXT)'] }];
+  const newer = await openShared(sharedOptions(new SimEngine(database), generator, { migrations }));
+  await newer.transaction((tx) => tx.notes.add('x'));
+  await assert.rejects(
+    old.transaction((tx) => tx.notes.all()),
+    { code: 'unavailable', message: /schema version 2, this program knows versions up to 1/ },
+  );
+  assert.equal(old.status().writable, false);
+  assert.equal(await newer.transaction((tx) => tx.notes.add('y')), 1);
+  await old.close();
+  await newer.close();
+});
+
+test('a node refuses a store that is appended to by another rule', async () => {
+  const { generator, database } = await simShared();
+  const uid = new Uint8Array(16).fill(9);
+  const engine = new SimEngine(database);
+  // The same store, but for the number of its rule.
+  const create = engine.create.bind(engine);
+  engine.create = (store, protocol, first) => create(store, protocol + 1, first);
+  await createShared({ engine, uid, keys: testStoreKeys(), random: (length) => generator.bytes(length) });
+  const opened = openShared({ ...sharedOptions(new SimEngine(database), generator), uid });
+  await assert.rejects(opened, { code: 'unavailable', message: /appended to by rule 2, this program knows 1/ });
+  assert.equal(database.rows(Buffer.from(uid).toString('hex')).length, 1);
+});
+
+test('the engine has no word of what is stored in clear', async () => {
+  const { node, database } = await simShared({ limits: { segmentRecords: 2 } });
+  const { store } = await node();
+  const words = ['payroll', 'apik_planted', '203.0.113.7', 'notes', 'INSERT'];
+  for (let i = 0; i < 5; i++) {
+    await store.transaction(async (tx) => {
+      await tx.notes.add(`payroll${i}`, 'apik_planted');
+      tx.record(activityInput(`act_${i}`, { keyid: 'apik_planted', address: '203.0.113.7' }));
+    });
+  }
+  const rows = database.rows(storeId);
+  await store.checkpoint();
+  const bytes = [...rows.map(({ sealed }) => sealed), ...database.contents.files.values()];
+  assert.ok(rows.length > 5 && database.contents.files.size > 2);
+  const text = Buffer.concat(bytes).toString('latin1') + [...database.contents.files.keys()].join();
+  for (const word of words) assert.ok(!text.includes(word), word);
+  await store.close();
+});
+
+test('retention on one node: the others read from what is kept', async () => {
+  const { node } = await simShared({ limits: { segmentRecords: 2 } });
+  const [{ store: a }, { store: b }] = [await node(), await node()];
+  for (let i = 1; i <= 7; i++) {
+    await (i % 2 ? a : b).transaction(async (tx) => tx.record(activityInput(`act_${i}`)));
+  }
+  await a.checkpoint();
+  await b.checkpoint();
+  const droppable = a.droppable?.(1e9, 4);
+  assert.equal(droppable?.seq, 4);
+  await a.dropActivity?.(4);
+  for (const store of [a, b]) {
+    const { items } = await store.searchActivity({}, { limit: 10 });
+    assert.deepEqual(
+      items.map(({ seq }) => seq),
+      [7, 6, 5],
+    );
+    assert.equal(store.status().activityDropped?.seq, 4);
+  }
+  await a.checkpoint();
+  await a.close();
+  await b.close();
+});
