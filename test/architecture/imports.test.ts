@@ -30,6 +30,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@noble/curves': ['crypto'],
   '@noble/hashes': ['crypto'],
   'sql.js': ['store'],
+  // Loaded where a shared database is configured.
+  pg: ['store'],
   hono: ['http', 'server'],
   // HTML from templates; a part of Hono that knows no server.
   'hono/html': ['description'],

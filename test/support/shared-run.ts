@@ -9,7 +9,7 @@ import { type Entry, judge, type Kind, logOf, type Op, quota } from './shared-ju
 import { sharedOptions, simShared } from './shared-store.ts';
 import { SimEngine, type SimFault } from './sim-engine.ts';
 
-const keys = ['k0', 'k1', 'k2'];
+export const keys = ['k0', 'k1', 'k2'];
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export interface SharedFaults {
@@ -352,7 +352,7 @@ async function settle(store: Store<NoteTables>, nodes: readonly Node[]): Promise
   if (isDone) await asked;
 }
 
-function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: Op): Promise<number> {
+export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: Op): Promise<number> {
   return store.transaction(async (tx) => {
     const { notes } = tx;
     let status = 200;
@@ -376,6 +376,6 @@ function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: Op): Pro
   });
 }
 
-function isOutage(error: unknown): boolean {
+export function isOutage(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'unavailable';
 }

@@ -1,0 +1,436 @@
+// A shared engine in PostgreSQL, or in whatever speaks like it: three tables, row locks, READ COMMITTED, no extension, no
+// advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
+// replication make it.
+import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
+import { KmsError } from '../../errors.ts';
+import type { WholeFiles } from '../files.ts';
+import {
+  type CoveredLog,
+  EngineError,
+  type EngineFault,
+  type Lane,
+  type LogRow,
+  type SharedEngine,
+  type TurnEnd,
+  type TurnStart,
+} from './engine.ts';
+
+type Pg = typeof import('pg').default;
+
+const schema = [
+  'CREATE TABLE IF NOT EXISTS kms_store (store text PRIMARY KEY, protocol int NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS kms_job (store text PRIMARY KEY)',
+  `CREATE TABLE IF NOT EXISTS kms_log (
+    store text NOT NULL, seq bigint NOT NULL, epoch int NOT NULL, tag bytea NOT NULL, sealed bytea NOT NULL,
+    at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (store, seq)
+  )`,
+  `CREATE TABLE IF NOT EXISTS kms_file (
+    dir text NOT NULL, name text NOT NULL, chunk int NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (dir, name, chunk)
+  )`,
+];
+
+/** Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second. */
+const idleInTurn = 1500;
+const longestStatement = 10_000;
+/** Of a checkpoint, which holds its lock in a transaction of its own. */
+const longestJob = 600_000;
+
+const chunkLength = 256 * 1024;
+
+/** Opens a database, and makes the tables that are missing. Throws `EngineError`. */
+export async function openPostgres(config: ClientConfig): Promise<SharedEngine & { close(): Promise<void> }> {
+  const { default: pg } = await import('pg');
+  const settings: ClientConfig = {
+    keepAlive: true,
+    connectionTimeoutMillis: 5000,
+    // A connection that answers no more is given up.
+    query_timeout: longestStatement + 5000,
+    statement_timeout: longestStatement,
+    idle_in_transaction_session_timeout: idleInTurn,
+    ...config,
+  };
+  const engine = new PostgresEngine(pg, settings);
+  await engine.prepare();
+  return engine;
+}
+
+class PostgresEngine implements SharedEngine {
+  readonly files: WholeFiles;
+  readonly #pg: Pg;
+  readonly #settings: ClientConfig;
+  readonly #pool: Pool;
+
+  constructor(pg: Pg, settings: ClientConfig) {
+    this.#pg = pg;
+    this.#settings = settings;
+    this.#pool = new pg.Pool({ ...settings, max: 4 });
+    // One that breaks while nobody uses it is replaced.
+    this.#pool.on('error', () => {});
+    this.files = new PostgresFiles(
+      (run) => this.#reading(run),
+      (run) => this.#writing(run),
+    );
+  }
+
+  async prepare(): Promise<void> {
+    await this.#writing(async (client) => {
+      // Two nodes that start together would make the same table.
+      const { rows } = await client.query(`SELECT to_regclass('kms_file') IS NULL AS missing`);
+      if (rows[0]?.missing) for (const statement of schema) await client.query(statement);
+    });
+  }
+
+  async create(store: string, protocol: number, { seq, epoch, tag, sealed }: LogRow): Promise<void> {
+    const isMade = await this.#writing(async (client) => {
+      const text = 'INSERT INTO kms_store (store, protocol) VALUES ($1, $2) ON CONFLICT DO NOTHING';
+      const { rowCount } = await client.query(text, [store, protocol]);
+      if (rowCount !== 1) return false;
+      await client.query('INSERT INTO kms_job (store) VALUES ($1)', [store]);
+      await client.query(insertRow, [store, seq, epoch, Buffer.from(tag), Buffer.from(sealed)]);
+      return true;
+    });
+    if (!isMade) throw new KmsError('refused', `there is a store ${store} in the shared database already`);
+  }
+
+  lane(store: string): Lane {
+    return new PostgresLane(() => this.#connect(), store);
+  }
+
+  async #connect(): Promise<Client> {
+    const client = new this.#pg.Client({ ...this.#settings, pipeline: true });
+    // Whoever waits for a query is told by that.
+    client.on('error', () => {});
+    await client.connect();
+    await client.query('SET synchronous_commit = on');
+    return client;
+  }
+
+  rows(store: string, from: number, limit: number): Promise<readonly LogRow[]> {
+    const text = 'SELECT seq, epoch, tag, sealed FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq LIMIT $3';
+    return this.#reading(async (client) => (await client.query(text, [store, from, limit])).rows.map(rowOf));
+  }
+
+  async alone(store: string, job: () => Promise<void>): Promise<boolean> {
+    const client = await this.#take();
+    let failure: unknown;
+    client.on('error', ignore);
+    try {
+      await client.query('BEGIN');
+      await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${longestJob}`);
+      const { rowCount } = await client.query('SELECT 1 FROM kms_job WHERE store = $1 FOR UPDATE SKIP LOCKED', [store]);
+      if (rowCount === 1) await job();
+      await client.query('COMMIT').catch((error: unknown) => {
+        failure = error;
+      });
+      return rowCount === 1;
+    } catch (error) {
+      failure = error;
+      throw isOwn(error) ? error : faultOf(error);
+    } finally {
+      client.off('error', ignore);
+      client.release(failure !== undefined);
+    }
+  }
+
+  trim(store: string, { files, seq, tag }: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean> {
+    return this.#writing(async (client) => {
+      const found = await client.query('SELECT 1 FROM kms_log WHERE store = $1 AND seq = $2 AND tag = $3', [
+        store,
+        seq,
+        Buffer.from(tag),
+      ]);
+      const names = files.map((name) => partsOf(name)[1]);
+      const there = await client.query(
+        'SELECT count(*) AS n FROM kms_file WHERE dir = $1 AND chunk = 0 AND name = ANY($2)',
+        [store, names],
+      );
+      if (found.rowCount !== 1 || Number(there.rows[0]?.n) !== new Set(names).size) return false;
+      const old = `DELETE FROM kms_log WHERE store = $1 AND seq < $2
+        AND at < clock_timestamp() - $3 * interval '1 millisecond'`;
+      await client.query(old, [store, seq, keep]);
+      const gone = remove.map((name) => partsOf(name)[1]);
+      await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = ANY($2)', [store, gone]);
+      return true;
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+
+  async #take(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw faultOf(error);
+    }
+  }
+
+  async #reading<R>(run: (client: PoolClient) => Promise<R>): Promise<R> {
+    const client = await this.#take();
+    let failure: unknown;
+    client.on('error', ignore);
+    try {
+      return await run(client);
+    } catch (error) {
+      if (isOwn(error)) throw error;
+      failure = error;
+      throw faultOf(error);
+    } finally {
+      client.off('error', ignore);
+      client.release(failure !== undefined);
+    }
+  }
+
+  #writing<R>(run: (client: PoolClient) => Promise<R>): Promise<R> {
+    return this.#reading(async (client) => {
+      await client.query('BEGIN');
+      await client.query('SET LOCAL synchronous_commit = on');
+      const result = await run(client).catch(async (error: unknown) => {
+        if (isOwn(error)) await client.query('ROLLBACK');
+        throw error;
+      });
+      const { command } = await client.query('COMMIT');
+      if (command !== 'COMMIT') throw new EngineError('retry');
+      return result;
+    });
+  }
+}
+
+const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
+
+class PostgresLane implements Lane {
+  readonly #connect: () => Promise<Client>;
+  readonly #store: string;
+  #client: Client | undefined;
+
+  constructor(connect: () => Promise<Client>, store: string) {
+    this.#connect = connect;
+    this.#store = store;
+  }
+
+  async begin(from: number): Promise<TurnStart> {
+    try {
+      this.#client ??= await this.#connect();
+      return await this.#begin(this.#client, from);
+    } catch (error) {
+      await this.#drop();
+      throw faultOf(error);
+    }
+  }
+
+  /** One message: the answers come together. */
+  async #begin(client: Client, from: number): Promise<TurnStart> {
+    const store = this.#store;
+    const lock = 'SELECT protocol, clock_timestamp() AS now FROM kms_store WHERE store = $1 FOR UPDATE';
+    const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed FROM kms_log
+      WHERE store = $1 AND seq >= $2 ORDER BY seq`;
+    const [, locked, found] = await together([
+      client.query('BEGIN'),
+      client.query({ name: 'kms-lock', text: lock, values: [store] }),
+      // Another statement than the one that waited: it sees what was committed meanwhile.
+      client.query({ name: 'kms-read', text: read, values: [store, from] }),
+    ]);
+    const [of] = locked?.rows ?? [];
+    const rows = (found?.rows ?? []).map(rowOf);
+    if (!of) throw new KmsError('not-found', `no store ${store} in the shared database`);
+    return {
+      tag: rows.find(({ seq }) => seq === from)?.tag,
+      behind: rows.filter(({ seq }) => seq > from),
+      protocol: of.protocol,
+      now: Number(of.now),
+    };
+  }
+
+  end(row: LogRow | undefined, again: number | undefined): TurnEnd {
+    const client = this.#client;
+    if (!client) return { committed: Promise.reject(new EngineError('unreachable')), next: undefined };
+    const queries: Promise<QueryResult>[] = [];
+    if (row) {
+      const { seq, epoch, tag, sealed } = row;
+      const values = [this.#store, seq, epoch, Buffer.from(tag), Buffer.from(sealed)];
+      queries.push(client.query({ name: 'kms-insert', text: insertRow, values }));
+    }
+    queries.push(client.query('COMMIT'));
+    const next = again === undefined ? undefined : this.#begin(client, again);
+    next?.catch(() => {});
+    const committed = this.#committed(queries);
+    return { committed, next: next && committed.then(() => this.#orDrop(next)) };
+  }
+
+  async #orDrop(next: Promise<TurnStart>): Promise<TurnStart> {
+    try {
+      return await next;
+    } catch (error) {
+      await this.#drop();
+      throw faultOf(error);
+    }
+  }
+
+  async #committed(queries: readonly Promise<QueryResult>[]): Promise<void> {
+    try {
+      const results = await together(queries);
+      // The commit of a transaction that failed before is answered as what it is.
+      if (results.at(-1)?.command !== 'COMMIT') throw new EngineError('retry');
+    } catch (error) {
+      await this.#drop();
+      throw isRefusal(error) || error instanceof EngineError ? faultOf(error) : new EngineError('in-doubt', error);
+    }
+  }
+
+  async abandon(): Promise<void> {
+    const client = this.#client;
+    if (!client) return;
+    try {
+      await client.query('ROLLBACK');
+    } catch {
+      await this.#drop();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#drop();
+  }
+
+  /** The database ends the transaction, if there is one, once it sees that the connection is gone. */
+  async #drop(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.end().catch(() => {});
+  }
+}
+
+/** The first failure, once all are done: none may be left that nobody waits for. */
+async function together(queries: readonly Promise<QueryResult>[]): Promise<readonly QueryResult[]> {
+  const results = await Promise.allSettled(queries);
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+type Query = Pick<PoolClient, 'query'>;
+
+class PostgresFiles implements WholeFiles {
+  readonly #reading: <R>(run: (client: Query) => Promise<R>) => Promise<R>;
+  readonly #writing: <R>(run: (client: Query) => Promise<R>) => Promise<R>;
+
+  constructor(
+    reading: <R>(run: (client: Query) => Promise<R>) => Promise<R>,
+    writing: <R>(run: (client: Query) => Promise<R>) => Promise<R>,
+  ) {
+    this.#reading = reading;
+    this.#writing = writing;
+  }
+
+  list(dir: string): Promise<string[]> {
+    const text = 'SELECT name FROM kms_file WHERE dir = $1 AND chunk = 0 ORDER BY name';
+    return this.#reading(async (client) => (await client.query(text, [dir])).rows.map(({ name }) => name));
+  }
+
+  async exists(name: string): Promise<boolean> {
+    return (await this.#size(name)) !== undefined;
+  }
+
+  async size(name: string): Promise<number> {
+    return (await this.#size(name)) ?? missing(name);
+  }
+
+  #size(name: string): Promise<number | undefined> {
+    const text =
+      'SELECT chunk, length(bytes) AS n FROM kms_file WHERE dir = $1 AND name = $2 ORDER BY chunk DESC LIMIT 1';
+    return this.#reading(async (client) => {
+      const [last] = (await client.query(text, partsOf(name))).rows;
+      return last && last.chunk * chunkLength + last.n;
+    });
+  }
+
+  async read(name: string): Promise<Uint8Array> {
+    return this.readAt(name, 0, Number.MAX_SAFE_INTEGER);
+  }
+
+  readAt(name: string, offset: number, length: number): Promise<Uint8Array> {
+    const first = Math.floor(offset / chunkLength);
+    const last = Math.min(2 ** 31 - 1, Math.floor((offset + length - 1) / chunkLength));
+    const text = 'SELECT bytes FROM kms_file WHERE dir = $1 AND name = $2 AND chunk BETWEEN $3 AND $4 ORDER BY chunk';
+    return this.#reading(async (client) => {
+      const { rows } = await client.query(text, [...partsOf(name), first, last]);
+      if (rows.length === 0 && offset === 0) return missing(name);
+      const bytes = new Uint8Array(Buffer.concat(rows.map((row) => row.bytes)));
+      return bytes.subarray(offset - first * chunkLength, offset - first * chunkLength + length);
+    });
+  }
+
+  replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    const parts = partsOf(name);
+    return this.#writing(async (client) => {
+      await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = $2', parts);
+      let chunk = 0;
+      for await (const piece of chunksOf(bytes)) {
+        const text = 'INSERT INTO kms_file (dir, name, chunk, bytes) VALUES ($1, $2, $3, $4)';
+        await client.query(text, [...parts, chunk++, piece]);
+      }
+    });
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#writing(async (client) => {
+      const { rowCount } = await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = $2', partsOf(name));
+      if (rowCount === 0) missing(name);
+    });
+  }
+}
+
+/** One of at least; all but the last are full. */
+async function* chunksOf(bytes: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  let filled: Buffer = Buffer.alloc(0);
+  for await (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) {
+    filled = Buffer.concat([filled, piece]);
+    for (; filled.length > chunkLength; filled = filled.subarray(chunkLength)) yield filled.subarray(0, chunkLength);
+  }
+  yield filled;
+}
+
+function missing(name: string): never {
+  throw Object.assign(new Error(`ENOENT: ${name}`), { code: 'ENOENT' });
+}
+
+/** Directory and name. */
+function partsOf(name: string): [string, string] {
+  const at = name.lastIndexOf('/');
+  return [name.slice(0, at), name.slice(at + 1)];
+}
+
+/** `bigint` comes as text. */
+function rowOf(row: { seq: string; epoch: number; tag: Uint8Array; sealed: Uint8Array }): LogRow {
+  return { ...row, seq: Number(row.seq) };
+}
+
+function ignore(): void {}
+
+/** Not of the database: a file that is not there, or something of the product. */
+function isOwn(error: unknown): boolean {
+  return error instanceof KmsError || codeOf(error) === 'ENOENT';
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** The database has said that it did not do it, on a connection that goes on. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
+}
+
+const faults: Readonly<Record<string, EngineFault>> = {
+  '25006': 'read-only',
+  '53100': 'full',
+  '40001': 'retry',
+  '40P01': 'retry',
+  '23505': 'retry',
+};
+
+function faultOf(error: unknown): KmsError {
+  if (error instanceof KmsError) return error;
+  return new EngineError(faults[codeOf(error)] ?? 'unreachable', error);
+}

@@ -1,0 +1,146 @@
+// The shared store on a real PostgreSQL, where the system has one: the store's contract, then nodes whose connections are
+// cut and whose database crashes, judged like those on the simulated engine.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'pg';
+import { openPostgres } from '../../src/store/shared/postgres.ts';
+import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import { prng } from '../support/prng.ts';
+import { judge, logOf, type Op } from '../support/shared-judge.ts';
+import { does, isOutage, keys } from '../support/shared-run.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+import { sqlWasm } from '../support/wasm.ts';
+import { contractMigrations, type NoteTables, noteTables, storeContract } from './contract.ts';
+
+type Engine = Awaited<ReturnType<typeof openPostgres>>;
+
+const programs = postgresPrograms();
+
+function optionsOf(engine: Engine, uid: Uint8Array): SharedOptions<NoteTables> {
+  return {
+    engine,
+    uid,
+    keys: testStoreKeys(),
+    wasm: sqlWasm,
+    migrations: contractMigrations,
+    tables: noteTables,
+    limits: { segmentRecords: 2, checkpointBytes: 20_000, recoveryRetry: 20, doubtRetry: 20, keepRows: 1000 },
+  };
+}
+
+async function create(engine: Engine): Promise<Uint8Array> {
+  const uid = new Uint8Array(randomBytes(16));
+  await createShared({ engine, uid, keys: testStoreKeys(), random: (length) => new Uint8Array(randomBytes(length)) });
+  return uid;
+}
+
+if (!programs) {
+  test('a shared store on PostgreSQL', (context) => {
+    context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
+  });
+} else {
+  const postgres = new Postgres(programs);
+  const engine = await openPostgres(postgres.config);
+  after(async () => {
+    await engine.close();
+    postgres.end();
+  });
+
+  const uids = new WeakMap<object, Uint8Array>();
+  const openAgain = async (uid: Uint8Array) => {
+    const store = await openShared(optionsOf(engine, uid));
+    uids.set(store, uid);
+    return store;
+  };
+  storeContract(
+    'shared store on PostgreSQL',
+    async () => openAgain(await create(engine)),
+    async (store) => {
+      await store.checkpoint();
+      await store.close();
+      return openAgain(uids.get(store) ?? new Uint8Array());
+    },
+  );
+
+  test('files of a shared database: whole, in parts, replaced, removed', async () => {
+    const { files } = engine;
+    const big = new Uint8Array(randomBytes(700_000));
+    for (const bytes of [new Uint8Array(0), big.subarray(0, 1), big.subarray(0, 256 * 1024), big]) {
+      await files.replace('d/x', bytes);
+      assert.equal(await files.size('d/x'), bytes.length);
+      assert.deepEqual(await files.read('d/x'), new Uint8Array(bytes));
+    }
+    assert.deepEqual(await files.readAt('d/x', 262_000, 300_000), big.slice(262_000, 562_000));
+    assert.deepEqual(await files.readAt('d/x', 699_999, 10), big.slice(699_999));
+    assert.deepEqual(await files.list('d'), ['x']);
+    await files.remove('d/x');
+    assert.equal(await files.exists('d/x'), false);
+    for (const gone of [files.read, files.size, files.remove]) {
+      await assert.rejects(gone.call(files, 'd/x'), { code: 'ENOENT' });
+    }
+  });
+
+  test('a node that stands still in its turn does not hold up the others', async () => {
+    const uid = await create(engine);
+    const store = await openShared(optionsOf(engine, uid));
+    const lane = engine.lane(Buffer.from(uid).toString('hex'));
+    await lane.begin(1);
+    const began = performance.now();
+    await store.transaction((tx) => tx.notes.add('x'));
+    assert.ok(performance.now() - began > 500, 'it waited for the turn');
+    await lane.close();
+    await store.close();
+  });
+
+  test('connections are cut and the database crashes: what was answered is what one appliance would answer', async (context) => {
+    const uid = await create(engine);
+    const nodes = await Promise.all([1, 2, 3].map(() => openShared(optionsOf(engine, uid))));
+    const generator = prng(1);
+    const ops: Op[] = [];
+    let clock = 0;
+    let isOver = false;
+    let refusals = 0;
+    const client = async (store: (typeof nodes)[number]): Promise<void> => {
+      while (!isOver) {
+        const kind = generator.pick(['encrypt', 'encrypt', 'encrypt', 'switch', 'make'] as const);
+        const number = ops.length + 1;
+        const name = kind === 'make' ? `r${number}` : generator.pick(keys);
+        const op: Op = { number, kind, name, on: generator.int(2), from: ++clock };
+        ops.push(op);
+        try {
+          op.answer = await does(store, op);
+        } catch (error) {
+          if (!isOutage(error)) throw error;
+          op.refused = !String(error).includes('not known');
+          refusals++;
+          await wait(20);
+        }
+        op.until = ++clock;
+      }
+    };
+    const clients = nodes.flatMap((store) => Array.from({ length: 4 }, () => client(store)));
+    for (let round = 0; round < 3; round++) {
+      await wait(300);
+      const admin = new Client(postgres.config);
+      await admin.connect();
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+      await admin.end();
+    }
+    await wait(300);
+    postgres.stop();
+    postgres.start();
+    await wait(600);
+    isOver = true;
+    await Promise.all(clients);
+    const logs = await Promise.all(nodes.map(logOf));
+    for (const { head } of logs) assert.equal(head, logs[0]?.head);
+    judge(ops, logs[0]?.entries ?? []);
+    const answered = ops.filter(({ answer }) => answer !== undefined).length;
+    context.diagnostic(`${answered} answered, ${refusals} refused`);
+    assert.ok(answered > 100 && refusals > 0, 'too little happened to prove anything');
+    for (const store of nodes) await store.close();
+  });
+}
