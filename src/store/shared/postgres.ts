@@ -110,25 +110,21 @@ class PostgresEngine implements SharedEngine {
     return this.#reading(async (client) => (await client.query(text, [store, from, limit])).rows.map(rowOf));
   }
 
+  /** On a connection of its own: the job takes those of the pool. */
   async alone(store: string, job: () => Promise<void>): Promise<boolean> {
-    const client = await this.#take();
-    let failure: unknown;
-    client.on('error', ignore);
+    let client: Client | undefined;
     try {
+      client = await this.#connect();
       await client.query('BEGIN');
       await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${longestJob}`);
       const { rowCount } = await client.query('SELECT 1 FROM kms_job WHERE store = $1 FOR UPDATE SKIP LOCKED', [store]);
       if (rowCount === 1) await job();
-      await client.query('COMMIT').catch((error: unknown) => {
-        failure = error;
-      });
       return rowCount === 1;
     } catch (error) {
-      failure = error;
       throw isOwn(error) ? error : faultOf(error);
     } finally {
-      client.off('error', ignore);
-      client.release(failure !== undefined);
+      // Which ends the transaction.
+      client?.end().catch(() => {});
     }
   }
 
