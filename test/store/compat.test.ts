@@ -6,11 +6,15 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openShared } from '../../src/store/shared/shared-store.ts';
 import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
+import { sharedOptions, sharedUid, simShared } from '../support/shared-store.ts';
 import { Inode, SimDisk } from '../support/sim-disk.ts';
+import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { keptStore } from '../support/store-sample.ts';
+import { activityInput } from './contract.ts';
 
 const rootOf = (number: number): string => fileURLToPath(new URL(`../compat/store-${number}`, import.meta.url));
 const newest = rootOf(4);
@@ -57,4 +61,62 @@ async function opens(root: string, head: string, dropped: number): Promise<void>
   store = await open();
   assert.deepEqual(await look(), [...wanted, [10, 'more', 10]]);
   await store.close();
+}
+
+// `test/compat/shared-1.json` has the rows and files of a shared store, in base64: notes n0 to n8 with as many records of
+// activity, the first four in the snapshot too.
+const shared = fileURLToPath(new URL('../compat/shared-1.json', import.meta.url));
+const sharedId = Buffer.from(sharedUid).toString('hex');
+
+interface SharedFixture {
+  readonly rows: readonly { seq: number; epoch: number; tag: string; sealed: string }[];
+  readonly files: Readonly<Record<string, string>>;
+}
+
+if (process.env.KMS_WRITE_FIXTURE && !existsSync(shared)) {
+  const { node, database } = await simShared({ limits: { segmentRecords: 2 } });
+  const { store } = await node();
+  for (let i = 0; i < 9; i++) {
+    await store.transaction(async (tx) => {
+      await tx.notes.add(`n${i}`, i);
+      await tx.notes.count('n0');
+      tx.record(activityInput(`act_${i}`, { address: '203.0.113.7', props: { i } }));
+    });
+    if (i === 3) await store.checkpoint();
+  }
+  const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+  const rows = database.rows(sharedId).map((row) => ({ ...row, tag: base64(row.tag), sealed: base64(row.sealed) }));
+  const files = Object.fromEntries([...database.contents.files].map(([name, bytes]) => [name, base64(bytes)]));
+  writeFileSync(shared, `${JSON.stringify({ rows, files })}\n`);
+}
+
+for (const start of ['the snapshot', 'the first row']) {
+  test(`the shared store 1 opens from ${start}, and goes on`, async () => {
+    // Cast: written above.
+    const fixture = JSON.parse(readFileSync(shared, 'utf8')) as SharedFixture;
+    const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'));
+    const database = new SimDatabase(prng(1));
+    const rows = fixture.rows.map((row) => ({ ...row, tag: bytes(row.tag), sealed: bytes(row.sealed) }));
+    const [first] = rows;
+    assert.ok(first);
+    await new SimEngine(database).create(sharedId, 1, first);
+    database.setRows(sharedId, new Map(rows.map((row) => [row.seq, { row, at: 0 }])));
+    if (start === 'the snapshot') {
+      const files = Object.entries(fixture.files).map(([name, text]) => [name, bytes(text)] as const);
+      database.commit({ files: new Map(files) });
+    }
+    const store = await openShared(sharedOptions(new SimEngine(database), prng(2)));
+    assert.equal(store.status().lastCheckpointAt === undefined, start === 'the first row');
+    const notes = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name, value }) => [name, value]));
+    assert.deepEqual(
+      notes,
+      Array.from({ length: 9 }, (_, i) => [`n${i}`, i]),
+    );
+    assert.equal(await store.transaction((tx) => tx.notes.counted('n0')), 9);
+    const hashes: string[] = [];
+    for await (const { hash } of store.readActivity(1)) hashes.push(hash);
+    assert.deepEqual([hashes.length, hashes.at(-1)], [9, '6mYv7zYhN7r1zDV25YiPd5Gv4nJLeuHDSOPAPPlAhmQ']);
+    assert.equal(await store.transaction((tx) => tx.notes.add('more')), 1);
+    await store.close();
+  });
 }

@@ -7,6 +7,7 @@ import {
   type CoveredLog,
   EngineError,
   type EngineFault,
+  type KnownRow,
   type Lane,
   type LogRow,
   type SharedEngine,
@@ -211,6 +212,21 @@ export class SimEngine implements SharedEngine {
     }
   }
 
+  async replaceBehind(
+    store: string,
+    { seq, tag }: KnownRow,
+    name: string,
+    bytes: Uint8Array | AsyncIterable<Uint8Array>,
+  ): Promise<void> {
+    const whole = await wholeOf(bytes);
+    await this.#message('write', () => {
+      const { stores, files } = this.database.contents;
+      const row = stores.get(store)?.rows.get(seq)?.row;
+      if (!row || Buffer.compare(row.tag, tag) !== 0) throw new EngineError('retry');
+      this.database.commit({ files: new Map(files).set(name, whole) });
+    });
+  }
+
   trim(
     store: string,
     { files: needed, seq, tag }: CoveredLog,
@@ -261,10 +277,8 @@ export class SimEngine implements SharedEngine {
       readAt: (name, offset, length) => read((files) => need(files, name).slice(offset, offset + length)),
       remove: (name) => change((files) => files.delete(name)),
       replace: async (name, bytes) => {
-        const pieces: Uint8Array[] = [];
-        if (bytes instanceof Uint8Array) pieces.push(bytes);
-        else for await (const piece of bytes) pieces.push(piece);
-        await change((files) => files.set(name, new Uint8Array(Buffer.concat(pieces))));
+        const whole = await wholeOf(bytes);
+        await change((files) => files.set(name, whole));
       },
     };
   }
@@ -407,6 +421,13 @@ export class SimLane implements Lane {
   close(): Promise<void> {
     return this.abandon();
   }
+}
+
+async function wholeOf(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  if (bytes instanceof Uint8Array) pieces.push(bytes);
+  else for await (const piece of bytes) pieces.push(piece);
+  return new Uint8Array(Buffer.concat(pieces));
 }
 
 async function unheard(): Promise<void> {

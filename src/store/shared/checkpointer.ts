@@ -1,17 +1,19 @@
 // Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others take
 // over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
-import { reasonOf } from '../../errors.ts';
+import { KmsError, reasonOf } from '../../errors.ts';
 import { droppedFiles } from '../activity/dropped.ts';
 import { segmentPath } from '../activity/segment.ts';
 import { type CheckpointJob, writeRecovered } from '../checkpoint.ts';
 import type { StoreLimits } from '../embedded-options.ts';
+import type { WholeFiles } from '../files.ts';
 import type { StoreEvent } from '../port.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles, snapshotName } from '../store-files.ts';
+import type { KnownRow } from './engine.ts';
 import type { SharedLive } from './live.ts';
 import { newestSnapshot, recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } from './recovery.ts';
 
-interface CheckpointerWorld<T extends object> extends Required<Omit<SharedRecovery, 'through'>> {
+interface CheckpointerWorld<T extends object> extends Required<Omit<SharedRecovery, 'through' | 'files'>> {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'> & {
     /** Milliseconds for which rows are kept in any case. */
     readonly keepRows: number;
@@ -111,19 +113,22 @@ export class Checkpointer<T extends object> {
     if (through <= snapshot.generation && dropTo === undefined) return;
     const dir = storeIdOf(uid);
     const job: Pick<CheckpointJob, 'at' | 'dropTo'> = { at: now(), ...(dropTo === undefined ? {} : { dropTo }) };
-    const recovered = await this.#recover(through);
+    let last: KnownRow | undefined;
+    const files = this.#filesBehind(() => last);
+    const recovered = await this.#recover(through, files);
     if (!recovered) return;
+    last = recovered.place;
     const { tag: chain, sequence, runs } = recovered.place;
     const header = { uid, generation: through, sequence, chain };
-    const context = { files: engine.files, dir, keys, random: this.#world.random };
+    const context = { files, dir, keys, random: this.#world.random };
     await writeRecovered(context, { ...recovered, runs, header }, job);
     // What is trimmed can come from nowhere else: it is proved first.
     const { size, manifest } = await readSnapshot(engine.files, dir, through, keys);
     const file = snapshotName(dir, through);
-    const files = [file, ...manifest.activity.segments.map((segment) => segmentPath(dir, segment.file))];
+    const needed = [file, ...manifest.activity.segments.map((segment) => segmentPath(dir, segment.file))];
     const old = await this.#superseded(through);
     // What is not there any more a failover cut off, and nothing may go for it.
-    if (!(await engine.trim(dir, { files, seq: through, tag: chain }, limits.keepRows, old))) return;
+    if (!(await engine.trim(dir, { files: needed, seq: through, tag: chain }, limits.keepRows, old))) return;
     const live = await this.#world.serving();
     if (live.place.seq >= through) {
       live.activity.adopt(manifest.activity.segments, manifest.activity.dropped);
@@ -133,10 +138,29 @@ export class Checkpointer<T extends object> {
     onEvent({ kind: 'checkpoint', message: `${file}: ${size} bytes` });
   }
 
+  /** Files that are made only while the log has the row that `known` answers by then. */
+  #filesBehind(known: () => KnownRow | undefined): WholeFiles {
+    const { engine, uid } = this.#world;
+    const { files } = engine;
+    return {
+      list: (dir) => files.list(dir),
+      exists: (name) => files.exists(name),
+      size: (name) => files.size(name),
+      read: (name) => files.read(name),
+      readAt: (name, offset, length) => files.readAt(name, offset, length),
+      remove: (name) => files.remove(name),
+      replace: (name, bytes) => {
+        const row = known();
+        if (!row) throw new KmsError('internal', 'a file of a checkpoint before its place in the log is known');
+        return engine.replaceBehind(storeIdOf(uid), row, name, bytes);
+      },
+    };
+  }
+
   /** Undefined where another node, further on, has written a snapshot and trimmed the log. */
-  async #recover(through: number): Promise<SharedRecovered | undefined> {
+  async #recover(through: number, files: WholeFiles): Promise<SharedRecovered | undefined> {
     try {
-      return await recoverShared({ ...this.#world, through });
+      return await recoverShared({ ...this.#world, files, through });
     } catch (error) {
       const { engine, uid } = this.#world;
       const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));

@@ -48,11 +48,12 @@ export interface Lane {
   close(): Promise<void>;
 }
 
+/** A row by which a branch of the log is known. */
+export type KnownRow = Pick<LogRow, 'seq' | 'tag'>;
+
 /** The row up to which a snapshot stands for the log, and all files that this takes: it and the segments it names. */
-export interface CoveredLog {
+export interface CoveredLog extends KnownRow {
   readonly files: readonly string[];
-  readonly seq: number;
-  readonly tag: Uint8Array;
 }
 
 export interface SharedEngine {
@@ -67,6 +68,16 @@ export interface SharedEngine {
    * the connection meanwhile runs on beside the next, so that a job has to be right without it too.
    */
   alone(store: string, job: () => Promise<void>): Promise<boolean>;
+  /**
+   * Replaces or makes a file, in one step, if the row is there; fails with `retry` where it is not: what was made of a
+   * branch that a failover cut off must not come into another.
+   */
+  replaceBehind(
+    store: string,
+    row: KnownRow,
+    name: string,
+    bytes: Uint8Array | AsyncIterable<Uint8Array>,
+  ): Promise<void>;
   /**
    * In one step, if the files and the row are there: lets go of the rows before it that are older than `keep`
    * milliseconds, and of the files named. Answers whether they were there.

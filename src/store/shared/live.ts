@@ -47,6 +47,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
   readonly #world: LiveWorld<T>;
   #place: Place;
   #rows: RowBytes[];
+  #logBytes: number;
   /** Whether it wrote anything yet: what it writes is one run. */
   #hasBegun = false;
   #ranControl = false;
@@ -61,6 +62,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.session = new Session(state, (sql) => world.tables(sql), activity);
     this.#place = place;
     this.#rows = [...rows];
+    this.#logBytes = bytesOf(rows);
     this.#isMigrated = state.schemaVersion >= world.migrations.length;
   }
 
@@ -71,7 +73,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
 
   /** Bytes of the rows since the snapshot. */
   get logBytes(): number {
-    return this.#rows.reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#logBytes;
   }
 
   /** Resolves when all that the state holds is committed; undefined when it is. */
@@ -135,11 +137,17 @@ export class SharedLive<T extends object> implements ReplayWitness {
   #take(row: LogRow, place: Place): void {
     this.#place = place;
     this.#rows.push({ seq: row.seq, bytes: row.sealed.length });
+    this.#logBytes += row.sealed.length;
   }
 
   /** A snapshot stands for the rows up to its own now. */
   adopt(snapshot: SharedRecovered['snapshot']): void {
     this.snapshot = snapshot;
     this.#rows = this.#rows.filter(({ seq }) => seq > snapshot.generation);
+    this.#logBytes = bytesOf(this.#rows);
   }
+}
+
+function bytesOf(rows: readonly RowBytes[]): number {
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }

@@ -8,6 +8,7 @@ import {
   type CoveredLog,
   EngineError,
   type EngineFault,
+  type KnownRow,
   type Lane,
   type LogRow,
   type SharedEngine,
@@ -128,19 +129,27 @@ class PostgresEngine implements SharedEngine {
     }
   }
 
+  replaceBehind(
+    store: string,
+    row: KnownRow,
+    name: string,
+    bytes: Uint8Array | AsyncIterable<Uint8Array>,
+  ): Promise<void> {
+    return this.#writing(async (client) => {
+      if (!(await isThere(client, store, row))) throw new EngineError('retry');
+      await putFile(client, name, bytes);
+    });
+  }
+
   trim(store: string, { files, seq, tag }: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean> {
     return this.#writing(async (client) => {
-      const found = await client.query('SELECT 1 FROM kms_log WHERE store = $1 AND seq = $2 AND tag = $3', [
-        store,
-        seq,
-        Buffer.from(tag),
-      ]);
+      const isKnown = await isThere(client, store, { seq, tag });
       const names = files.map((name) => partsOf(name)[1]);
       const there = await client.query(
         'SELECT count(*) AS n FROM kms_file WHERE dir = $1 AND chunk = 0 AND name = ANY($2)',
         [store, names],
       );
-      if (found.rowCount !== 1 || Number(there.rows[0]?.n) !== new Set(names).size) return false;
+      if (!isKnown || Number(there.rows[0]?.n) !== new Set(names).size) return false;
       const old = `DELETE FROM kms_log WHERE store = $1 AND seq < $2
         AND at < clock_timestamp() - $3 * interval '1 millisecond'`;
       await client.query(old, [store, seq, keep]);
@@ -358,15 +367,7 @@ class PostgresFiles implements WholeFiles {
   }
 
   replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-    const parts = partsOf(name);
-    return this.#writing(async (client) => {
-      await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = $2', parts);
-      let chunk = 0;
-      for await (const piece of chunksOf(bytes)) {
-        const text = 'INSERT INTO kms_file (dir, name, chunk, bytes) VALUES ($1, $2, $3, $4)';
-        await client.query(text, [...parts, chunk++, piece]);
-      }
-    });
+    return this.#writing((client) => putFile(client, name, bytes));
   }
 
   remove(name: string): Promise<void> {
@@ -374,6 +375,22 @@ class PostgresFiles implements WholeFiles {
       const { rowCount } = await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = $2', partsOf(name));
       if (rowCount === 0) missing(name);
     });
+  }
+}
+
+async function isThere(client: Query, store: string, { seq, tag }: KnownRow): Promise<boolean> {
+  const text = 'SELECT 1 FROM kms_log WHERE store = $1 AND seq = $2 AND tag = $3';
+  return (await client.query(text, [store, seq, Buffer.from(tag)])).rowCount === 1;
+}
+
+/** In a transaction. */
+async function putFile(client: Query, name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+  const parts = partsOf(name);
+  await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = $2', parts);
+  let chunk = 0;
+  for await (const piece of chunksOf(bytes)) {
+    const text = 'INSERT INTO kms_file (dir, name, chunk, bytes) VALUES ($1, $2, $3, $4)';
+    await client.query(text, [...parts, chunk++, piece]);
   }
 }
 

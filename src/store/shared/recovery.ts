@@ -4,6 +4,7 @@ import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
 import { GroupReplayer } from '../commit-group.ts';
+import type { WholeFiles } from '../files.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { openState, type State } from '../state.ts';
 import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
@@ -13,6 +14,8 @@ import { beginning, logNameOf, type Place, readRow } from './row.ts';
 
 export interface SharedRecovery {
   readonly engine: SharedEngine;
+  /** Where segments of the activity log are read and made; the engine's files when absent. */
+  readonly files?: WholeFiles;
   readonly uid: Uint8Array;
   readonly keys: StoreKeys;
   readonly wasm: Uint8Array | ArrayBuffer;
@@ -78,7 +81,9 @@ async function withSnapshots<R>(
     try {
       return await read(before);
     } catch (error) {
-      if (attempt === tries || before.join() === (await list()).join()) throw error;
+      // The first time in any case: one may have been replaced by another of the same number.
+      const isSame = before.join() === (await list()).join();
+      if (attempt === tries || (isSame && attempt > 1)) throw error;
     }
   }
 }
@@ -119,7 +124,7 @@ async function recoverOnce(options: SharedRecovery, generations: readonly number
   const state = await openState(wasm, image);
   try {
     const activity = openActivityLog({
-      files: engine.files,
+      files: options.files ?? engine.files,
       dir,
       keys,
       uid,
