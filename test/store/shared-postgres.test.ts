@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { engineContract } from '../support/engine-contract.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { prng } from '../support/prng.ts';
 import { judge, logOf, type Op } from '../support/shared-judge.ts';
@@ -64,6 +65,8 @@ if (!programs) {
       return openAgain(uids.get(store) ?? new Uint8Array());
     },
   );
+
+  engineContract('PostgreSQL as a shared engine', async () => engine);
 
   test('files of a shared database: whole, in parts, replaced, removed', async () => {
     const { files } = engine;

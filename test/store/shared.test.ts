@@ -1,5 +1,8 @@
 // The shared store keeps to the store's contract, alone and beside a node that serves too.
+import { engineContract } from '../support/engine-contract.ts';
+import { prng } from '../support/prng.ts';
 import { simShared } from '../support/shared-store.ts';
+import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 import { storeContract } from './contract.ts';
 
 type Sim = Awaited<ReturnType<typeof simShared>>;
@@ -37,3 +40,7 @@ storeContract('shared store with a checkpoint before each new start', open, asyn
 });
 
 storeContract('shared store, continued on a node beside it', open, reopen);
+
+const database = new SimDatabase(prng(1));
+
+engineContract('the simulated engine', async () => new SimEngine(database));

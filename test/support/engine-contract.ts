@@ -1,0 +1,144 @@
+// What a shared engine must do, as one suite that each of them runs.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import type { LogRow, SharedEngine } from '../../src/store/shared/engine.ts';
+
+const newStore = (): string => randomBytes(16).toString('hex');
+
+function rowOf(seq: number, text = `row ${seq}`): LogRow {
+  const sealed = new Uint8Array(Buffer.from(`${text} and a tag of 16 b`));
+  return { seq, epoch: 1, tag: sealed.slice(-16), sealed };
+}
+
+const seqs = (rows: readonly LogRow[]): number[] => rows.map(({ seq }) => seq);
+
+/** `open` makes a further node's way to one database. */
+export function engineContract(name: string, open: () => Promise<SharedEngine>): void {
+  test(`${name}: a store is made once, with its first row`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 1, rowOf(1));
+    await assert.rejects(engine.create(store, 1, rowOf(1, 'other')), { code: 'refused' });
+    const [row, ...more] = await engine.rows(store, 1, 10);
+    assert.ok(row && more.length === 0);
+    assert.deepEqual({ ...row, tag: new Uint8Array(row.tag), sealed: new Uint8Array(row.sealed) }, rowOf(1));
+    assert.deepEqual(await engine.rows(newStore(), 1, 10), []);
+  });
+
+  test(`${name}: a turn shows what is there and appends; the next may be asked for with its end`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 7, rowOf(1));
+    const lane = engine.lane(store);
+    const first = await lane.begin(1);
+    assert.deepEqual([first.protocol, first.behind.length], [7, 0]);
+    assert.deepEqual(new Uint8Array(first.tag ?? []), rowOf(1).tag);
+    const { committed, next } = lane.end(rowOf(2), 2);
+    await committed;
+    const second = await next;
+    assert.deepEqual(new Uint8Array(second?.tag ?? []), rowOf(2).tag);
+    await lane.end(undefined, undefined).committed;
+    const third = await lane.begin(0);
+    assert.equal(third.tag, undefined);
+    assert.deepEqual(seqs(third.behind), [1, 2]);
+    await lane.abandon();
+    assert.deepEqual(seqs(await engine.rows(store, 2, 10)), [2]);
+    assert.deepEqual(seqs(await engine.rows(store, 1, 1)), [1]);
+    await lane.close();
+  });
+
+  test(`${name}: one node has the turn of a store; another waits for it, and sees what that appended`, async () => {
+    const [a, b] = [await open(), await open()];
+    const [store, other] = [newStore(), newStore()];
+    for (const each of [store, other]) await a.create(each, 1, rowOf(1));
+    const [mine, theirs, elsewhere] = [a.lane(store), b.lane(store), b.lane(other)];
+    await mine.begin(1);
+    let isTheirs = false;
+    const waiting = theirs.begin(1).then((start) => {
+      isTheirs = true;
+      return start;
+    });
+    await elsewhere.begin(1);
+    await elsewhere.abandon();
+    assert.equal(isTheirs, false);
+    await mine.end(rowOf(2), undefined).committed;
+    assert.deepEqual(seqs((await waiting).behind), [2]);
+    await theirs.abandon();
+    for (const lane of [mine, theirs, elsewhere]) await lane.close();
+  });
+
+  test(`${name}: a turn that is abandoned leaves nothing, and so does one whose connection is closed`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 1, rowOf(1));
+    const [lane, next] = [engine.lane(store), engine.lane(store)];
+    await lane.begin(1);
+    await lane.abandon();
+    await lane.begin(1);
+    await lane.close();
+    assert.deepEqual((await next.begin(1)).behind, []);
+    await next.close();
+    await lane.abandon();
+  });
+
+  test(`${name}: one job at a time for a store`, async () => {
+    const [a, b] = [await open(), await open()];
+    const [store, other] = [newStore(), newStore()];
+    for (const each of [store, other]) await a.create(each, 1, rowOf(1));
+    const ran: string[] = [];
+    const first = await a.alone(store, async () => {
+      assert.equal(await b.alone(store, async () => void ran.push('second')), false);
+      assert.equal(await b.alone(other, async () => void ran.push('other')), true);
+      ran.push('first');
+    });
+    assert.equal(first, true);
+    assert.deepEqual(ran, ['other', 'first']);
+    await assert.rejects(
+      a.alone(store, async () => {
+        throw new Error('it failed');
+      }),
+    );
+  });
+
+  test(`${name}: a file that is made behind a row needs it`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 1, rowOf(1));
+    const name = `${store}/x`;
+    const content = new Uint8Array([1, 2, 3]);
+    for (const row of [rowOf(2), { ...rowOf(1), tag: rowOf(2).tag.fill(0) }]) {
+      await assert.rejects(engine.replaceBehind(store, row, name, content), { code: 'unavailable', fault: 'retry' });
+    }
+    assert.equal(await engine.files.exists(name), false);
+    await engine.replaceBehind(store, rowOf(1), name, content);
+    assert.deepEqual(new Uint8Array(await engine.files.read(name)), content);
+  });
+
+  test(`${name}: rows go only behind a row and files that are there`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 1, rowOf(1));
+    const lane = engine.lane(store);
+    for (let seq = 2; seq <= 4; seq++) {
+      await lane.begin(seq - 1);
+      await lane.end(rowOf(seq), undefined).committed;
+    }
+    await lane.close();
+    const [kept, old] = [`${store}/kept`, `${store}/old`];
+    for (const name of [kept, old]) await engine.files.replace(name, new Uint8Array([1]));
+    const { seq, tag } = rowOf(3);
+    const wrong = [
+      { files: [kept, `${store}/none`], seq, tag },
+      { files: [kept], seq: 5, tag },
+      { files: [kept], seq, tag: rowOf(2, 'other, with another').tag.fill(9) },
+    ];
+    for (const covered of wrong) assert.equal(await engine.trim(store, covered, -1000, [old]), false);
+    assert.equal(await engine.trim(store, { files: [kept], seq, tag }, 3_600_000, []), true);
+    assert.deepEqual(seqs(await engine.rows(store, 1, 10)), [1, 2, 3, 4], 'all are young');
+    assert.equal(await engine.files.exists(old), true);
+    assert.equal(await engine.trim(store, { files: [kept], seq, tag }, -1000, [old]), true);
+    assert.deepEqual(seqs(await engine.rows(store, 1, 10)), [3, 4]);
+    assert.deepEqual(await engine.files.list(store), ['kept']);
+  });
+}
