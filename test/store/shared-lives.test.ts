@@ -3,7 +3,6 @@
 // alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { reached } from '../support/crash-points.ts';
 import { type Entry, judge, type Op } from '../support/shared-judge.ts';
 import { type History, type SharedFaults, type SharedReport, sharedRun } from '../support/shared-run.ts';
 import type { SimFault } from '../support/sim-engine.ts';
@@ -40,7 +39,8 @@ for (const loses of [false, true]) {
     assert.ok(answered > lives * 50 && faults > lives * 5, 'too little happened to prove anything');
     assert.ok(Math.min(deaths, stalls, failovers, checkpoints) > lives / 2, 'too little happened to prove anything');
     assert.equal(lost > 0, loses);
-    reached(context, loses ? 'shared failover' : 'shared', faults + deaths + stalls + failovers);
+    // At each of them the nodes have to find out what is true.
+    assert.ok(faults + deaths + stalls + failovers > lives * 10, 'too little happened to prove anything');
   });
 }
 
@@ -52,7 +52,8 @@ test('a fault at each single message of a life, of each kind: nothing that was a
     // A life that was over before that message has none.
     points += (await run(at, { only: { at, fault } })).report.faults;
   }
-  reached(context, 'shared step', points);
+  context.diagnostic(`${points} messages that met with a fault`);
+  assert.ok(points >= 100, 'too little happened to prove anything');
 });
 
 /** The history with the request, or the log, changed in one place; it must not be judged well. */

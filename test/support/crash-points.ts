@@ -18,9 +18,6 @@ export const promised = {
   'ship lives': 140,
   migration: 250,
   witness: 370,
-  shared: 100,
-  'shared failover': 100,
-  'shared step': 100,
 } as const;
 
 /** Whether the number of runs is another one than the gate's. */
