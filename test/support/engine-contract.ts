@@ -141,4 +141,56 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     assert.deepEqual(seqs(await engine.rows(store, 1, 10)), [3, 4]);
     assert.deepEqual(await engine.files.list(store), ['kept']);
   });
+
+  test(`${name}: stores have names, of which each is one store's, and are whole once that is said`, async () => {
+    const engine = await open();
+    const [store, other] = [newStore(), newStore()];
+    const called = newStore().slice(0, 8);
+    await engine.create(store, 1, rowOf(1), called);
+    await assert.rejects(engine.create(other, 1, rowOf(1), called), { code: 'refused' });
+    const listed = async () => (await engine.stores()).find((each) => each.name === called);
+    const { age = -1, ...made } = (await listed()) ?? {};
+    assert.deepEqual(made, { name: called, store, isWhole: false });
+    assert.ok(age >= 0 && age < 60_000);
+    await engine.finish(store);
+    assert.equal((await listed())?.isWhole, true);
+    await engine.files.replace(`${store}/x`, new Uint8Array([1]));
+    await engine.create(other, 1, rowOf(1));
+    for (let times = 0; times < 2; times++) await engine.erase(store);
+    assert.equal(await listed(), undefined);
+    assert.deepEqual([await engine.rows(store, 1, 10), await engine.files.list(store)], [[], []]);
+    assert.deepEqual(seqs(await engine.rows(other, 1, 10)), [1]);
+    await engine.create(other.replace(/^../, 'ff'), 1, rowOf(1), called);
+  });
+
+  test(`${name}: the seal is replaced by who saw the last one, and each turn tells of it and of the system store`, async () => {
+    const [a, b] = [await open(), await open()];
+    const [store, system] = [newStore(), newStore()];
+    await a.create(store, 1, rowOf(1));
+    const lane = b.lane(store);
+    const control = async () => {
+      const start = await lane.begin(1);
+      await lane.abandon();
+      return start.control;
+    };
+    assert.deepEqual(await control(), { sealVersion: 0, isSealed: false, systemSeq: 0 });
+    assert.equal(await a.readSeal(), undefined);
+    await a.create(system, 1, rowOf(1), 'system');
+    assert.equal(await a.replaceSeal(1, new Uint8Array([1])), false);
+    assert.equal(await a.replaceSeal(0, new Uint8Array([1])), true);
+    assert.equal(await b.replaceSeal(0, new Uint8Array([2])), false);
+    assert.deepEqual(await control(), { sealVersion: 1, isSealed: false, systemSeq: 1 });
+    await a.markSealed(true);
+    assert.equal(await b.replaceSeal(1, new Uint8Array([2])), true);
+    assert.equal(await a.replaceSeal(1, new Uint8Array([3])), false);
+    assert.deepEqual(await a.readSeal(), { version: 2, bytes: new Uint8Array([2]), isSealed: true });
+    const systemLane = a.lane(system);
+    await systemLane.begin(1);
+    await systemLane.end(rowOf(2), undefined).committed;
+    await systemLane.close();
+    assert.deepEqual(await control(), { sealVersion: 2, isSealed: true, systemSeq: 2 });
+    await b.markSealed(false);
+    assert.equal((await control()).isSealed, false);
+    await lane.close();
+  });
 }

@@ -4,20 +4,27 @@
 import { KmsError } from '../../src/errors.ts';
 import type { WholeFiles } from '../../src/store/files.ts';
 import {
+  type Control,
   type CoveredLog,
   EngineError,
   type EngineFault,
   type KnownRow,
   type Lane,
+  type ListedStore,
   type LogRow,
   type SharedEngine,
+  type SharedSeal,
+  systemName,
   type TurnEnd,
   type TurnStart,
 } from '../../src/store/shared/engine.ts';
 import type { Prng } from './prng.ts';
 
 interface SimStore {
+  readonly name: string;
   readonly protocol: number;
+  readonly isWhole: boolean;
+  readonly made: number;
   /** By place, in order. */
   readonly rows: ReadonlyMap<number, { readonly row: LogRow; readonly at: number }>;
 }
@@ -26,6 +33,7 @@ interface SimStore {
 interface Contents {
   readonly stores: ReadonlyMap<string, SimStore>;
   readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly seal: SharedSeal | undefined;
 }
 
 /** Who has the lock of a store, or waits for it; not `open` once its transaction has ended. */
@@ -41,7 +49,7 @@ export class SimDatabase {
   now = 1000;
   readonly prng: Prng;
   /** After each commit; the last one is what there is. */
-  #history: Contents[] = [{ stores: new Map(), files: new Map() }];
+  #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined }];
   readonly #locks = new Map<string, Locker[]>();
   /** Counts failovers: connections of before are gone. */
   era = 0;
@@ -175,12 +183,64 @@ export class SimEngine implements SharedEngine {
     return answer;
   }
 
-  create(store: string, protocol: number, first: LogRow): Promise<void> {
+  create(store: string, protocol: number, first: LogRow, name = store): Promise<void> {
     return this.#message('write', () => {
       const { stores } = this.database.contents;
-      if (stores.has(store)) throw new KmsError('refused', 'there is such a store already');
-      const rows = new Map([[first.seq, { row: first, at: this.database.now }]]);
-      this.database.commit({ stores: new Map(stores).set(store, { protocol, rows }) });
+      if (stores.has(store) || [...stores.values()].some((each) => each.name === name)) {
+        throw new KmsError('refused', 'there is such a store already');
+      }
+      const made = this.database.now;
+      const rows = new Map([[first.seq, { row: first, at: made }]]);
+      this.database.commit({ stores: new Map(stores).set(store, { name, protocol, isWhole: false, made, rows }) });
+    });
+  }
+
+  stores(): Promise<readonly ListedStore[]> {
+    return this.#message('read', () =>
+      [...this.database.contents.stores].map(([store, { name, isWhole, made }]) => ({
+        store,
+        name,
+        isWhole,
+        age: this.database.now - made,
+      })),
+    );
+  }
+
+  finish(store: string): Promise<void> {
+    return this.#message('write', () => {
+      const { stores } = this.database.contents;
+      const found = stores.get(store);
+      if (found) this.database.commit({ stores: new Map(stores).set(store, { ...found, isWhole: true }) });
+    });
+  }
+
+  erase(store: string): Promise<void> {
+    return this.#message('write', () => {
+      const { stores, files } = this.database.contents;
+      this.database.commit({
+        stores: new Map([...stores].filter(([each]) => each !== store)),
+        files: new Map([...files].filter(([name]) => !name.startsWith(`${store}/`))),
+      });
+    });
+  }
+
+  readSeal(): Promise<SharedSeal | undefined> {
+    return this.#message('read', () => this.database.contents.seal);
+  }
+
+  replaceSeal(before: number, bytes: Uint8Array): Promise<boolean> {
+    return this.#message('write', () => {
+      const { seal } = this.database.contents;
+      if ((seal?.version ?? 0) !== before) return false;
+      this.database.commit({ seal: { isSealed: seal?.isSealed ?? false, version: before + 1, bytes } });
+      return true;
+    });
+  }
+
+  markSealed(isSealed: boolean): Promise<void> {
+    return this.#message('write', () => {
+      const { seal } = this.database.contents;
+      if (seal) this.database.commit({ seal: { ...seal, isSealed } });
     });
   }
 
@@ -359,6 +419,17 @@ export class SimLane implements Lane {
       behind: rows.filter(({ seq }) => seq > from),
       protocol: found?.protocol ?? 0,
       now: this.#database.now,
+      control: this.#control(),
+    };
+  }
+
+  #control(): Control {
+    const { seal, stores } = this.#database.contents;
+    const system = [...stores.values()].find(({ name }) => name === systemName);
+    return {
+      sealVersion: seal?.version ?? 0,
+      isSealed: seal?.isSealed ?? false,
+      systemSeq: Math.max(0, ...(system?.rows.keys() ?? [])),
     };
   }
 

@@ -25,7 +25,22 @@ export interface TurnStart {
   readonly protocol: number;
   /** The engine's clock, epoch milliseconds. */
   readonly now: number;
+  /** As it was when the rows were read; meaningless where there are none. */
+  readonly control: Control;
 }
+
+/** What all stores of an engine go by. */
+export interface Control {
+  /** Of the seal in force; 0 where there is none. */
+  readonly sealVersion: number;
+  /** Whether somebody sealed the appliance on purpose, and nobody unsealed it since. */
+  readonly isSealed: boolean;
+  /** The last row of the store that is named `system`; 0 where there is none. */
+  readonly systemSeq: number;
+}
+
+/** The store that tells of the others. */
+export const systemName = 'system';
 
 export interface TurnEnd {
   /** Resolves at the commit; fails with an `EngineError`, which says whether it may have happened all the same. */
@@ -56,10 +71,42 @@ export interface CoveredLog extends KnownRow {
   readonly files: readonly string[];
 }
 
+/** A store as the engine knows it. */
+export interface ListedStore {
+  /** `system`, or the random name that the seal has for a tenant's. */
+  readonly name: string;
+  readonly store: string;
+  /** Whether `finish` was called for it; what is not may be the rest of something that was cut off. */
+  readonly isWhole: boolean;
+  /** Milliseconds since it was made. */
+  readonly age: number;
+}
+
+/** The seal of the appliance as the engine keeps it. */
+export interface SharedSeal {
+  /** Counts its changes, from 1 on. */
+  readonly version: number;
+  readonly bytes: Uint8Array;
+  readonly isSealed: boolean;
+}
+
 export interface SharedEngine {
   readonly files: WholeFiles;
-  /** Makes a store with its first row, in one step. Throws `refused` where it exists. */
-  create(store: string, protocol: number, first: LogRow): Promise<void>;
+  /**
+   * Makes a store with its first row, in one step; its name is the store's id where none is given. Throws `refused`
+   * where there is one of that id or name.
+   */
+  create(store: string, protocol: number, first: LogRow, name?: string): Promise<void>;
+  stores(): Promise<readonly ListedStore[]>;
+  /** The store is more than an attempt from now on. */
+  finish(store: string): Promise<void>;
+  /** Lets go of a store with all its rows and files, if there is one. Cut off, it is one that is not whole. */
+  erase(store: string): Promise<void>;
+  readSeal(): Promise<SharedSeal | undefined>;
+  /** Puts the seal into the place of the one of version `before`, 0 = none; answers false where that is another now. */
+  replaceSeal(before: number, bytes: Uint8Array): Promise<boolean>;
+  /** Seals it on purpose, for all nodes, or ends that. */
+  markSealed(isSealed: boolean): Promise<void>;
   lane(store: string): Lane;
   /** Committed rows from `from` on, in order, without a turn: `limit` of them at most. */
   rows(store: string, from: number, limit: number): Promise<readonly LogRow[]>;

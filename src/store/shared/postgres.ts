@@ -10,8 +10,11 @@ import {
   type EngineFault,
   type KnownRow,
   type Lane,
+  type ListedStore,
   type LogRow,
   type SharedEngine,
+  type SharedSeal,
+  systemName,
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
@@ -19,7 +22,13 @@ import {
 type Pg = typeof import('pg').default;
 
 const schema = [
-  'CREATE TABLE IF NOT EXISTS kms_store (store text PRIMARY KEY, protocol int NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS kms_store (
+    store text PRIMARY KEY, name text NOT NULL UNIQUE, protocol int NOT NULL, whole boolean NOT NULL DEFAULT false,
+    made timestamptz NOT NULL DEFAULT clock_timestamp()
+  )`,
+  `CREATE TABLE IF NOT EXISTS kms_seal (
+    id int PRIMARY KEY CHECK (id = 1), version int NOT NULL, bytes bytea NOT NULL, sealed boolean NOT NULL DEFAULT false
+  )`,
   'CREATE TABLE IF NOT EXISTS kms_job (store text PRIMARY KEY)',
   `CREATE TABLE IF NOT EXISTS kms_log (
     store text NOT NULL, seq bigint NOT NULL, epoch int NOT NULL, tag bytea NOT NULL, sealed bytea NOT NULL,
@@ -37,6 +46,9 @@ const longestStatement = 10_000;
 const longestJob = 600_000;
 
 const chunkLength = 256 * 1024;
+
+/** Of a log that goes. */
+const rowsAtOnce = 5000;
 
 /** Opens a database, and makes the tables that are missing. Throws `EngineError`. */
 export async function openPostgres(config: ClientConfig): Promise<SharedEngine & { close(): Promise<void> }> {
@@ -81,16 +93,72 @@ class PostgresEngine implements SharedEngine {
     });
   }
 
-  async create(store: string, protocol: number, { seq, epoch, tag, sealed }: LogRow): Promise<void> {
+  async create(store: string, protocol: number, { seq, epoch, tag, sealed }: LogRow, name = store): Promise<void> {
     const isMade = await this.#writing(async (client) => {
-      const text = 'INSERT INTO kms_store (store, protocol) VALUES ($1, $2) ON CONFLICT DO NOTHING';
-      const { rowCount } = await client.query(text, [store, protocol]);
+      const text = 'INSERT INTO kms_store (store, name, protocol) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING';
+      const { rowCount } = await client.query(text, [store, name, protocol]);
       if (rowCount !== 1) return false;
       await client.query('INSERT INTO kms_job (store) VALUES ($1)', [store]);
       await client.query(insertRow, [store, seq, epoch, Buffer.from(tag), Buffer.from(sealed)]);
       return true;
     });
-    if (!isMade) throw new KmsError('refused', `there is a store ${store} in the shared database already`);
+    if (!isMade) throw new KmsError('refused', `there is a store ${name} in the shared database already`);
+  }
+
+  stores(): Promise<readonly ListedStore[]> {
+    const text = `SELECT name, store, whole, EXTRACT(EPOCH FROM clock_timestamp() - made) * 1000 AS age
+      FROM kms_store ORDER BY made, name`;
+    return this.#reading(async (client) =>
+      (await client.query(text)).rows.map(({ name, store, whole, age }) => ({
+        name,
+        store,
+        isWhole: whole,
+        age: Number(age),
+      })),
+    );
+  }
+
+  finish(store: string): Promise<void> {
+    return this.#change('UPDATE kms_store SET whole = true WHERE store = $1', [store]);
+  }
+
+  async erase(store: string): Promise<void> {
+    await this.#change('UPDATE kms_store SET whole = false WHERE store = $1', [store]);
+    const rows = `DELETE FROM kms_log WHERE store = $1
+      AND seq < (SELECT min(seq) FROM kms_log WHERE store = $1) + ${rowsAtOnce}`;
+    while ((await this.#changed(rows, [store])) > 0);
+    for (const name of await this.files.list(store)) {
+      await this.#change('DELETE FROM kms_file WHERE dir = $1 AND name = $2', [store, name]);
+    }
+    await this.#change('DELETE FROM kms_job WHERE store = $1', [store]);
+    await this.#change('DELETE FROM kms_store WHERE store = $1', [store]);
+  }
+
+  readSeal(): Promise<SharedSeal | undefined> {
+    return this.#reading(async (client) => {
+      const [row] = (await client.query('SELECT version, bytes, sealed FROM kms_seal')).rows;
+      return row && { version: row.version, bytes: new Uint8Array(row.bytes), isSealed: row.sealed };
+    });
+  }
+
+  async replaceSeal(before: number, bytes: Uint8Array): Promise<boolean> {
+    const first = 'INSERT INTO kms_seal (id, version, bytes) VALUES (1, 1, $1) ON CONFLICT DO NOTHING';
+    const next = 'UPDATE kms_seal SET version = version + 1, bytes = $1 WHERE version = $2';
+    const sent = Buffer.from(bytes);
+    return (await (before === 0 ? this.#changed(first, [sent]) : this.#changed(next, [sent, before]))) === 1;
+  }
+
+  markSealed(isSealed: boolean): Promise<void> {
+    return this.#change('UPDATE kms_seal SET sealed = $1', [isSealed]);
+  }
+
+  async #change(text: string, values: readonly unknown[]): Promise<void> {
+    await this.#changed(text, values);
+  }
+
+  /** How many rows the statement changed. */
+  #changed(text: string, values: readonly unknown[]): Promise<number> {
+    return this.#writing(async (client) => (await client.query(text, [...values])).rowCount ?? 0);
   }
 
   lane(store: string): Lane {
@@ -228,8 +296,12 @@ class PostgresLane implements Lane {
   async #begin(client: Client, from: number): Promise<TurnStart> {
     const store = this.#store;
     const lock = 'SELECT protocol, clock_timestamp() AS now FROM kms_store WHERE store = $1 FOR UPDATE';
-    const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed FROM kms_log
-      WHERE store = $1 AND seq >= $2 ORDER BY seq`;
+    // What all stores go by stands in each row: a statement of its own would cost more.
+    const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed,
+      (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
+        SELECT max(seq) FROM kms_log WHERE store = (SELECT store FROM kms_store WHERE name = '${systemName}')
+      ) AS system_seq
+      FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq`;
     const [, locked, found] = await together([
       client.query('BEGIN'),
       client.query({ name: 'kms-lock', text: lock, values: [store] }),
@@ -237,6 +309,7 @@ class PostgresLane implements Lane {
       client.query({ name: 'kms-read', text: read, values: [store, from] }),
     ]);
     const [of] = locked?.rows ?? [];
+    const [control] = found?.rows ?? [];
     const rows = (found?.rows ?? []).map(rowOf);
     if (!of) throw new KmsError('not-found', `no store ${store} in the shared database`);
     return {
@@ -244,6 +317,11 @@ class PostgresLane implements Lane {
       behind: rows.filter(({ seq }) => seq > from),
       protocol: of.protocol,
       now: Number(of.now),
+      control: {
+        sealVersion: control?.seal_version ?? 0,
+        isSealed: control?.is_sealed ?? false,
+        systemSeq: Number(control?.system_seq ?? 0),
+      },
     };
   }
 
@@ -415,8 +493,8 @@ function partsOf(name: string): [string, string] {
 }
 
 /** `bigint` comes as text. */
-function rowOf(row: { seq: string; epoch: number; tag: Uint8Array; sealed: Uint8Array }): LogRow {
-  return { ...row, seq: Number(row.seq) };
+function rowOf({ seq, epoch, tag, sealed }: { [N in keyof LogRow]: N extends 'seq' ? string : LogRow[N] }): LogRow {
+  return { seq: Number(seq), epoch, tag, sealed };
 }
 
 function ignore(): void {}

@@ -7,6 +7,7 @@ import { ActivityReads } from '../activity/activity-reads.ts';
 import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
+import type { ReadStore } from '../embedded.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
 import type {
   ActivityFilter,
@@ -22,10 +23,10 @@ import { StateLost } from '../session.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { Checkpointer } from './checkpointer.ts';
-import type { Lane, SharedEngine } from './engine.ts';
+import type { Control, Lane, SharedEngine } from './engine.ts';
 import { LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
-import { appendRule, firstRow, type RowContext } from './row.ts';
+import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
 import { type TurnLimits, TurnLoop } from './turns.ts';
 
 interface SharedLimits extends StoreLimits, TurnLimits {
@@ -52,6 +53,13 @@ export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>
   /** The store's 16 bytes, by which the engine knows it. */
   readonly uid: Uint8Array;
   readonly limits?: Partial<SharedLimits>;
+  /**
+   * Learns in each turn what all stores go by, before anything runs in it, and in time that nobody else has the turn.
+   * What it throws is the answer to all that waits. Nothing it does may wait for a turn of this very store.
+   */
+  heed?(control: Control): Promise<void> | undefined;
+  /** Called before the rows are read anew, which may be under keys that came since. */
+  beforeRecovery?(): Promise<void>;
 }
 
 type SharedWorld<T extends object> = Required<Omit<SharedOptions<T>, 'limits'>> & { readonly limits: SharedLimits };
@@ -80,7 +88,10 @@ class SharedStore<T extends object> implements Store<T> {
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
       release: (dead) => dead.state.close(),
-      recover: async () => new SharedLive(world, await recoverOf(world)),
+      recover: async () => {
+        await world.beforeRecovery();
+        return new SharedLive(world, await recoverOf(world));
+      },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
     this.#lane = engine.lane(dir);
@@ -90,6 +101,7 @@ class SharedStore<T extends object> implements Store<T> {
       later,
       now,
       onCommit,
+      heed: (control) => world.heed(control),
       serving,
       leave: (live, cause) => this.#leave(live, cause),
       onTurn: (live) => {
@@ -268,39 +280,66 @@ function recoverOf<T extends object>({ limits, ...world }: SharedWorld<T>): Prom
   return recoverShared({ ...world, ...limits });
 }
 
-/** Opens the store `options.uid`, which `createShared` made. Throws `corrupt` for anything that does not verify. */
-export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
+/**
+ * Reads the store `options.uid`, which `createShared` made, without a turn. Throws `corrupt` for anything that does not
+ * verify.
+ */
+export async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
   const world: SharedWorld<T> = {
     onEvent: () => {},
     onCommit: () => {},
     onClosed: async () => {},
     beforeMigration: async () => {},
+    beforeRecovery: async () => {},
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     random: systemRandom,
     ...options,
+    heed: (control) => options.heed?.(control),
     tables: (sql) => options.tables(sql),
     limits: { ...sharedLimits, ...options.limits },
   };
   const recovered = await recoverOf(world);
-  const store = new SharedStore(world);
-  try {
-    const isNew = recovered.state.schemaVersion === 0 && recovered.place.sequence === 0;
-    if (recovered.state.schemaVersion < world.migrations.length && !isNew) await world.beforeMigration();
-    await store.open(recovered);
-    return store;
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+  const { state, place } = recovered;
+  let isOpen = false;
+  return {
+    mark: markOf(place),
+    log: logNameOf(world.uid),
+    rows: (queryFor) => state.all(state.statement(queryFor(state.schemaVersion)), []),
+    async open() {
+      isOpen = true;
+      const store = new SharedStore(world);
+      try {
+        const isNew = state.schemaVersion === 0 && place.sequence === 0;
+        if (state.schemaVersion < world.migrations.length && !isNew) await world.beforeMigration();
+        await store.open(recovered);
+        return store;
+      } catch (error) {
+        await store.close();
+        throw error;
+      }
+    },
+    async discard() {
+      if (isOpen) return;
+      state.close();
+      await world.onClosed();
+    },
+  };
+}
+
+/** Opens it at once. */
+export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
+  return (await readShared(options)).open();
 }
 
 interface CreateShared extends RowContext {
   readonly engine: SharedEngine;
+  /** By which the engine lists it; its id where none is given. */
+  readonly name?: string;
   random(length: number): Uint8Array;
 }
 
 /** Makes a new, empty store. It is there, durably, when this resolves. Throws `refused` where one is. */
-export function createShared({ engine, random, ...context }: CreateShared): Promise<void> {
-  return engine.create(storeIdOf(context.uid), appendRule, firstRow(context, random(nonceLength)));
+export function createShared({ engine, name, random, ...context }: CreateShared): Promise<void> {
+  return engine.create(storeIdOf(context.uid), appendRule, firstRow(context, random(nonceLength)), name);
 }

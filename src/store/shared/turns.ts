@@ -7,7 +7,7 @@ import { notServing } from '../availability.ts';
 import { Group, Numbering } from '../commit-group.ts';
 import type { Commit } from '../commit-log.ts';
 import { queuesTurn } from '../turns.ts';
-import { EngineError, type Lane, type TurnEnd, type TurnStart } from './engine.ts';
+import { type Control, EngineError, type Lane, type TurnEnd, type TurnStart } from './engine.ts';
 import type { NextRow, SharedLive } from './live.ts';
 
 export interface TurnLimits {
@@ -46,6 +46,8 @@ interface TurnWorld<T extends object> {
   serving(): Promise<SharedLive<T>>;
   /** The state is not what the log says. */
   leave(live: SharedLive<T>, cause: unknown): void;
+  /** Of the turn that began, before anything runs in it. What it throws is the answer to all that waits. */
+  heed(control: Control): Promise<void> | undefined;
   /** After each turn. */
   onTurn(live: SharedLive<T>): void;
 }
@@ -108,6 +110,15 @@ export class TurnLoop<T extends object> {
     } catch (cause) {
       this.#trouble = reasonOf(cause);
       this.#refuseWaiting(notServing(this.#trouble, cause));
+      return;
+    }
+    try {
+      // Where nothing is at the place, what it says means nothing either.
+      const heeding = start.tag && this.#world.heed(start.control);
+      if (heeding) await heeding;
+    } catch (cause) {
+      await lane.abandon();
+      this.#refuseWaiting(cause);
       return;
     }
     try {
