@@ -284,7 +284,7 @@ function recoverOf<T extends object>({ limits, ...world }: SharedWorld<T>): Prom
  * Reads the store `options.uid`, which `createShared` made, without a turn. Throws `corrupt` for anything that does not
  * verify.
  */
-export async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
+async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
   const world: SharedWorld<T> = {
     onEvent: () => {},
     onCommit: () => {},
