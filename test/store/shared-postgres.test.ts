@@ -44,7 +44,7 @@ if (!programs) {
   });
 } else {
   const postgres = new Postgres(programs);
-  const engine = await openPostgres(postgres.config);
+  const engine = await openPostgres(postgres.address);
   after(async () => {
     await engine.close();
     postgres.end();

@@ -1,8 +1,10 @@
 // A PostgreSQL of its own for a test, from the system's package, in a temporary directory and on a Unix socket.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PostgresConfig } from '../../src/store/shared/postgres-connections.ts';
 
 const versions = '/usr/lib/postgresql';
 
@@ -21,26 +23,71 @@ function user(): { uid?: number; gid?: number } {
   return { uid: number('-u'), gid: number('-g') };
 }
 
+export interface PostgresOptions {
+  /** On 127.0.0.1 too, where one is given. */
+  readonly port?: number;
+  /** Such as `ssl=on`. */
+  readonly settings?: readonly string[];
+  /** By name, in the data directory, for the server alone. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('it listened on no port');
+  return address.port;
+}
+
 export class Postgres {
   readonly dir = mkdtempSync(join(tmpdir(), 'kms-postgres-'));
+  readonly port: number;
   readonly #programs: string;
   readonly #user = user();
+  readonly #settings: readonly string[];
 
-  constructor(programs: string) {
+  constructor(programs: string, { port, settings = [], files = {} }: PostgresOptions = {}) {
     this.#programs = programs;
-    const { uid, gid } = this.#user;
-    if (uid !== undefined && gid !== undefined) chownSync(this.dir, uid, gid);
+    this.port = port ?? 5432;
+    this.#settings = [`listen_addresses=${port === undefined ? '' : '127.0.0.1'}`, `port=${this.port}`, ...settings];
+    this.#own(this.dir);
     this.#run('initdb', ['-D', join(this.dir, 'data'), '-U', 'kms', '-A', 'trust', '-E', 'UTF8', '--locale=C']);
+    for (const [name, text] of Object.entries(files)) this.write(name, text);
     this.start();
+  }
+
+  #own(path: string): void {
+    const { uid, gid } = this.#user;
+    if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
+  }
+
+  /** A file in the data directory; it counts from the next start or `reload` on. */
+  write(name: string, text: string): void {
+    const path = join(this.dir, 'data', name);
+    writeFileSync(path, text, { mode: 0o600 });
+    this.#own(path);
+  }
+
+  reload(): void {
+    this.#run('pg_ctl', ['-D', join(this.dir, 'data'), 'reload']);
   }
 
   /** For `pg`. */
   get config() {
-    return { host: this.dir, user: 'kms', database: 'postgres' };
+    return { host: this.dir, port: this.port, user: 'kms', database: 'postgres' };
+  }
+
+  /** For the product. */
+  get address(): PostgresConfig {
+    const { host, port, user, database } = this.config;
+    return { hosts: [{ host, port, tls: false }], user, database };
   }
 
   start(): void {
-    const options = `-c listen_addresses= -c unix_socket_directories=${this.dir} -c shared_buffers=16MB`;
+    const settings = [`unix_socket_directories=${this.dir}`, 'shared_buffers=16MB', ...this.#settings];
+    const options = settings.map((setting) => `-c ${setting}`).join(' ');
     this.#run('pg_ctl', ['-D', join(this.dir, 'data'), '-w', '-l', join(this.dir, 'log'), '-o', options, 'start']);
   }
 

@@ -147,9 +147,17 @@ const said: Readonly<Record<EngineFault, string>> = {
 
 export class EngineError extends KmsError {
   readonly fault: EngineFault;
+  /** Why, where more is known than the fault. */
+  readonly reason: string | undefined;
 
-  constructor(fault: EngineFault, cause?: unknown) {
-    super('unavailable', said[fault], cause === undefined ? {} : { cause });
+  constructor(
+    fault: EngineFault,
+    cause?: unknown,
+    { reason, hint }: { readonly reason?: string; readonly hint?: string } = {},
+  ) {
+    const message = reason === undefined ? said[fault] : `${said[fault]}: ${reason}`;
+    super('unavailable', message, { ...(cause !== undefined && { cause }), ...(hint !== undefined && { hint }) });
     this.fault = fault;
+    this.reason = reason;
   }
 }

@@ -1,7 +1,7 @@
 // A shared engine in PostgreSQL, or in whatever speaks like it: three tables, row locks, READ COMMITTED, no extension, no
 // advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
 // replication make it.
-import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
+import type { Client, ClientConfig, QueryResult } from 'pg';
 import { KmsError } from '../../errors.ts';
 import type { WholeFiles } from '../files.ts';
 import {
@@ -18,8 +18,7 @@ import {
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
-
-type Pg = typeof import('pg').default;
+import { type PostgresConfig, PostgresConnections } from './postgres-connections.ts';
 
 const schema = [
   `CREATE TABLE IF NOT EXISTS kms_store (
@@ -51,34 +50,27 @@ const chunkLength = 256 * 1024;
 const rowsAtOnce = 5000;
 
 /** Opens a database, and makes the tables that are missing. Throws `EngineError`. */
-export async function openPostgres(config: ClientConfig): Promise<SharedEngine & { close(): Promise<void> }> {
-  const { default: pg } = await import('pg');
+export async function openPostgres(config: PostgresConfig): Promise<SharedEngine & { close(): Promise<void> }> {
   const settings: ClientConfig = {
+    application_name: 'kms',
     keepAlive: true,
     connectionTimeoutMillis: 5000,
     // A connection that answers no more is given up.
     query_timeout: longestStatement + 5000,
     statement_timeout: longestStatement,
     idle_in_transaction_session_timeout: idleInTurn,
-    ...config,
   };
-  const engine = new PostgresEngine(pg, settings);
+  const engine = new PostgresEngine(new PostgresConnections(config, settings));
   await engine.prepare();
   return engine;
 }
 
 class PostgresEngine implements SharedEngine {
   readonly files: WholeFiles;
-  readonly #pg: Pg;
-  readonly #settings: ClientConfig;
-  readonly #pool: Pool;
+  readonly #connections: PostgresConnections;
 
-  constructor(pg: Pg, settings: ClientConfig) {
-    this.#pg = pg;
-    this.#settings = settings;
-    this.#pool = new pg.Pool({ ...settings, max: 4 });
-    // One that breaks while nobody uses it is replaced.
-    this.#pool.on('error', () => {});
+  constructor(connections: PostgresConnections) {
+    this.#connections = connections;
     this.files = new PostgresFiles(
       (run) => this.#reading(run),
       (run) => this.#writing(run),
@@ -165,13 +157,8 @@ class PostgresEngine implements SharedEngine {
     return new PostgresLane(() => this.#connect(), store);
   }
 
-  async #connect(): Promise<Client> {
-    const client = new this.#pg.Client({ ...this.#settings, pipeline: true });
-    // Whoever waits for a query is told by that.
-    client.on('error', () => {});
-    await client.connect();
-    await client.query('SET synchronous_commit = on');
-    return client;
+  #connect(): Promise<Client> {
+    return this.#connections.open({ pipeline: true });
   }
 
   rows(store: string, from: number, limit: number): Promise<readonly LogRow[]> {
@@ -227,35 +214,19 @@ class PostgresEngine implements SharedEngine {
     });
   }
 
-  close(): Promise<void> {
-    return this.#pool.end();
+  async close(): Promise<void> {
+    this.#connections.close();
   }
 
-  async #take(): Promise<PoolClient> {
+  async #reading<R>(run: (client: Client) => Promise<R>): Promise<R> {
     try {
-      return await this.#pool.connect();
+      return await this.#connections.with(run, isOwn);
     } catch (error) {
-      throw faultOf(error);
+      throw isOwn(error) ? error : faultOf(error);
     }
   }
 
-  async #reading<R>(run: (client: PoolClient) => Promise<R>): Promise<R> {
-    const client = await this.#take();
-    let failure: unknown;
-    client.on('error', ignore);
-    try {
-      return await run(client);
-    } catch (error) {
-      if (isOwn(error)) throw error;
-      failure = error;
-      throw faultOf(error);
-    } finally {
-      client.off('error', ignore);
-      client.release(failure !== undefined);
-    }
-  }
-
-  #writing<R>(run: (client: PoolClient) => Promise<R>): Promise<R> {
+  #writing<R>(run: (client: Client) => Promise<R>): Promise<R> {
     return this.#reading(async (client) => {
       await client.query('BEGIN');
       await client.query('SET LOCAL synchronous_commit = on');
@@ -392,7 +363,7 @@ async function together(queries: readonly Promise<QueryResult>[]): Promise<reado
   });
 }
 
-type Query = Pick<PoolClient, 'query'>;
+type Query = Pick<Client, 'query'>;
 
 class PostgresFiles implements WholeFiles {
   readonly #reading: <R>(run: (client: Query) => Promise<R>) => Promise<R>;
@@ -496,8 +467,6 @@ function partsOf(name: string): [string, string] {
 function rowOf({ seq, epoch, tag, sealed }: { [N in keyof LogRow]: N extends 'seq' ? string : LogRow[N] }): LogRow {
   return { seq: Number(seq), epoch, tag, sealed };
 }
-
-function ignore(): void {}
 
 /** Not of the database: a file that is not there, or something of the product. */
 function isOwn(error: unknown): boolean {

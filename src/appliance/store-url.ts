@@ -1,0 +1,245 @@
+// The address of a shared store, `postgres://user@host:port/db?…`, in the words that PostgreSQL's own programs take, as
+// far as they are safe: whoever answers on another machine proves by a certificate that it is the one meant.
+import { readFile, stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { KmsError, systemError } from '../errors.ts';
+import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
+import { refuseExposed } from './data-dir.ts';
+
+export interface StoreSource {
+  readonly url: string;
+  /** Whether the URL was typed as an argument, which every user of the machine can see in a list of processes. */
+  readonly isListed: boolean;
+  readonly passwordFile?: string | undefined;
+  env(name: string): string | undefined;
+}
+
+const option = '--store';
+const example =
+  'such as postgres://kms@db.example.org/kms; one of : / ? # @ % in a name or a password is written as %XX';
+/** Where Debian's PostgreSQL has its sockets, as its own programs look for them. */
+const usualSockets = '/var/run/postgresql';
+const usualPort = 5432;
+
+const parameters = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'target_session_attrs'] as const;
+type Parameter = (typeof parameters)[number];
+
+interface ParsedUrl {
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly database: string | undefined;
+  readonly given: ReadonlyMap<Parameter, string>;
+}
+
+/** Throws `usage` for what is no such address, and `refused` for one that would give something away. */
+export async function postgresConfig({ url, isListed, passwordFile, env }: StoreSource): Promise<PostgresConfig> {
+  const { user, password, hosts, database, given } = parseUrl(url);
+  if (password !== undefined && isListed) {
+    throw new KmsError('refused', `${option}: there is a password in it, and every list of processes shows it`, {
+      hint: 'take it out and change it; give it in PGPASSWORD, by --store-password-file FILE, or in KMS_STORE',
+    });
+  }
+  const places = placesOf(hosts, given.get('sslmode'));
+  const who = user ?? env('PGUSER') ?? userInfo().username;
+  const name = database ?? who;
+  const files = tlsFiles(given);
+  // Now, so that a file that is missing or open to others is told of at once.
+  if (places.some(({ tls }) => tls)) await files();
+  const passwordOf = async (place: PostgresHost): Promise<string | undefined> => {
+    if (passwordFile !== undefined) return readPassword(passwordFile);
+    const passFile = env('PGPASSFILE');
+    return password ?? env('PGPASSWORD') ?? (passFile ? findPassword(passFile, place, name, who) : undefined);
+  };
+  for (const place of places) await passwordOf(place);
+  return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
+}
+
+/** For logs and messages: without a password, and without what follows the name of the database. */
+export function storeName(url: string): string {
+  const { user, hosts, database } = parseUrl(url);
+  const at = hosts.map(({ host, port }) => {
+    const name = host.includes(':') ? `[${host}]` : host;
+    return port === usualPort ? name : `${name}:${port}`;
+  });
+  const who = user === undefined ? '' : `${encodeURIComponent(user)}@`;
+  return `postgres://${who}${at.join(',')}${database === undefined ? '' : `/${encodeURIComponent(database)}`}`;
+}
+
+function parseUrl(url: string): ParsedUrl {
+  const found = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/.exec(url);
+  // What was given is never repeated: of a password that was not written as it should be, part may be anywhere.
+  if (!found) throw wrong('expected an address of PostgreSQL', example);
+  const [, who = '', authority = '', database = '', query = ''] = found;
+  const [user = '', password] = splitOnce(who, ':').map(decoded);
+  const given = new Map<Parameter, string>();
+  let hidden = password;
+  for (const part of query.split('&').filter((each) => each !== '')) {
+    const [name = '', value = ''] = splitOnce(part, '=').map(decoded);
+    if (name === 'password') {
+      hidden = value;
+      continue;
+    }
+    const parameter = parameters.find((each) => each === name);
+    if (!parameter)
+      throw wrong('it has a parameter that is not known', `there are ${parameters.join(', ')}; ${example}`);
+    if (given.has(parameter)) throw wrong(`the parameter ${parameter} is there twice`, 'name several hosts by commas');
+    given.set(parameter, value);
+  }
+  const session = given.get('target_session_attrs');
+  if (session !== undefined && session !== 'read-write' && session !== 'primary') {
+    throw wrong('expected target_session_attrs=read-write', 'a store is always used where it takes writes');
+  }
+  return {
+    user: user || undefined,
+    password: hidden || undefined,
+    hosts: hostsOf(authority, given),
+    database: decoded(database) || undefined,
+    given,
+  };
+}
+
+function hostsOf(authority: string, given: ParsedUrl['given']): ParsedUrl['hosts'] {
+  const named = given.get('host');
+  if (authority !== '' && named !== undefined) throw wrong('hosts are named twice', 'name them in one place');
+  if (authority === '') {
+    const ports = given.get('port')?.split(',') ?? [];
+    return (named ?? usualSockets).split(',').map((host, at, all) => {
+      if (ports.length > 1 && ports.length !== all.length) throw wrong('hosts and ports differ in number', example);
+      return { host: hostOf(host), port: portOf(ports.length > 1 ? ports[at] : ports[0]) };
+    });
+  }
+  if (given.has('port')) throw wrong('the port stands apart from the hosts', 'write host:port');
+  return authority.split(',').map((part) => {
+    const [, host = '', port] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(part) ?? [];
+    return { host: hostOf(decoded(host)), port: portOf(port) };
+  });
+}
+
+function hostOf(text: string): string {
+  const host = text.replace(/^\[(.*)\]$/, '$1');
+  if (host.startsWith('/') || /^[A-Za-z0-9._:-]+$/.test(host)) return host;
+  throw wrong('expected a host or the directory of a socket', example);
+}
+
+function portOf(text: string | undefined): number {
+  if (text === undefined || text === '') return usualPort;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  throw wrong('expected a port from 1 to 65535', example);
+}
+
+/** Whoever is on this machine alone is spoken to in clear, unless it is asked for otherwise. */
+function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly PostgresHost[] {
+  if (mode !== undefined && mode !== 'verify-full' && mode !== 'disable') {
+    throw new KmsError('refused', `${option}: with that sslmode whoever answers would be taken for the database`, {
+      hint: 'use sslmode=verify-full, which is the default for another machine; name its authority with sslrootcert=FILE',
+    });
+  }
+  return hosts.map(({ host, port }) => {
+    const isSocket = host.startsWith('/');
+    if (mode === 'disable' && !isSocket && !isLoopback(host)) {
+      throw new KmsError('refused', `${option}: sslmode=disable would send everything to ${host} in clear`, {
+        hint: 'use sslmode=verify-full, which is the default; in clear it goes to this machine alone',
+      });
+    }
+    return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopback(host)) };
+  });
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** The files as they are when it is asked; a context costs some 20 ms, so that one is kept while they are the same. */
+function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureContext: SecureContext }> {
+  const [rootFile, certFile, keyFile] = [given.get('sslrootcert'), given.get('sslcert'), given.get('sslkey')];
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    throw wrong('sslcert and sslkey belong together', 'give the other one too');
+  }
+  let known: { readonly texts: string; readonly secureContext: SecureContext } | undefined;
+  return async () => {
+    const ca = rootFile === undefined || rootFile === 'system' ? undefined : await readText(rootFile);
+    const cert = certFile === undefined ? undefined : await readText(certFile);
+    const key =
+      keyFile === undefined ? undefined : await readPrivate(keyFile, 'a private key', 'get another certificate');
+    const texts = JSON.stringify([ca, cert, key]);
+    if (known?.texts === texts) return known;
+    try {
+      const authorities = ca ?? getCACertificates('system');
+      known = {
+        texts,
+        secureContext: createSecureContext({ ca: authorities, minVersion: 'TLSv1.2', ...(cert && { cert, key }) }),
+      };
+    } catch (cause) {
+      const message = `${option}: no certificates in PEM, or no private key that belongs to them`;
+      const hint = 'see the files of sslrootcert, sslcert and sslkey; a key must not be encrypted';
+      throw new KmsError('refused', message, { hint, cause });
+    }
+    return known;
+  };
+}
+
+/** Its first line. */
+async function readPassword(path: string): Promise<string> {
+  const [line = ''] = (await readPrivate(path, 'a password', 'change it')).split(/\r?\n/, 1);
+  if (line !== '') return line;
+  throw new KmsError('refused', `${path}: expected a password, the first line is empty`, { hint: 'write it there' });
+}
+
+/** Of lines `host:port:database:user:password`, as libpq's `.pgpass` has them: the first that fits. */
+async function findPassword(
+  path: string,
+  { host, port }: PostgresHost,
+  database: string,
+  user: string,
+): Promise<string | undefined> {
+  const text = await readPrivate(path, 'passwords', 'change them');
+  const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
+  for (const line of text.split(/\r?\n/)) {
+    if (line.startsWith('#')) continue;
+    // A colon or a backslash in a field stands behind a backslash.
+    const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).slice(0, 5);
+    const [password = '', ...names] = fields.map((field) => field.replace(/:$/, '').replace(/\\(.)/g, '$1')).reverse();
+    if (fields.length === 5 && names.reverse().every((name, at) => name === '*' || name === wanted[at]))
+      return password;
+  }
+  return undefined;
+}
+
+async function readPrivate(path: string, what: string, remedy: string): Promise<string> {
+  try {
+    const info = await stat(path);
+    if (info.isFile()) refuseExposed(path, info, what, remedy);
+  } catch (error) {
+    throw systemError(error, path);
+  }
+  return readText(path);
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** Before and behind the first of it. */
+function splitOnce(text: string, separator: string): string[] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw wrong('a % is not followed by two hexadecimal digits', 'write a % as %25');
+  }
+}
+
+function wrong(message: string, hint: string): KmsError {
+  return new KmsError('usage', `${option}: ${message}`, { hint });
+}

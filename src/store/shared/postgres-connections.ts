@@ -1,0 +1,243 @@
+// Connections to a PostgreSQL at one place or at several, of which the one that takes writes is used and remembered. Why
+// none can be had is said in words that an operator can act upon: names stand in the hint alone, which is for the log
+// and for whoever sits at the machine, and no secret stands anywhere.
+import type { ConnectionOptions } from 'node:tls';
+import type { Client, ClientConfig } from 'pg';
+import { KmsError } from '../../errors.ts';
+import { EngineError } from './engine.ts';
+
+export interface PostgresHost {
+  /** A name, an address, or the directory of a Unix socket. */
+  readonly host: string;
+  readonly port: number;
+  /** Whether it is spoken to by TLS. */
+  readonly tls: boolean;
+}
+
+export interface PostgresConfig {
+  /** Tried in this order. */
+  readonly hosts: readonly PostgresHost[];
+  readonly user: string;
+  readonly database: string;
+  /** Asked for each connection, so that a new one counts at once; undefined = there is none. */
+  password?(host: PostgresHost): Promise<string | undefined>;
+  /** Whom to trust by TLS and what to show; asked for each connection too. */
+  tls?(): Promise<ConnectionOptions>;
+}
+
+/** Of those that take no turn. */
+const mostSpare = 4;
+
+export class PostgresConnections {
+  readonly #config: PostgresConfig;
+  readonly #settings: ClientConfig;
+  #at = 0;
+  #isClosed = false;
+  /** What takes no turn shares these. */
+  #used = 0;
+  readonly #spare: Client[] = [];
+  readonly #waiting: (() => void)[] = [];
+
+  /** `settings` are what all connections have, wherever they go. */
+  constructor(config: PostgresConfig, settings: ClientConfig) {
+    this.#config = config;
+    this.#settings = settings;
+  }
+
+  /**
+   * A new connection: each place is tried once, from the last good one on. Throws `EngineError` with what each of them
+   * said.
+   */
+  async open(more: ClientConfig = {}): Promise<Client> {
+    const { hosts } = this.#config;
+    const failures: EngineError[] = [];
+    for (let left = hosts.length; left > 0; left--) {
+      const place = hosts[this.#at];
+      if (!place) break;
+      try {
+        return await this.#connect(place, more);
+      } catch (cause) {
+        failures.push(faultOfPlace(place, cause));
+        if (place === hosts[this.#at]) this.#at = (this.#at + 1) % hosts.length;
+      }
+    }
+    // What is open elsewhere may be to a server that is no longer the primary.
+    this.#dropSpare();
+    throw together(failures);
+  }
+
+  async #connect(place: PostgresHost, more: ClientConfig): Promise<Client> {
+    const { host, port } = place;
+    const { user, database, tls } = this.#config;
+    const password = await this.#config.password?.(place);
+    const ssl = place.tls && ((await tls?.()) ?? true);
+    const { default: pg } = await import('pg');
+    // Else it looks for one itself. Nobody has this one, so that the server says whether it wants one at all.
+    const given = (): string => password ?? '\x01';
+    const client = new pg.Client({ ...this.#settings, ...more, host, port, user, database, password: given, ssl });
+    // Whoever waits for a query is told by that.
+    client.on('error', () => this.#forget(client));
+    client.on('end', () => this.#forget(client));
+    try {
+      await client.connect();
+      const [, { rows }] = await Promise.all([
+        client.query('SET synchronous_commit = on'),
+        client.query('SELECT pg_is_in_recovery() AS standby'),
+      ]);
+      // It would show what is no longer so.
+      if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');
+      return client;
+    } catch (error) {
+      client.end().catch(() => {});
+      if (password === undefined && codeOf(error) === '28P01') throw failed(place, noPassword, error);
+      throw error;
+    }
+  }
+
+  /**
+   * Runs on a connection that nothing else uses meanwhile. It is used again unless `run` failed with an error that is not
+   * `harmless` to it.
+   */
+  async with<R>(run: (client: Client) => Promise<R>, harmless: (error: unknown) => boolean): Promise<R> {
+    const client = await this.#take();
+    let isSound = true;
+    try {
+      return await run(client);
+    } catch (error) {
+      isSound = harmless(error);
+      throw error;
+    } finally {
+      if (isSound && !this.#isClosed) this.#spare.push(client);
+      else client.end().catch(() => {});
+      this.#release();
+    }
+  }
+
+  async #take(): Promise<Client> {
+    if (this.#isClosed) throw new EngineError('unreachable');
+    if (this.#used >= mostSpare) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#used++;
+    try {
+      return this.#spare.pop() ?? (await this.open());
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+  }
+
+  /** To whoever waits, or to nobody. */
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#used--;
+  }
+
+  #forget(client: Client): void {
+    const at = this.#spare.indexOf(client);
+    if (at >= 0) this.#spare.splice(at, 1);
+  }
+
+  #dropSpare(): void {
+    for (const client of this.#spare.splice(0)) client.end().catch(() => {});
+  }
+
+  /** Those that somebody uses end when that is done. */
+  close(): void {
+    this.#isClosed = true;
+    this.#dropSpare();
+  }
+}
+
+type Said = readonly [reason: string, hint: string];
+
+const passwordHint = 'set PGPASSWORD, or name a file that holds it with --store-password-file';
+const noPassword: Said = ['it asks for a password, and none is given', passwordHint];
+const standby: Said = ['it is a standby', 'it serves once this one is promoted, or name the primary too'];
+const untrusted: Said = [
+  "the server's certificate is not from an authority that is trusted",
+  'name the authority that signed it, PEM, with sslrootcert=FILE in the URL',
+];
+const silent: Said = ['it does not answer', 'see that it runs, and that no firewall is in between'];
+const unknownName: Said = ['the name of its host is not known', 'see that the name is right and that it resolves'];
+
+/** By SQLSTATE, or by the code that Node has for it. */
+const said: Readonly<Record<string, Said>> = {
+  '28P01': ['the password is wrong', passwordHint],
+  '28000': ['it does not let this user in', "see the server's log, its pg_hba.conf and whether the user exists"],
+  '3D000': ['there is no such database', 'make one that belongs to this user: CREATE DATABASE … OWNER …'],
+  '42501': ['the user lacks a right', 'make the user the owner of the database'],
+  '53300': ['it has no connection left', 'raise max_connections there, or end what else is connected'],
+  '57P03': ['it is starting, or stopping', 'it goes on by itself once that is over'],
+  CERT_HAS_EXPIRED: ["the server's certificate has expired", 'give the server a new one'],
+  CERT_NOT_YET_VALID: ["the server's certificate is not valid yet", 'set the clocks'],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    "the server's certificate is for another host",
+    'connect by a name that the certificate has, or give the server another one',
+  ],
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_SIGNATURE_FAILURE: untrusted,
+  ECONNREFUSED: ['nothing listens there', 'see that PostgreSQL runs, and its listen_addresses and port'],
+  ENOENT: ['there is no such socket', 'see that PostgreSQL runs, and its unix_socket_directories and port'],
+  EACCES: ['this process may not use its socket', "run as a user that may, or see the socket's mode"],
+  ENOTFOUND: unknownName,
+  EAI_AGAIN: unknownName,
+  ETIMEDOUT: silent,
+  EHOSTUNREACH: silent,
+  ENETUNREACH: silent,
+};
+
+/** Of what has no code. */
+const saidByText: readonly (readonly [text: RegExp, said: Said])[] = [
+  [/does not support SSL/, ['the server does not do TLS', 'give it a certificate and set ssl = on there']],
+  [/time ?out/i, silent],
+];
+
+/** What the server says of our own certificate. */
+const alert: Said = ['it breaks the TLS connection off', "see the server's log, and that it takes the sslcert given"];
+
+function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
+  if (cause instanceof EngineError) return cause;
+  if (cause instanceof KmsError) return failed(place, [cause.message, cause.hint ?? 'see the message'], cause);
+  return failed(place, wordsOf(cause), cause);
+}
+
+function wordsOf(cause: unknown): Said {
+  // A name with several addresses fails as all of them do.
+  const [error] = cause instanceof AggregateError ? cause.errors : [cause];
+  const code = codeOf(error);
+  const text = error instanceof Error ? error.message : '';
+  const found = said[code] ?? saidByText.find(([pattern]) => pattern.test(text))?.[1];
+  if (found) return found;
+  if (/^ERR_SSL_.*ALERT/.test(code)) return alert;
+  const what = code === '' ? '' : ` (${code})`;
+  return [`it breaks the connection off${what}`, "see the server's log"];
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+function failed(
+  { host, port }: PostgresHost,
+  [reason, hint]: Said,
+  cause?: unknown,
+  fault: EngineError['fault'] = 'unreachable',
+): EngineError {
+  const at = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`;
+  return new EngineError(fault, cause, { reason, hint: `${at}: ${hint}` });
+}
+
+function together(failures: readonly EngineError[]): EngineError {
+  const [first, ...more] = failures;
+  if (!first) throw new KmsError('internal', 'a database has at least one place');
+  if (more.length === 0) return first;
+  const reason = [...new Set(failures.map((failure) => failure.reason))].join('; ');
+  const hint = failures.map((failure) => failure.hint).join('; ');
+  // Where one of them is there, it is a matter of who is the primary.
+  const { fault } = failures.find((failure) => failure.fault === 'read-only') ?? first;
+  return new EngineError(fault, first.cause, { reason, hint });
+}
