@@ -197,7 +197,7 @@ export class Maintenance {
     try {
       await live.log.durable();
       // Nothing is awaited until all is noted: a checkpoint that ends puts a new snapshot in the place of logs.
-      const held = filesOf(live, dir, counted, release);
+      const held = filesOf(live, this.#world, counted, release);
       const last = logName(dir, held.log.generation);
       if (!(await files.exists(last)) || (await files.size(last)) < held.log.offset) throw new FilesGone(last);
       return held;
@@ -312,7 +312,12 @@ export class Maintenance {
   }
 }
 
-function filesOf(live: Maintained, dir: string, counted: boolean, release: () => void): StoreHold {
+function filesOf(
+  live: Maintained,
+  { files, dir }: Pick<MaintenanceWorld, 'files' | 'dir'>,
+  counted: boolean,
+  release: () => void,
+): StoreHold {
   const { snapshot, activity, log, uid, state } = live;
   const { generation, place } = log.writer;
   return {
@@ -326,6 +331,7 @@ function filesOf(live: Maintained, dir: string, counted: boolean, release: () =>
       ...log.closed.map((closed) => ({ name: logName(dir, closed.generation), bytes: closed.bytes })),
       { name: logName(dir, generation), bytes: place.offset },
     ],
+    source: files,
     activity: activity.head,
     // Counting takes as long as the tables are.
     tables: counted ? state.countRows() : {},

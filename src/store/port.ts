@@ -1,7 +1,7 @@
 // Store is a database as the rest of the appliance sees it: transactions over typed tables, an activity log, and the
 // files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
 import type { Mark } from '../model/store-mark.ts';
-
+import type { WholeFiles } from './files.ts';
 import type { Page, PageRequest } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
@@ -233,6 +233,8 @@ export interface StoreHold {
   readonly log: { readonly generation: number; readonly offset: number };
   /** All that a recovery up to the commit reads. The last one is the last log. */
   readonly files: readonly HeldFile[];
+  /** Where they are read, by these names. */
+  readonly source: Pick<WholeFiles, 'size' | 'readAt'>;
   /** The end of the activity log at the commit. */
   readonly activity: ChainHead;
   /** Rows of each table at the commit; empty where they were not asked for. */

@@ -8,6 +8,7 @@
 // moved, left out or added.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
+import type { KmsError } from '../errors.ts';
 import type { Run } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
 import type { ChainHead, DroppedActivity, SegmentSummary } from './port.ts';
@@ -115,13 +116,23 @@ function* chunks(parts: readonly Uint8Array[]): Generator<{ bytes: Uint8Array; l
   }
 }
 
-/** Reads and proves a whole snapshot. */
-export async function readSnapshot(
+/** A snapshot whose header was read; what a chunk holds is proved when it is read. */
+interface OpenSnapshot {
+  readonly name: string;
+  readonly header: FileHeader;
+  readonly size: number;
+  readonly chunks: number;
+  /** Bytes of the text. */
+  readonly length: number;
+  chunk(index: number): Promise<Uint8Array>;
+}
+
+async function openSnapshot(
   files: WholeFiles,
   dir: string,
   generation: number,
   keys: StoreKeys,
-): Promise<SnapshotContent & { header: FileHeader; size: number }> {
+): Promise<OpenSnapshot> {
   const name = snapshotName(dir, generation);
   const size = await files.size(name);
   const clear = await files.readAt(name, 0, headerLength);
@@ -131,15 +142,43 @@ export async function readSnapshot(
   const key = keyOf(keys, 'snapshot', header.epoch, name);
   const count = Math.ceil((size - headerLength) / sealedLength);
   if (count === 0) throw corrupt(name, size, 'the file ends after its header');
-  const text = new Uint8Array(Math.max(0, size - headerLength - count * (nonceLength + tagLength)));
-  for (let index = 0; index < count; index++) {
+  const length = Math.max(0, size - headerLength - count * (nonceLength + tagLength));
+  const chunk = async (index: number): Promise<Uint8Array> => {
     const offset = headerLength + index * sealedLength;
-    const chunk = await files.readAt(name, offset, Math.min(sealedLength, size - offset));
-    const plain = openChunk(key, chunk, associated(clear, index, index === count - 1));
+    const sealed = await files.readAt(name, offset, Math.min(sealedLength, size - offset));
+    const plain = openChunk(key, sealed, associated(clear, index, index === count - 1));
     if (!plain) throw corrupt(name, offset, `chunk ${index} does not verify`);
-    text.set(plain, index * chunkLength);
-  }
+    return plain;
+  };
+  return { name, header, size, chunks: count, length, chunk };
+}
+
+/** Reads and proves a whole snapshot. */
+export async function readSnapshot(
+  files: WholeFiles,
+  dir: string,
+  generation: number,
+  keys: StoreKeys,
+): Promise<SnapshotContent & { header: FileHeader; size: number }> {
+  const { name, header, size, chunks, length, chunk } = await openSnapshot(files, dir, generation, keys);
+  const text = new Uint8Array(length);
+  for (let index = 0; index < chunks; index++) text.set(await chunk(index), index * chunkLength);
   return { ...parse(name, text), header, size };
+}
+
+/** Reads and proves of a snapshot what it says of itself, which is its beginning. */
+export async function describeSnapshot(
+  files: WholeFiles,
+  dir: string,
+  generation: number,
+  keys: StoreKeys,
+): Promise<Pick<SnapshotContent, 'manifest'> & { header: FileHeader; size: number }> {
+  const { name, header, size, chunks, length, chunk } = await openSnapshot(files, dir, generation, keys);
+  let text = await chunk(0);
+  for (let index = 1; index < chunks && text.length < manifestEnd(text); index++) {
+    text = concatBytes(text, await chunk(index));
+  }
+  return { manifest: parseManifest(name, text, length), header, size };
 }
 
 function openChunk(key: Uint8Array, chunk: Uint8Array, bound: Uint8Array): Uint8Array | undefined {
@@ -148,18 +187,33 @@ function openChunk(key: Uint8Array, chunk: Uint8Array, bound: Uint8Array): Uint8
 }
 
 function parse(name: string, text: Uint8Array): SnapshotContent {
-  const length = text.length < 4 ? 0 : new DataView(text.buffer).getUint32(0);
-  const json = fromUtf8(text.subarray(4, 4 + length));
+  const manifest = parseManifest(name, text, text.length);
+  const tailStart = manifestEnd(text);
+  const imageStart = tailStart + manifest.tailBytes;
+  const lines = fromUtf8(text.subarray(tailStart, imageStart));
+  if (lines === undefined) throw misfit(name);
+  return { manifest, tail: lines === '' ? [] : lines.slice(0, -1).split('\n'), image: text.subarray(imageStart) };
+}
+
+/** Where the manifest ends in a text of which this is the beginning. */
+function manifestEnd(text: Uint8Array): number {
+  return 4 + (text.length < 4 ? 0 : new DataView(text.buffer, text.byteOffset).getUint32(0));
+}
+
+/** Of a text of so many bytes, which begins like this. */
+function parseManifest(name: string, text: Uint8Array, length: number): SnapshotManifest {
+  const end = manifestEnd(text);
+  const json = fromUtf8(text.subarray(4, end));
   if (!json) throw corrupt(name, headerLength, 'no manifest');
   // Cast: the text was sealed by `writeSnapshot`.
   const manifest = JSON.parse(json) as SnapshotManifest;
-  const tailStart = 4 + length;
-  const imageStart = tailStart + manifest.tailBytes;
-  const lines = fromUtf8(text.subarray(tailStart, imageStart));
-  if (![1, 2].includes(manifest.version) || lines === undefined || imageStart + manifest.imageBytes !== text.length) {
-    throw corrupt(name, headerLength, 'the manifest does not fit the content');
-  }
-  return { manifest, tail: lines === '' ? [] : lines.slice(0, -1).split('\n'), image: text.subarray(imageStart) };
+  const { version, tailBytes, imageBytes } = manifest;
+  if (![1, 2].includes(version) || end + tailBytes + imageBytes !== length) throw misfit(name);
+  return manifest;
+}
+
+function misfit(name: string): KmsError {
+  return corrupt(name, headerLength, 'the manifest does not fit the content');
 }
 
 function associated(clear: Uint8Array, index: number, last: boolean): Uint8Array {

@@ -24,6 +24,7 @@ function optionsOf(engine: Engine, uid: Uint8Array): SharedOptions<NoteTables> {
   return {
     engine,
     uid,
+    dir: 'notes',
     keys: testStoreKeys(),
     wasm: sqlWasm,
     migrations: contractMigrations,

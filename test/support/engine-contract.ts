@@ -193,4 +193,27 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     assert.equal((await control()).isSealed, false);
     await lane.close();
   });
+
+  test(`${name}: files that somebody holds stay; a hold runs out by itself, and is not begun twice`, async () => {
+    const engine = await open();
+    const [store, other] = [newStore(), newStore()];
+    for (const each of [store, other]) await engine.create(each, 1, rowOf(1));
+    const { seq, tag } = rowOf(1);
+    const [kept, old] = [`${store}/kept`, `${store}/old`];
+    for (const file of [kept, old]) await engine.files.replace(file, new Uint8Array([1]));
+    assert.equal(await engine.hold(store, 'late', 0, true), true);
+    assert.equal(await engine.isHeld(store), false);
+    assert.equal(await engine.hold(store, 'late', 60_000, false), false, 'it had run out');
+    assert.equal(await engine.hold(store, 'a', 60_000, true), true);
+    assert.equal(await engine.hold(store, 'b', 60_000, true), true);
+    assert.equal(await engine.hold(store, 'a', 60_000, false), true);
+    assert.deepEqual([await engine.isHeld(store), await engine.isHeld(other)], [true, false]);
+    await engine.letGo(store, 'a');
+    assert.equal(await engine.trim(store, { files: [kept], seq, tag }, -1000, [old]), true);
+    assert.equal(await engine.files.exists(old), true);
+    await engine.letGo(store, 'b');
+    await engine.letGo(store, 'b');
+    assert.equal(await engine.trim(store, { files: [kept], seq, tag }, -1000, [old]), true);
+    assert.equal(await engine.files.exists(old), false);
+  });
 }

@@ -15,6 +15,7 @@ export function sharedOptions(engine: SimEngine, generator: Prng, more: More = {
   return {
     engine,
     uid: sharedUid,
+    dir: 'notes',
     keys: testStoreKeys(),
     wasm: sqlWasm,
     migrations: contractMigrations,

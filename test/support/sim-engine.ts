@@ -34,6 +34,8 @@ interface Contents {
   readonly stores: ReadonlyMap<string, SimStore>;
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly seal: SharedSeal | undefined;
+  /** Until when each holds, by store and holder. */
+  readonly holds: ReadonlyMap<string, number>;
 }
 
 /** Who has the lock of a store, or waits for it; not `open` once its transaction has ended. */
@@ -49,7 +51,7 @@ export class SimDatabase {
   now = 1000;
   readonly prng: Prng;
   /** After each commit; the last one is what there is. */
-  #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined }];
+  #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined, holds: new Map() }];
   readonly #locks = new Map<string, Locker[]>();
   /** Counts failovers: connections of before are gone. */
   era = 0;
@@ -303,10 +305,38 @@ export class SimEngine implements SharedEngine {
       const kept = [...found.rows].filter(([place, { at }]) => place >= seq || at > database.now - keep);
       database.commit({
         stores: new Map(stores).set(store, { ...found, rows: new Map(kept) }),
-        files: new Map([...files].filter(([name]) => !remove.includes(name))),
+        files: new Map([...files].filter(([name]) => this.#isHeld(store) || !remove.includes(name))),
       });
       return true;
     });
+  }
+
+  #isHeld(store: string): boolean {
+    const { contents, now } = this.database;
+    return [...contents.holds].some(([name, until]) => name.startsWith(`${store} `) && until > now);
+  }
+
+  hold(store: string, holder: string, milliseconds: number, begins: boolean): Promise<boolean> {
+    return this.#message('write', () => {
+      const { database } = this;
+      const { holds } = database.contents;
+      const name = `${store} ${holder}`;
+      if (!begins && (holds.get(name) ?? 0) <= database.now) return false;
+      database.commit({ holds: new Map(holds).set(name, database.now + milliseconds) });
+      return true;
+    });
+  }
+
+  letGo(store: string, holder: string): Promise<void> {
+    return this.#message('write', () => {
+      const holds = new Map(this.database.contents.holds);
+      holds.delete(`${store} ${holder}`);
+      this.database.commit({ holds });
+    });
+  }
+
+  isHeld(store: string): Promise<boolean> {
+    return this.#message('read', () => this.#isHeld(store));
   }
 
   #files(): WholeFiles {

@@ -1,5 +1,6 @@
 // Makes a backup, piece by piece in constant memory: of each open store the files of one commit, of each other one its
 // files at rest. One is made by itself before a newer program changes the stores.
+import { basename } from 'node:path/posix';
 import { sealXChaCha } from '../../crypto/aead.ts';
 import { concatBytes, toHex, utf8 } from '../../crypto/bytes.ts';
 import { runningSha256, sha256 } from '../../crypto/hash.ts';
@@ -41,6 +42,8 @@ interface CopiedStore {
   readonly uid: string;
   readonly sequence?: number;
   readonly files: readonly HeldFile[];
+  /** Where they are; the data directory when absent. */
+  readonly source?: StoreHold['source'];
   readonly summary?: StoreSummary;
   /** Segments that are known to be missing or changed. */
   readonly faulty?: readonly string[];
@@ -68,18 +71,18 @@ export async function* writeBackup(input: BackupInput): AsyncGenerator<Uint8Arra
   yield kept(header);
   const copied: ManifestStore[] = [];
   const faulty = new Set(stores.flatMap((store) => store.faulty ?? []));
-  for (const { dir, uid, sequence, files: held } of stores) {
+  for (const { dir, uid, sequence, files: held, source = files } of stores) {
     const done: ManifestFile[] = [];
     for (const file of held) {
       const { name, bytes } = file;
       // What is not there cannot be copied; that is no reason to be left without a backup of all the rest.
-      if (await isLost(files, file)) {
+      if (await isLost(source, file)) {
         faulty.add(name);
         continue;
       }
       yield kept(partHead(name, bytes));
       const digest = runningSha256();
-      for await (const piece of pieces(files, name, bytes)) {
+      for await (const piece of pieces(source, name, bytes)) {
         digest.update(piece);
         yield piece;
       }
@@ -189,10 +192,10 @@ export function collect(
       if (!store.hold) throw new KmsError('refused', 'this kind of store is not backed up by its files');
       const hold = await store.hold(counted);
       holds.push(hold);
-      const { uid, sequence, activity, tables } = hold;
+      const { uid, sequence, source, activity, tables } = hold;
       const summary = counted ? { summary: { activity, tables } } : {};
-      const faulty = store.status().activityFaults.map(({ path }) => path);
-      return { dir, uid: toHex(uid), sequence, files: hold.files, ...summary, faulty, hold };
+      const faulty = store.status().activityFaults.map(({ path }) => `${dir}/${basename(path)}`);
+      return { dir, uid: toHex(uid), sequence, files: hold.files, source, ...summary, faulty, hold };
     };
     const release = (): void => {
       for (const hold of holds) hold.release();

@@ -1,33 +1,36 @@
 // Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others take
 // over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
-import { KmsError, reasonOf } from '../../errors.ts';
+import { reasonOf } from '../../errors.ts';
 import { droppedFiles } from '../activity/dropped.ts';
 import { segmentPath } from '../activity/segment.ts';
-import { type CheckpointJob, writeRecovered } from '../checkpoint.ts';
 import type { StoreLimits } from '../embedded-options.ts';
-import type { WholeFiles } from '../files.ts';
 import type { StoreEvent } from '../port.ts';
-import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles, snapshotName } from '../store-files.ts';
-import type { KnownRow } from './engine.ts';
+import type { SharedCheckpoint, SharedCheckpointJob } from './checkpoint.ts';
 import type { SharedLive } from './live.ts';
-import { newestSnapshot, recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } from './recovery.ts';
+import { newestSnapshot, type SharedRecovery, storeIdOf } from './recovery.ts';
 
-interface CheckpointerWorld<T extends object> extends Required<Omit<SharedRecovery, 'through' | 'files'>> {
-  readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'> & {
+interface CheckpointerWorld<T extends object> extends Pick<SharedRecovery, 'engine' | 'uid' | 'keys'> {
+  readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry' | 'segmentRecords'> & {
     /** Milliseconds for which rows are kept in any case. */
     readonly keepRows: number;
   };
-  readonly random: (length: number) => Uint8Array;
   readonly now: () => number;
+  readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly onEvent: (event: StoreEvent) => void;
   /** What is in service; throws while nothing is. */
   serving(): Promise<SharedLive<T>>;
 }
 
+/** A checkpoint of this node, and the row that it covers. */
+export interface Covering {
+  readonly generation: number;
+  readonly made: SharedCheckpoint;
+}
+
 export class Checkpointer<T extends object> {
   readonly #world: CheckpointerWorld<T>;
-  #running: Promise<void> | undefined;
+  #running: Promise<unknown> | undefined;
   #notBefore = Number.NEGATIVE_INFINITY;
   /** Up to which record activity is to be dropped by the next checkpoint. */
   #dropTo: number | undefined;
@@ -51,11 +54,22 @@ export class Checkpointer<T extends object> {
 
   /** Runs one after the one under way. Where another node is at it, that one stands for it. */
   async checkpoint(): Promise<void> {
+    await this.#alone(false);
+  }
+
+  /** The same with the rows of the tables counted, maybe; undefined where another node is at it, or was. */
+  cover(counted: boolean): Promise<Covering | undefined> {
+    return this.#alone(counted);
+  }
+
+  async #alone(counted: boolean): Promise<Covering | undefined> {
     await this.stop();
-    this.#running = this.#checkpoint();
+    const running = this.#checkpoint(counted);
+    this.#running = running;
     try {
-      await this.#running;
+      const covering = await running;
       this.#notBefore = Number.NEGATIVE_INFINITY;
+      return covering;
     } catch (cause) {
       this.#notBefore = this.#world.now() + this.#world.limits.checkpointRetry;
       const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
@@ -96,77 +110,44 @@ export class Checkpointer<T extends object> {
     live.adopt({ generation: header.generation, bytes: size, savedAt: manifest.savedAt });
   }
 
-  async #checkpoint(): Promise<void> {
+  async #checkpoint(counted: boolean): Promise<Covering | undefined> {
     const { engine, uid } = this.#world;
+    let covering: Covering | undefined;
     const done = await engine.alone(storeIdOf(uid), async () => {
       await this.adoptNewer();
-      await this.#write();
+      covering = await this.#write(counted);
     });
     if (!done) await this.adoptNewer();
+    return covering;
   }
 
-  async #write(): Promise<void> {
-    const { engine, uid, keys, now, onEvent, limits } = this.#world;
+  async #write(counted: boolean): Promise<Covering | undefined> {
+    const { engine, uid, now, onEvent, limits, runCheckpoint } = this.#world;
+    const { segmentRecords, keepRows } = limits;
     const { place, snapshot } = await this.#world.serving();
     const dropTo = this.#dropTo;
     const through = place.seq;
-    if (through <= snapshot.generation && dropTo === undefined) return;
+    if (through <= snapshot.generation && dropTo === undefined) return undefined;
+    const at = now();
+    const dropping = dropTo === undefined ? {} : { dropTo };
+    const made = await runCheckpoint({ uid, through, at, segmentRecords, counted, ...dropping });
+    if (!made) return undefined;
     const dir = storeIdOf(uid);
-    const job: Pick<CheckpointJob, 'at' | 'dropTo'> = { at: now(), ...(dropTo === undefined ? {} : { dropTo }) };
-    let last: KnownRow | undefined;
-    const files = this.#filesBehind(() => last);
-    const recovered = await this.#recover(through, files);
-    if (!recovered) return;
-    last = recovered.place;
-    const { tag: chain, sequence, runs } = recovered.place;
-    const header = { uid, generation: through, sequence, chain };
-    const context = { files, dir, keys, random: this.#world.random };
-    await writeRecovered(context, { ...recovered, runs, header }, job);
-    // What is trimmed can come from nowhere else: it is proved first.
-    const { size, manifest } = await readSnapshot(engine.files, dir, through, keys);
+    const { segments, dropped, snapshotBytes } = made;
     const file = snapshotName(dir, through);
-    const needed = [file, ...manifest.activity.segments.map((segment) => segmentPath(dir, segment.file))];
+    const needed = [file, ...segments.map((segment) => segmentPath(dir, segment.file))];
     const old = await this.#superseded(through);
     // What is not there any more a failover cut off, and nothing may go for it.
-    if (!(await engine.trim(dir, { files: needed, seq: through, tag: chain }, limits.keepRows, old))) return;
+    const covered = { files: needed, seq: through, tag: made.chain };
+    if (!(await engine.trim(dir, covered, keepRows, old))) return undefined;
     const live = await this.#world.serving();
     if (live.place.seq >= through) {
-      live.activity.adopt(manifest.activity.segments, manifest.activity.dropped);
-      live.adopt({ generation: through, bytes: size, savedAt: manifest.savedAt });
+      live.activity.adopt(segments, dropped);
+      live.adopt({ generation: through, bytes: snapshotBytes, savedAt: at });
     }
     if (this.#dropTo === dropTo) this.#dropTo = undefined;
-    onEvent({ kind: 'checkpoint', message: `${file}: ${size} bytes` });
-  }
-
-  /** Files that are made only while the log has the row that `known` answers by then. */
-  #filesBehind(known: () => KnownRow | undefined): WholeFiles {
-    const { engine, uid } = this.#world;
-    const { files } = engine;
-    return {
-      list: (dir) => files.list(dir),
-      exists: (name) => files.exists(name),
-      size: (name) => files.size(name),
-      read: (name) => files.read(name),
-      readAt: (name, offset, length) => files.readAt(name, offset, length),
-      remove: (name) => files.remove(name),
-      replace: (name, bytes) => {
-        const row = known();
-        if (!row) throw new KmsError('internal', 'a file of a checkpoint before its place in the log is known');
-        return engine.replaceBehind(storeIdOf(uid), row, name, bytes);
-      },
-    };
-  }
-
-  /** Undefined where another node, further on, has written a snapshot and trimmed the log. */
-  async #recover(through: number, files: WholeFiles): Promise<SharedRecovered | undefined> {
-    try {
-      return await recoverShared({ ...this.#world, files, through });
-    } catch (error) {
-      const { engine, uid } = this.#world;
-      const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
-      if ((snapshots.at(-1) ?? 0) > through) return undefined;
-      throw error;
-    }
+    onEvent({ kind: 'checkpoint', message: `${file}: ${snapshotBytes} bytes` });
+    return { generation: through, made };
   }
 
   /**

@@ -127,9 +127,17 @@ export interface SharedEngine {
   ): Promise<void>;
   /**
    * In one step, if the files and the row are there: lets go of the rows before it that are older than `keep`
-   * milliseconds, and of the files named. Answers whether they were there.
+   * milliseconds, and of the files named unless somebody holds the store's. Answers whether they were there.
    */
   trim(store: string, covered: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean>;
+  /**
+   * Has `holder` hold the store's files for so many milliseconds from now on; where it does not begin, only as long as it
+   * did until now. Answers whether it does.
+   */
+  hold(store: string, holder: string, milliseconds: number, begins: boolean): Promise<boolean>;
+  letGo(store: string, holder: string): Promise<void>;
+  /** Whether anybody holds them. */
+  isHeld(store: string): Promise<boolean>;
 }
 
 /**

@@ -36,6 +36,9 @@ const schema = [
   `CREATE TABLE IF NOT EXISTS kms_file (
     dir text NOT NULL, name text NOT NULL, chunk int NOT NULL, bytes bytea NOT NULL, PRIMARY KEY (dir, name, chunk)
   )`,
+  `CREATE TABLE IF NOT EXISTS kms_hold (
+    store text NOT NULL, holder text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (store, holder)
+  )`,
 ];
 
 /** Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second. */
@@ -80,7 +83,7 @@ class PostgresEngine implements SharedEngine {
   async prepare(): Promise<void> {
     await this.#writing(async (client) => {
       // Two nodes that start together would make the same table.
-      const { rows } = await client.query(`SELECT to_regclass('kms_file') IS NULL AS missing`);
+      const { rows } = await client.query(`SELECT to_regclass('kms_hold') IS NULL AS missing`);
       if (rows[0]?.missing) for (const statement of schema) await client.query(statement);
     });
   }
@@ -209,9 +212,31 @@ class PostgresEngine implements SharedEngine {
         AND at < clock_timestamp() - $3 * interval '1 millisecond'`;
       await client.query(old, [store, seq, keep]);
       const gone = remove.map((name) => partsOf(name)[1]);
-      await client.query('DELETE FROM kms_file WHERE dir = $1 AND name = ANY($2)', [store, gone]);
+      const unless = `DELETE FROM kms_file WHERE dir = $1 AND name = ANY($2) AND NOT EXISTS (${heldNow})`;
+      await client.query(unless, [store, gone]);
       return true;
     });
+  }
+
+  hold(store: string, holder: string, milliseconds: number, begins: boolean): Promise<boolean> {
+    const until = `clock_timestamp() + $3 * interval '1 millisecond'`;
+    const text = begins
+      ? `INSERT INTO kms_hold (store, holder, until) VALUES ($1, $2, ${until})`
+      : `UPDATE kms_hold SET until = ${until} WHERE store = $1 AND holder = $2 AND until > clock_timestamp()`;
+    return this.#writing(async (client) => {
+      if (begins) await client.query('DELETE FROM kms_hold WHERE store = $1 AND until < clock_timestamp()', [store]);
+      return (await client.query(text, [store, holder, milliseconds])).rowCount === 1;
+    });
+  }
+
+  letGo(store: string, holder: string): Promise<void> {
+    return this.#writing(async (client) => {
+      await client.query('DELETE FROM kms_hold WHERE store = $1 AND holder = $2', [store, holder]);
+    });
+  }
+
+  isHeld(store: string): Promise<boolean> {
+    return this.#reading(async (client) => (await client.query(heldNow, [store])).rowCount === 1);
   }
 
   async close(): Promise<void> {
@@ -240,6 +265,8 @@ class PostgresEngine implements SharedEngine {
     });
   }
 }
+
+const heldNow = 'SELECT 1 FROM kms_hold WHERE store = $1 AND until > clock_timestamp() LIMIT 1';
 
 const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 

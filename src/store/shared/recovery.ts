@@ -5,11 +5,11 @@ import { KmsError } from '../../errors.ts';
 import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
 import { GroupReplayer } from '../commit-group.ts';
 import type { WholeFiles } from '../files.ts';
-import { readSnapshot } from '../snapshot.ts';
+import { describeSnapshot, readSnapshot } from '../snapshot.ts';
 import { openState, type State } from '../state.ts';
 import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
 import { type Migration, refuseNewer } from '../tables/migrations.ts';
-import type { SharedEngine } from './engine.ts';
+import { EngineError, type SharedEngine } from './engine.ts';
 import { beginning, logNameOf, type Place, readRow } from './row.ts';
 
 export interface SharedRecovery {
@@ -58,11 +58,13 @@ export function recoverShared(options: SharedRecovery): Promise<SharedRecovered>
   return withSnapshots(options, may, async (generations) => recoverOnce(options, generations));
 }
 
-/** The newest snapshot that `may` be and stands for rows of this log; undefined where there is none. */
+/**
+ * What the newest snapshot says of itself that `may` be and stands for rows of this log; undefined where there is none.
+ */
 export function newestSnapshot(
   options: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
   may: (generation: number) => boolean,
-): Promise<Snapshot | undefined> {
+): Promise<Described | undefined> {
   return withSnapshots(options, may, (generations) => readNewest(options, generations));
 }
 
@@ -89,6 +91,7 @@ async function withSnapshots<R>(
 }
 
 type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
+type Described = Awaited<ReturnType<typeof describeSnapshot>>;
 
 /**
  * One that was written behind a failover of the engine, of a branch or with segments that this cut off, is passed over:
@@ -98,11 +101,11 @@ type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 async function readNewest(
   { engine, uid, keys }: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
   generations: readonly number[],
-): Promise<Snapshot | undefined> {
+): Promise<Described | undefined> {
   const store = storeIdOf(uid);
-  let incomplete: Snapshot | undefined;
+  let incomplete: Described | undefined;
   for (const generation of generations) {
-    const snapshot = await readSnapshot(engine.files, store, generation, keys);
+    const snapshot = await describeSnapshot(engine.files, store, generation, keys);
     if (!equalBytes(uid, snapshot.header.uid)) {
       throw corrupt(snapshotName(store, generation), 16, 'the file belongs to another store');
     }
@@ -118,7 +121,10 @@ async function readNewest(
 async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {
   const { engine, uid, keys, migrations, wasm } = options;
   const dir = storeIdOf(uid);
-  const snapshot = await readNewest(options, generations);
+  const newest = await readNewest(options, generations);
+  const snapshot = newest && (await readSnapshot(engine.files, dir, newest.header.generation, keys));
+  // One that a failover cut off may have been replaced by one of the same number.
+  if (newest && snapshot && !equalBytes(newest.header.chain, snapshot.header.chain)) throw new EngineError('retry');
   if (snapshot && migrations) refuseNewer(snapshot.manifest.schema, migrations, dir);
   const image = snapshot && snapshot.image.length > 0 ? snapshot.image : undefined;
   const state = await openState(wasm, image);

@@ -2,6 +2,7 @@
 // that all of them share. There is no leader: whoever has something to do takes a turn of the log, runs what the others
 // appended, then its own, and answers at the commit. So every answer of every node is at one place in one history.
 import { systemRandom } from '../../crypto/random.ts';
+import { KmsError } from '../../errors.ts';
 import type { Mark } from '../../model/store-mark.ts';
 import { ActivityReads } from '../activity/activity-reads.ts';
 import { SegmentWatch } from '../activity/segment-watch.ts';
@@ -15,6 +16,7 @@ import type {
   ChainedActivity,
   DroppedActivity,
   Store,
+  StoreHold,
   StoreStatus,
   Transaction,
 } from '../port.ts';
@@ -22,8 +24,10 @@ import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts
 import { StateLost } from '../session.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
+import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
+import { SharedHold } from './hold.ts';
 import { LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
@@ -34,6 +38,8 @@ interface SharedLimits extends StoreLimits, TurnLimits {
   readonly poll: number;
   /** Milliseconds for which rows are kept in any case. */
   readonly keepRows: number;
+  /** Milliseconds after which a hold of the files that nobody prolongs has run out. */
+  readonly holdMs: number;
 }
 
 const sharedLimits: SharedLimits = {
@@ -44,6 +50,7 @@ const sharedLimits: SharedLimits = {
   doubtRetry: 100,
   poll: 1000,
   keepRows: 3_600_000,
+  holdMs: 60_000,
 };
 
 type Common = 'keys' | 'wasm' | 'migrations' | 'tables' | 'onClosed' | 'beforeMigration' | 'onEvent' | 'onCommit';
@@ -52,6 +59,10 @@ export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>
   readonly engine: SharedEngine;
   /** The store's 16 bytes, by which the engine knows it. */
   readonly uid: Uint8Array;
+  /** The directory that its files have in a copy, such as a backup. */
+  readonly dir: string;
+  /** Runs a checkpoint and answers what it made; by default on this thread. */
+  readonly runCheckpoint?: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly limits?: Partial<SharedLimits>;
   /**
    * Learns in each turn what all stores go by, before anything runs in it, and in time that nobody else has the turn.
@@ -109,7 +120,7 @@ class SharedStore<T extends object> implements Store<T> {
         if (!live.dead) this.#checkpointer.startWhenDue(live);
       },
     });
-    this.#checkpointer = new Checkpointer({ ...world, ...limits, serving });
+    this.#checkpointer = new Checkpointer({ ...world, serving });
     this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, this.#availability);
     this.#reads = new ActivityReads(this.segments, async () => {
       const live = await this.#current();
@@ -232,13 +243,38 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   async dropActivity(seq: number): Promise<void> {
-    // An empty transaction: the other nodes know a newer snapshot by its row.
-    await this.#inTurn<void>(async ({ session }, group, resolve) => {
+    // The other nodes know a newer snapshot by its row.
+    await this.#appendNothing();
+    return this.#checkpointer.drop(seq);
+  }
+
+  /** An empty transaction. */
+  #appendNothing(): Promise<void> {
+    return this.#inTurn(async ({ session }, group, resolve) => {
       await session.run(async () => {});
       group.add(session.written);
       return resolve;
     });
-    return this.#checkpointer.drop(seq);
+  }
+
+  /** By a checkpoint of this node, which says all there is to say of the commit that it stands for. */
+  async hold(counted: boolean): Promise<StoreHold> {
+    const { dir, limits, later, now } = this.#world;
+    const hold = await SharedHold.begin({ ...this.#world, ...limits });
+    try {
+      for (const until = now() + limits.holdMs; ; ) {
+        await this.#appendNothing();
+        const covering = await this.#checkpointer.cover(counted);
+        if (covering) return hold.filesOf(covering.generation, covering.made, dir);
+        if (now() > until) {
+          throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
+        }
+        await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
+      }
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
   }
 
   #leave(live: SharedLive<T>, cause: unknown): void {
@@ -285,6 +321,7 @@ function recoverOf<T extends object>({ limits, ...world }: SharedWorld<T>): Prom
  * verify.
  */
 async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
+  const { engine, keys, wasm, random = systemRandom } = options;
   const world: SharedWorld<T> = {
     onEvent: () => {},
     onCommit: () => {},
@@ -293,10 +330,11 @@ async function readShared<T extends object>(options: SharedOptions<T>): Promise<
     beforeRecovery: async () => {},
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
-    random: systemRandom,
+    runCheckpoint: (job) => writeSharedCheckpoint({ engine, keys, wasm, random }, job),
     ...options,
     heed: (control) => options.heed?.(control),
     tables: (sql) => options.tables(sql),
+    random,
     limits: { ...sharedLimits, ...options.limits },
   };
   const recovered = await recoverOf(world);

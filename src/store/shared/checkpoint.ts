@@ -1,0 +1,98 @@
+// A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a snapshot,
+// with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
+import { KmsError } from '../../errors.ts';
+import { type CheckpointResult, writeRecovered } from '../checkpoint.ts';
+import type { WholeFiles } from '../files.ts';
+import type { ChainHead } from '../port.ts';
+import { readSnapshot } from '../snapshot.ts';
+import { listStoreFiles } from '../store-files.ts';
+import type { KnownRow, SharedEngine } from './engine.ts';
+import { recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } from './recovery.ts';
+
+export interface SharedCheckpointJob {
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  /** The last row to cover. */
+  readonly through: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly segmentRecords: number;
+  /** Segments of the activity log that hold no record behind this one are dropped. */
+  readonly dropTo?: number;
+  /** Whether the rows of the tables are counted. */
+  readonly counted: boolean;
+}
+
+export interface SharedCheckpoint extends CheckpointResult {
+  /** Transactions up to its row, and that row's tag. */
+  readonly sequence: number;
+  readonly chain: Uint8Array;
+  /** The end of the activity log. */
+  readonly activity: ChainHead;
+  /** Rows of each table; empty where they were not asked for. */
+  readonly tables: Readonly<Record<string, number>>;
+}
+
+export interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
+  readonly random: (length: number) => Uint8Array;
+}
+
+/**
+ * Resolves when the snapshot and the segments that it names are durable, and the snapshot was read back whole: what is
+ * trimmed for it can come from nowhere else. Undefined where another node, further on, has written one and trimmed the
+ * log.
+ */
+export async function writeSharedCheckpoint(
+  world: CheckpointWorld,
+  job: SharedCheckpointJob,
+): Promise<SharedCheckpoint | undefined> {
+  const { engine, keys, random } = world;
+  const { uid, through, counted } = job;
+  const dir = storeIdOf(uid);
+  let last: KnownRow | undefined;
+  const files = filesBehind(engine, uid, () => last);
+  const recovered = await recover(world, job, files);
+  if (!recovered) return undefined;
+  const { state, place } = recovered;
+  last = place;
+  const { tag: chain, sequence, runs } = place;
+  const activity = recovered.activity.head;
+  const tables = counted ? state.countRows() : {};
+  const header = { uid, generation: through, sequence, chain };
+  const written = await writeRecovered({ files, dir, keys, random }, { ...recovered, runs, header }, job);
+  await readSnapshot(engine.files, dir, through, keys);
+  return { ...written, sequence, chain, activity, tables };
+}
+
+async function recover(
+  world: CheckpointWorld,
+  { uid, through, segmentRecords }: SharedCheckpointJob,
+  files: WholeFiles,
+): Promise<SharedRecovered | undefined> {
+  const { engine } = world;
+  try {
+    return await recoverShared({ ...world, uid, files, through, segmentRecords, activityCacheBytes: 0 });
+  } catch (error) {
+    const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
+    if ((snapshots.at(-1) ?? 0) > through) return undefined;
+    throw error;
+  }
+}
+
+/** Files that are made only while the log has the row that `known` answers by then. */
+function filesBehind(engine: SharedEngine, uid: Uint8Array, known: () => KnownRow | undefined): WholeFiles {
+  const { files } = engine;
+  return {
+    list: (dir) => files.list(dir),
+    exists: (name) => files.exists(name),
+    size: (name) => files.size(name),
+    read: (name) => files.read(name),
+    readAt: (name, offset, length) => files.readAt(name, offset, length),
+    remove: (name) => files.remove(name),
+    replace: (name, bytes) => {
+      const row = known();
+      if (!row) throw new KmsError('internal', 'a file of a checkpoint before its place in the log is known');
+      return engine.replaceBehind(storeIdOf(uid), row, name, bytes);
+    },
+  };
+}

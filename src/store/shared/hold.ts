@@ -1,0 +1,136 @@
+// A hold on the files of a shared store, for whoever copies them: while it stands in the database no node removes one. It
+// runs out by itself, so that a node that died holds up nobody, and is prolonged for as long as its own node lives.
+import { equalBytes, toHex } from '../../crypto/bytes.ts';
+import { KmsError, systemCode } from '../../errors.ts';
+import { segmentPath } from '../activity/segment.ts';
+import { logHeaderLength, sealLogHeader } from '../log-format.ts';
+import type { StoreHold } from '../port.ts';
+import { headerLength, logName, nonceLength, type StoreKeys, snapshotName } from '../store-files.ts';
+import type { SharedCheckpoint } from './checkpoint.ts';
+import type { SharedEngine } from './engine.ts';
+import { storeIdOf } from './recovery.ts';
+
+interface HoldWorld {
+  readonly engine: SharedEngine;
+  readonly uid: Uint8Array;
+  readonly keys: StoreKeys;
+  readonly random: (length: number) => Uint8Array;
+  readonly later: (milliseconds: number, run: () => void) => void;
+  /** Milliseconds after which a hold that nobody prolongs has run out. */
+  readonly holdMs: number;
+}
+
+/** By it a file is known from one that took its name: a header and the first nonce. */
+const knownBy = headerLength + nonceLength;
+
+/** Of files that a failover, or a hold that ran out, took away while they were copied. */
+function changed(name: string, cause?: unknown): KmsError {
+  return new KmsError('unavailable', `${name}: the file was replaced while it was copied`, {
+    hint: 'try again',
+    cause,
+  });
+}
+
+export class SharedHold {
+  readonly #world: HoldWorld;
+  readonly #store: string;
+  readonly #holder: string;
+  #isOver = false;
+
+  private constructor(world: HoldWorld) {
+    this.#world = world;
+    this.#store = storeIdOf(world.uid);
+    this.#holder = toHex(world.random(16));
+  }
+
+  /** From now on no file of the store is removed. */
+  static async begin(world: HoldWorld): Promise<SharedHold> {
+    const hold = new SharedHold(world);
+    await world.engine.hold(hold.#store, hold.#holder, world.holdMs, true);
+    hold.#prolongLater();
+    return hold;
+  }
+
+  #prolongLater(): void {
+    const { later, holdMs } = this.#world;
+    later(holdMs / 4, () => {
+      if (this.#isOver) return;
+      // What fails now may work the next time; whether it still holds is asked where something is missing.
+      this.#prolong().catch(() => {});
+      this.#prolongLater();
+    });
+  }
+
+  /** Answers false where it had run out. */
+  #prolong(): Promise<boolean> {
+    const { engine, holdMs } = this.#world;
+    return engine.hold(this.#store, this.#holder, holdMs, false);
+  }
+
+  release(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // Else it runs out.
+    this.#world.engine.letGo(this.#store, this.#holder).catch(() => {});
+  }
+
+  /**
+   * The files of a checkpoint that was made under this hold, as those of an embedded store in the directory `dir`: behind
+   * the snapshot stands a log without a record.
+   */
+  filesOf(generation: number, made: SharedCheckpoint, dir: string): StoreHold {
+    const { uid, keys, random } = this.#world;
+    const { sequence, chain, segments, snapshotBytes, activity, tables } = made;
+    const next = generation + 1;
+    const { epoch } = keys;
+    const header = { uid, generation: next, sequence, chain, epoch };
+    const log = sealLogHeader(keys.key('log', epoch), random(nonceLength), header);
+    const files = [
+      { name: snapshotName(dir, generation), bytes: snapshotBytes },
+      ...segments.map(({ file, bytes }) => ({ name: segmentPath(dir, file), bytes })),
+      { name: logName(dir, next), bytes: logHeaderLength },
+    ];
+    return {
+      uid,
+      sequence,
+      snapshot: generation,
+      log: { generation: next, offset: logHeaderLength },
+      files,
+      activity,
+      tables,
+      source: this.#source(dir, logName(dir, next), log),
+      release: () => this.release(),
+    };
+  }
+
+  #source(dir: string, log: string, bytesOfLog: Uint8Array): StoreHold['source'] {
+    const { files } = this.#world.engine;
+    const own = (name: string): string => `${this.#store}${name.slice(dir.length)}`;
+    /** How each file began when it was first read. */
+    const beginnings = new Map<string, Uint8Array>();
+    return {
+      size: async (name) => (name === log ? bytesOfLog.length : this.#heldFile(name, () => files.size(own(name)))),
+      readAt: async (name, offset, length) => {
+        if (name === log) return bytesOfLog.slice(offset, offset + length);
+        return this.#heldFile(name, async () => {
+          const bytes = await files.readAt(own(name), offset, length);
+          const now = offset === 0 && length >= knownBy ? bytes : await files.readAt(own(name), 0, knownBy);
+          const beginning = beginnings.get(name) ?? now.slice(0, knownBy);
+          beginnings.set(name, beginning);
+          if (!equalBytes(beginning, now.subarray(0, knownBy))) throw changed(name);
+          return bytes;
+        });
+      },
+    };
+  }
+
+  /** What is missing is lost only where the hold still stands. */
+  async #heldFile<R>(name: string, read: () => Promise<R>): Promise<R> {
+    try {
+      return await read();
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT' || (await this.#prolong())) throw error;
+      throw changed(name, error);
+    }
+  }
+}
