@@ -33,7 +33,7 @@ export interface SharedCheckpoint extends CheckpointResult {
   readonly tables: Readonly<Record<string, number>>;
 }
 
-export interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
+interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
   readonly random: (length: number) => Uint8Array;
 }
 

@@ -23,7 +23,7 @@ interface CheckpointerWorld<T extends object> extends Pick<SharedRecovery, 'engi
 }
 
 /** A checkpoint of this node, and the row that it covers. */
-export interface Covering {
+interface Covering {
   readonly generation: number;
   readonly made: SharedCheckpoint;
 }

@@ -125,7 +125,7 @@ class PostgresEngine implements SharedEngine {
     for (const name of await this.files.list(store)) {
       await this.#change('DELETE FROM kms_file WHERE dir = $1 AND name = $2', [store, name]);
     }
-    await this.#change('DELETE FROM kms_job WHERE store = $1', [store]);
+    for (const table of ['kms_hold', 'kms_job']) await this.#change(`DELETE FROM ${table} WHERE store = $1`, [store]);
     await this.#change('DELETE FROM kms_store WHERE store = $1', [store]);
   }
 
