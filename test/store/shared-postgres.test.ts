@@ -69,6 +69,33 @@ if (!programs) {
 
   engineContract('PostgreSQL as a shared engine', async () => engine);
 
+  test('nodes that start at the same time make the tables once', async () => {
+    const admin = new Client(postgres.config);
+    await admin.connect();
+    await admin.query('CREATE DATABASE anew');
+    await admin.end();
+    const engines = await Promise.all([1, 2, 3, 4].map(() => openPostgres({ ...postgres.address, database: 'anew' })));
+    for (const each of engines) {
+      assert.deepEqual(await each.stores(), []);
+      await each.close();
+    }
+  });
+
+  test('a turn tells of the clock as it is when the turn is there, not when it was asked for', async () => {
+    const uid = await create(engine);
+    const id = Buffer.from(uid).toString('hex');
+    const [first, second] = [engine.lane(id), engine.lane(id)];
+    await first.begin(1);
+    const waiting = second.begin(1);
+    await wait(400);
+    const ended = Date.now();
+    await first.abandon();
+    const { now = 0 } = await waiting;
+    assert.ok(now >= ended - 5 && now <= Date.now() + 5, `${now - ended}`);
+    await second.abandon();
+    for (const lane of [first, second]) await lane.close();
+  });
+
   test('files of a shared database: whole, in parts, replaced, removed', async () => {
     const { files } = engine;
     const big = new Uint8Array(randomBytes(700_000));

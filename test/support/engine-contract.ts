@@ -82,6 +82,39 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     await lane.abandon();
   });
 
+  test(`${name}: nodes say that they are there, and are listed until they end`, async () => {
+    const [a, b] = [await open(), await open()];
+    const entry = (id: string, build = '1.0.0') => ({
+      id,
+      build,
+      schemas: { system: 4, tenant: 20 },
+      appendRule: 1,
+      places: ['https://kms.example.org'],
+    });
+    const [one, two] = [newStore(), newStore()];
+    const first = await a.noteNode(entry(one), true);
+    assert.ok(first.now > 0);
+    assert.deepEqual(
+      first.nodes.filter(({ id }) => id === one).map(({ upFor, age, ...told }) => told),
+      [entry(one)],
+    );
+    await b.noteNode(entry(two), true);
+    const { nodes } = await a.noteNode(entry(one, '1.0.1'), false);
+    assert.deepEqual(
+      nodes.filter(({ id }) => id === one || id === two).map(({ id, build }) => [id, build]),
+      [
+        [one, '1.0.1'],
+        [two, '1.0.0'],
+      ],
+    );
+    for (const { upFor, age } of nodes) assert.ok(upFor >= age && age >= 0, `${upFor} ${age}`);
+    await b.forgetNode(two);
+    await b.forgetNode(two);
+    const left = (await a.nodes()).map(({ id }) => id);
+    assert.deepEqual([left.includes(one), left.includes(two)], [true, false]);
+    await a.forgetNode(one);
+  });
+
   test(`${name}: one job at a time for a store`, async () => {
     const [a, b] = [await open(), await open()];
     const [store, other] = [newStore(), newStore()];

@@ -10,8 +10,11 @@ import {
   type EngineFault,
   type KnownRow,
   type Lane,
+  type ListedNode,
   type ListedStore,
   type LogRow,
+  type NodeEntry,
+  nodeForgotten,
   type SharedEngine,
   type SharedSeal,
   systemName,
@@ -36,6 +39,7 @@ interface Contents {
   readonly seal: SharedSeal | undefined;
   /** Until when each holds, by store and holder. */
   readonly holds: ReadonlyMap<string, number>;
+  readonly nodes: ReadonlyMap<string, { readonly entry: NodeEntry; readonly began: number; readonly seen: number }>;
 }
 
 /** Who has the lock of a store, or waits for it; not `open` once its transaction has ended. */
@@ -51,7 +55,7 @@ export class SimDatabase {
   now = 1000;
   readonly prng: Prng;
   /** After each commit; the last one is what there is. */
-  #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined, holds: new Map() }];
+  #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined, holds: new Map(), nodes: new Map() }];
   readonly #locks = new Map<string, Locker[]>();
   /** Counts failovers: connections of before are gone. */
   era = 0;
@@ -194,6 +198,36 @@ export class SimEngine implements SharedEngine {
       const made = this.database.now;
       const rows = new Map([[first.seq, { row: first, at: made }]]);
       this.database.commit({ stores: new Map(stores).set(store, { name, protocol, isWhole: false, made, rows }) });
+    });
+  }
+
+  noteNode(entry: NodeEntry, begins: boolean): ReturnType<SharedEngine['noteNode']> {
+    return this.#message('write', () => {
+      const { contents, now } = this.database;
+      const before = contents.nodes.get(entry.id);
+      const began = begins || !before ? now : before.began;
+      const young = [...contents.nodes].filter(([, { seen }]) => seen > now - nodeForgotten);
+      this.database.commit({ nodes: new Map(young).set(entry.id, { entry, began, seen: now }) });
+      return { now, nodes: this.#listNodes() };
+    });
+  }
+
+  nodes(): Promise<readonly ListedNode[]> {
+    return this.#message('read', () => this.#listNodes());
+  }
+
+  #listNodes(): readonly ListedNode[] {
+    const { contents, now } = this.database;
+    return [...contents.nodes.values()].map(({ entry, began, seen }) => ({
+      ...entry,
+      upFor: now - began,
+      age: now - seen,
+    }));
+  }
+
+  forgetNode(id: string): Promise<void> {
+    return this.#message('write', () => {
+      this.database.commit({ nodes: new Map([...this.database.contents.nodes].filter(([each]) => each !== id)) });
     });
   }
 

@@ -23,8 +23,8 @@ export interface TurnStart {
   readonly behind: readonly LogRow[];
   /** The rule by which rows are appended to this store: who knows another one must not. */
   readonly protocol: number;
-  /** The engine's clock, epoch milliseconds. */
-  readonly now: number;
+  /** The engine's clock when the turn was there, epoch milliseconds; undefined where there are no rows. */
+  readonly now: number | undefined;
   /** As it was when the rows were read; meaningless where there are none. */
   readonly control: Control;
 }
@@ -90,8 +90,38 @@ export interface SharedSeal {
   readonly isSealed: boolean;
 }
 
+/** What a node tells the others of itself. */
+export interface NodeEntry {
+  /** Drawn once for the node's directory. */
+  readonly id: string;
+  /** The version of its program. */
+  readonly build: string;
+  /** The newest schemas that it knows. */
+  readonly schemas: { readonly system: number; readonly tenant: number };
+  readonly appendRule: number;
+  /** Where it listens. */
+  readonly places: readonly string[];
+}
+
+export interface ListedNode extends NodeEntry {
+  /** Milliseconds since it began, and since it was last heard of, by the engine's clock. */
+  readonly upFor: number;
+  readonly age: number;
+}
+
+/** Milliseconds after which a node that is no longer heard of is not listed either. */
+export const nodeForgotten = 86_400_000;
+
 export interface SharedEngine {
   readonly files: WholeFiles;
+  /**
+   * Says that the node is there, from `begins` on anew. Answers the engine's clock, epoch milliseconds, and all nodes,
+   * those that are gone too. It need not last.
+   */
+  noteNode(node: NodeEntry, begins: boolean): Promise<{ readonly now: number; readonly nodes: readonly ListedNode[] }>;
+  nodes(): Promise<readonly ListedNode[]>;
+  /** The node has ended. */
+  forgetNode(id: string): Promise<void>;
   /**
    * Makes a store with its first row, in one step; its name is the store's id where none is given. Throws `refused`
    * where there is one of that id or name.

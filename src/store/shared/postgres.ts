@@ -1,4 +1,4 @@
-// A shared engine in PostgreSQL, or in whatever speaks like it: three tables, row locks, READ COMMITTED, no extension, no
+// A shared engine in PostgreSQL, or in whatever speaks like it: a few tables, row locks, READ COMMITTED, no extension, no
 // advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
 // replication make it.
 import type { Client, ClientConfig, QueryResult } from 'pg';
@@ -10,8 +10,11 @@ import {
   type EngineFault,
   type KnownRow,
   type Lane,
+  type ListedNode,
   type ListedStore,
   type LogRow,
+  type NodeEntry,
+  nodeForgotten,
   type SharedEngine,
   type SharedSeal,
   systemName,
@@ -39,7 +42,11 @@ const schema = [
   `CREATE TABLE IF NOT EXISTS kms_hold (
     store text NOT NULL, holder text NOT NULL, until timestamptz NOT NULL, PRIMARY KEY (store, holder)
   )`,
+  `CREATE TABLE IF NOT EXISTS kms_node (
+    node text PRIMARY KEY, told text NOT NULL, began timestamptz NOT NULL, seen timestamptz NOT NULL
+  )`,
 ];
+const tables = schema.map((statement) => /kms_\w+/.exec(statement)?.[0]);
 
 /** Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second. */
 const idleInTurn = 1500;
@@ -80,12 +87,19 @@ class PostgresEngine implements SharedEngine {
     );
   }
 
-  async prepare(): Promise<void> {
-    await this.#writing(async (client) => {
-      // Two nodes that start together would make the same table.
-      const { rows } = await client.query(`SELECT to_regclass('kms_hold') IS NULL AS missing`);
-      if (rows[0]?.missing) for (const statement of schema) await client.query(statement);
-    });
+  async prepare(tries = 5): Promise<void> {
+    try {
+      await this.#writing(async (client) => {
+        const there = await client.query('SELECT count(to_regclass(name)) AS n FROM unnest($1::text[]) AS name', [
+          tables,
+        ]);
+        if (Number(there.rows[0]?.n) < tables.length) for (const statement of schema) await client.query(statement);
+      });
+    } catch (error) {
+      // Another node that starts at the same time makes the same tables.
+      if (tries === 1 || !(error instanceof EngineError && error.fault === 'retry')) throw error;
+      await this.prepare(tries - 1);
+    }
   }
 
   async create(store: string, protocol: number, { seq, epoch, tag, sealed }: LogRow, name = store): Promise<void> {
@@ -98,6 +112,29 @@ class PostgresEngine implements SharedEngine {
       return true;
     });
     if (!isMade) throw new KmsError('refused', `there is a store ${name} in the shared database already`);
+  }
+
+  noteNode({ id, ...told }: NodeEntry, begins: boolean): ReturnType<SharedEngine['noteNode']> {
+    return this.#writing(async (client) => {
+      await client.query('SET LOCAL synchronous_commit = off');
+      const note = `INSERT INTO kms_node (node, told, began, seen) VALUES ($1, $2, clock_timestamp(), clock_timestamp())
+        ON CONFLICT (node) DO UPDATE
+        SET told = $2, seen = clock_timestamp(), began = CASE WHEN $3 THEN clock_timestamp() ELSE kms_node.began END`;
+      await client.query(note, [id, JSON.stringify(told), begins]);
+      const old = `DELETE FROM kms_node WHERE seen < clock_timestamp() - $1 * interval '1 millisecond'`;
+      await client.query(old, [nodeForgotten]);
+      const nodes = await listNodes(client);
+      const { rows } = await client.query('SELECT clock_timestamp() AS now');
+      return { now: Number(rows[0]?.now), nodes };
+    });
+  }
+
+  nodes(): Promise<readonly ListedNode[]> {
+    return this.#reading(listNodes);
+  }
+
+  forgetNode(id: string): Promise<void> {
+    return this.#change('DELETE FROM kms_node WHERE node = $1', [id]);
   }
 
   stores(): Promise<readonly ListedStore[]> {
@@ -268,6 +305,19 @@ class PostgresEngine implements SharedEngine {
 
 const heldNow = 'SELECT 1 FROM kms_hold WHERE store = $1 AND until > clock_timestamp() LIMIT 1';
 
+async function listNodes(client: Query): Promise<readonly ListedNode[]> {
+  const text = `SELECT node, told, EXTRACT(EPOCH FROM clock_timestamp() - began) * 1000 AS up_for,
+    EXTRACT(EPOCH FROM clock_timestamp() - seen) * 1000 AS age FROM kms_node ORDER BY began, node`;
+  const { rows } = await client.query(text);
+  // What another release may tell besides is left alone.
+  return rows.map(({ node, told, up_for, age }) => ({
+    ...JSON.parse(told),
+    id: node,
+    upFor: Number(up_for),
+    age: Number(age),
+  }));
+}
+
 const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 
 class PostgresLane implements Lane {
@@ -293,10 +343,10 @@ class PostgresLane implements Lane {
   /** One message: the answers come together. */
   async #begin(client: Client, from: number): Promise<TurnStart> {
     const store = this.#store;
-    const lock = 'SELECT protocol, clock_timestamp() AS now FROM kms_store WHERE store = $1 FOR UPDATE';
+    const lock = 'SELECT protocol FROM kms_store WHERE store = $1 FOR UPDATE';
     // What all stores go by stands in each row: a statement of its own would cost more.
     const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed,
-      (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
+      clock_timestamp() AS now, (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
         SELECT max(seq) FROM kms_log WHERE store = (SELECT store FROM kms_store WHERE name = '${systemName}')
       ) AS system_seq
       FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq`;
@@ -314,7 +364,7 @@ class PostgresLane implements Lane {
       tag: rows.find(({ seq }) => seq === from)?.tag,
       behind: rows.filter(({ seq }) => seq > from),
       protocol: of.protocol,
-      now: Number(of.now),
+      now: control ? Number(control.now) : undefined,
       control: {
         sealVersion: control?.seal_version ?? 0,
         isSealed: control?.is_sealed ?? false,
@@ -515,6 +565,7 @@ const faults: Readonly<Record<string, EngineFault>> = {
   '40001': 'retry',
   '40P01': 'retry',
   '23505': 'retry',
+  '42P07': 'retry',
 };
 
 function faultOf(error: unknown): KmsError {
