@@ -7,8 +7,9 @@ import type { ActivityLog } from './activity/activity-log.ts';
 import { verifyChain } from './activity/chain.ts';
 import { SegmentFault, segmentPath } from './activity/segment.ts';
 import { problemOfSegment } from './activity/segment-watch.ts';
+import type { WholeFiles } from './files.ts';
 import type { ChainHead, DroppedActivity } from './port.ts';
-import { type RecoverOptions, recover } from './recover.ts';
+import { type Recovered, type RecoverOptions, recover } from './recover.ts';
 import type { Row } from './sql.ts';
 import { logName } from './store-files.ts';
 
@@ -43,28 +44,38 @@ export async function checkStore(
   options: RecoverOptions,
   queryFor?: (schema: number) => string,
 ): Promise<CheckedStore> {
-  const { state, activity, uid, log } = await recover(options);
+  const recovered = await recover(options);
+  const { state, uid, log } = recovered;
   try {
-    const [fault] = state.faults();
-    if (fault !== undefined) throw damaged(`${options.dir}: the database is damaged: ${fault}`);
-    const faults = await followActivity(activity, uid, options);
-    const last = await lastRecord(activity);
     return {
+      ...(await checkRecovered(recovered, options)),
       uid: toHex(uid),
       mark: { sequence: log.place.sequence, runs: log.place.runs },
       log: logName(options.dir, log.header.generation),
-      schema: state.schemaVersion,
-      tables: state.countRows(),
-      activity: activity.head,
-      dropped: activity.dropped,
-      lastActivityAt: last,
       torn: log.torn,
       rows: queryFor ? state.all(state.statement(queryFor(state.schemaVersion)), []) : [],
-      faults,
     };
   } finally {
     state.close();
   }
+}
+
+/** Proves what was recovered, from wherever. */
+export async function checkRecovered(
+  { state, activity, uid }: Pick<Recovered, 'state' | 'activity' | 'uid'>,
+  options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
+): Promise<Pick<CheckedStore, 'schema' | 'tables' | 'activity' | 'dropped' | 'lastActivityAt' | 'faults'>> {
+  const [fault] = state.faults();
+  if (fault !== undefined) throw damaged(`${options.dir}: the database is damaged: ${fault}`);
+  const faults = await followActivity(activity, uid, options);
+  return {
+    schema: state.schemaVersion,
+    tables: state.countRows(),
+    activity: activity.head,
+    dropped: activity.dropped,
+    lastActivityAt: await lastRecord(activity),
+    faults,
+  };
 }
 
 /**
@@ -74,7 +85,7 @@ export async function checkStore(
 async function followActivity(
   activity: ActivityLog,
   uid: Uint8Array,
-  options: RecoverOptions,
+  options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
 ): Promise<SegmentFault[]> {
   const { files, dir, keys } = options;
   const { head } = activity;

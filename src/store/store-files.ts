@@ -25,7 +25,7 @@ interface StoreFiles {
   readonly leftovers: readonly string[];
 }
 
-const pattern = /^(snapshot|log)-([0-9]{10})\.kms$/;
+const pattern = /^(snapshot|log)-([0-9]{10,12})\.kms$/;
 
 export function snapshotName(dir: string, generation: number): string {
   return `${dir}/snapshot-${String(generation).padStart(10, '0')}.kms`;

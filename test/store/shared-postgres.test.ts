@@ -5,16 +5,21 @@ import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
+import { toHex } from '../../src/crypto/bytes.ts';
+import { createEmbedded } from '../../src/store/embedded.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { exportStore, importStore } from '../../src/store/shared/transfer.ts';
+import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
 import { engineContract } from '../support/engine-contract.ts';
+import { MemoryFiles } from '../support/memory-files.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { prng } from '../support/prng.ts';
 import { judge, logOf, type Op } from '../support/shared-judge.ts';
 import { does, isOutage, keys } from '../support/shared-run.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
 import { sqlWasm } from '../support/wasm.ts';
-import { contractMigrations, type NoteTables, noteTables, storeContract } from './contract.ts';
+import { activityInput, contractMigrations, type NoteTables, noteTables, storeContract } from './contract.ts';
 
 type Engine = Awaited<ReturnType<typeof openPostgres>>;
 
@@ -112,6 +117,36 @@ if (!programs) {
     for (const gone of [() => files.read('d/x'), () => files.size('d/x'), () => files.remove('d/x')]) {
       await assert.rejects(gone, { code: 'ENOENT' });
     }
+  });
+
+  test('a store goes over from files to the database, and back', async () => {
+    const generator = prng(2);
+    const files = new MemoryFiles();
+    const uid = new Uint8Array(randomBytes(16));
+    const random = (length: number) => new Uint8Array(randomBytes(length));
+    await createEmbedded({ files, dir: testDir, keys: testStoreKeys(), random, uid, at: 1 });
+    const notes = await openEmbedded(testOptions(files, generator, { limits: { segmentRecords: 2 } }));
+    const note = (store: typeof notes, name: string) =>
+      store.transaction(async (tx) => {
+        await tx.notes.add(name);
+        tx.record(activityInput(`act_${name}`));
+      });
+    for (const name of ['a', 'b', 'c']) await note(notes, name);
+    await notes.checkpoint();
+    await note(notes, 'd');
+    await notes.close();
+    const world = { engine, keys: testStoreKeys(), wasm: sqlWasm, migrations: contractMigrations, random, at: 2 };
+    const held = await importStore(world, { files, dir: testDir }, toHex(uid));
+    await engine.finish(toHex(uid));
+    assert.deepEqual([held.mark, held.activity.seq], [notes.mark, 4]);
+    const shared = await openAgain(uid);
+    await note(shared, 'e');
+    await shared.close();
+    const back = new MemoryFiles();
+    assert.equal((await exportStore(world, uid, { files: back, dir: testDir })).activity.seq, 5);
+    const again = await openEmbedded(testOptions(back, generator));
+    assert.equal((await logOf(again)).entries.length, 5);
+    await again.close();
   });
 
   test('a node that stands still in its turn does not hold up the others', async () => {

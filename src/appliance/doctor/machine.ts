@@ -90,7 +90,7 @@ const known = [
   restoreMark,
   'lost+found',
 ];
-const storeFile = /^(snapshot|log)-[0-9]{10}\.kms$|^activity-[0-9]{12}\.kms$/;
+const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/;
 
 interface LooksAt {
   /** Absolute. */

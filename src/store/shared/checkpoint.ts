@@ -80,7 +80,7 @@ async function recover(
 }
 
 /** Files that are made only while the log has the row that `known` answers by then. */
-function filesBehind(engine: SharedEngine, uid: Uint8Array, known: () => KnownRow | undefined): WholeFiles {
+export function filesBehind(engine: SharedEngine, uid: Uint8Array, known: () => KnownRow | undefined): WholeFiles {
   const { files } = engine;
   return {
     list: (dir) => files.list(dir),

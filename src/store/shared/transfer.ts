@@ -1,0 +1,176 @@
+// A store goes over from a directory to a shared engine, or back: with its id, its count of transactions, its runs, by
+// which clients know it again, and its segments byte for byte. Nobody may serve it meanwhile. Where it comes from nothing
+// is changed; where it goes it counts only once both were proved to hold the same.
+import { setImmediate } from 'node:timers/promises';
+import { toHex } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import { formatMark, type Mark } from '../../model/store-mark.ts';
+import type { ActivityLog } from '../activity/activity-log.ts';
+import { segmentPath } from '../activity/segment.ts';
+import { type CheckedStore, checkRecovered } from '../check.ts';
+import { Group, Numbering } from '../commit-group.ts';
+import type { Files, WholeFiles } from '../files.ts';
+import { createLog } from '../log-file.ts';
+import type { SegmentSummary } from '../port.ts';
+import { type RecoverOptions, recover } from '../recover.ts';
+import { writeSnapshot } from '../snapshot.ts';
+import type { State } from '../state.ts';
+import { nonceLength, type StoreKeys } from '../store-files.ts';
+import type { Migration } from '../tables/migrations.ts';
+import { filesBehind } from './checkpoint.ts';
+import type { LogRow, SharedEngine } from './engine.ts';
+import { recoverShared, storeIdOf } from './recovery.ts';
+import { appendRule, sealRow } from './row.ts';
+
+/** What two places that hold the same agree on. */
+interface HeldStore
+  extends Pick<CheckedStore, 'uid' | 'mark' | 'schema' | 'tables' | 'activity' | 'dropped' | 'faults'> {}
+
+interface TransferWorld {
+  readonly engine: SharedEngine;
+  readonly keys: StoreKeys;
+  readonly wasm: Uint8Array;
+  readonly migrations: readonly Migration[];
+  readonly random: (length: number) => Uint8Array;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** The directory of an embedded store. */
+interface StorePlace {
+  readonly files: Files;
+  readonly dir: string;
+}
+
+/** Bytes of a segment that are copied at once. */
+const pieceLength = 256 * 1024;
+
+/**
+ * Makes a store of the engine, under `name`, of the one in a directory, and answers what both hold. It is not whole in
+ * the engine yet: `finish` says so. Throws `refused` where there is one of its id or name, `corrupt` where the source
+ * does not verify.
+ */
+export async function importStore(world: TransferWorld, from: StorePlace, name: string): Promise<HeldStore> {
+  const { engine, keys, random, at } = world;
+  const source: RecoverOptions = { ...world, ...from };
+  const { state, activity, uid, log } = await recover(source);
+  try {
+    const mark = { sequence: log.place.sequence, runs: log.place.runs };
+    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source)) };
+    needSegments(held);
+    // The numbers go on: no snapshot of the store has had this one.
+    const before = { seq: log.header.generation, tag: log.place.chain, ...mark };
+    const row = sealRow({ uid, keys }, before, new Group(new Numbering()).payload(false), random(nonceLength));
+    await engine.create(storeIdOf(uid), appendRule, row, name);
+    const files = filesBehind(engine, uid, () => row);
+    const to = { files, dir: storeIdOf(uid) };
+    await copySegments(activity.segments, from, to);
+    await writeImage({ ...to, keys, random }, { uid, mark, row, state, activity, at });
+    return agreed(held, await sharedHeld(world, uid), name);
+  } finally {
+    state.close();
+  }
+}
+
+/**
+ * Makes an embedded store in a directory without one, of a store of the engine, and answers what both hold. Throws
+ * `corrupt` where that does not verify.
+ */
+export async function exportStore(world: TransferWorld, uid: Uint8Array, to: StorePlace): Promise<HeldStore> {
+  const { engine, keys, random, at } = world;
+  const { files, dir } = to;
+  const { state, activity, place } = await recoverShared({ ...world, uid });
+  try {
+    const { seq, tag: chain, sequence, runs } = place;
+    const mark = { sequence, runs };
+    const source = { files: engine.files, dir: storeIdOf(uid), keys };
+    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source)) };
+    needSegments(held);
+    await files.makeDir(dir);
+    await copySegments(activity.segments, source, to);
+    const context = { ...to, keys, random };
+    const log = await createLog(context, { uid, generation: seq + 1, sequence, chain, runs });
+    await log.close();
+    // Last: its presence says that the store exists.
+    await writeImage(context, { uid, mark, row: { seq, tag: chain }, state, activity, at });
+    return agreed(held, await embeddedHeld({ ...world, ...to }), dir);
+  } finally {
+    state.close();
+  }
+}
+
+interface Image {
+  readonly uid: Uint8Array;
+  readonly mark: Mark;
+  /** That it stands for. */
+  readonly row: Pick<LogRow, 'seq' | 'tag'>;
+  readonly state: State;
+  readonly activity: ActivityLog;
+  readonly at: number;
+}
+
+async function writeImage(
+  context: Parameters<typeof writeSnapshot>[0],
+  { uid, mark: { sequence, runs }, row, state, activity, at }: Image,
+): Promise<void> {
+  const { segments, head, dropped } = activity;
+  const header = { uid, generation: row.seq, sequence, chain: row.tag };
+  const content = { schema: state.schemaVersion, savedAt: at, runs, activity: { segments, head, dropped } };
+  await writeSnapshot(context, header, content, activity.tailLines(), state.image());
+}
+
+async function copySegments(
+  segments: readonly SegmentSummary[],
+  from: { readonly files: WholeFiles; readonly dir: string },
+  to: { readonly files: WholeFiles; readonly dir: string },
+): Promise<void> {
+  for (const { file, bytes } of segments) {
+    await to.files.replace(segmentPath(to.dir, file), pieces(from.files, segmentPath(from.dir, file), bytes));
+  }
+}
+
+async function* pieces(files: WholeFiles, name: string, bytes: number): AsyncGenerator<Uint8Array> {
+  for (let offset = 0; offset < bytes; offset += pieceLength) {
+    yield await files.readAt(name, offset, Math.min(pieceLength, bytes - offset));
+    await setImmediate();
+  }
+}
+
+async function sharedHeld(world: TransferWorld, uid: Uint8Array): Promise<HeldStore> {
+  const { engine, keys } = world;
+  const { state, activity, place } = await recoverShared({ ...world, uid });
+  try {
+    const { sequence, runs } = place;
+    const checked = await checkRecovered({ state, activity, uid }, { files: engine.files, dir: storeIdOf(uid), keys });
+    return { uid: toHex(uid), mark: { sequence, runs }, ...checked };
+  } finally {
+    state.close();
+  }
+}
+
+async function embeddedHeld(options: RecoverOptions): Promise<HeldStore> {
+  const { state, activity, uid, log } = await recover(options);
+  try {
+    const { sequence, runs } = log.place;
+    return { uid: toHex(uid), mark: { sequence, runs }, ...(await checkRecovered({ state, activity, uid }, options)) };
+  } finally {
+    state.close();
+  }
+}
+
+/** A shared store lets go of nothing for a snapshot that names a segment which is not there. */
+function needSegments({ faults: [fault] }: HeldStore): void {
+  if (fault) throw fault;
+}
+
+/** Throws `corrupt` where the two differ. */
+function agreed(here: HeldStore, there: HeldStore, name: string): HeldStore {
+  needSegments(there);
+  const [a, b] = [here, there].map(({ uid, mark, schema, tables, activity, dropped }) => {
+    return JSON.stringify([uid, formatMark(mark), schema, tables, activity, dropped ?? null]);
+  });
+  if (a === b) return there;
+  throw new KmsError('corrupt', `${name}: what arrived is not what was sent`, {
+    hint: 'nothing of it is served; the source is as it was: try again',
+  });
+}
