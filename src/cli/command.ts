@@ -62,13 +62,16 @@ export class Cli<out V = object> {
   }
 
   /**
-   * The same command with other streams, and with these global options as if they had been typed, by their long names.
+   * The same command with other streams, and with these global options as if they had been typed, by their long names;
+   * those that are undefined, as if they had been given nowhere.
    */
-  posing(io: Io, options: ReadonlyMap<string, string>): Cli<V> {
+  posing(io: Io, options: ReadonlyMap<string, string | undefined>): Cli<V> {
     const { root } = this.#command;
     for (const option of root.options) {
-      const value = options.get(option.long ?? '');
-      if (value !== undefined) root.setOptionValueWithSource(option.attributeName(), value, 'cli');
+      const { long = '' } = option;
+      if (!options.has(long)) continue;
+      const value = options.get(long);
+      root.setOptionValueWithSource(option.attributeName(), value, value === undefined ? undefined : 'cli');
     }
     return new Cli(io, this.#command, this.#kinds);
   }

@@ -1,6 +1,7 @@
 // The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
 // file of the command line that reads `process`.
 import { homedir } from 'node:os';
+import { basename } from 'node:path';
 import { KmsError } from '../errors.ts';
 import { interruptedBy } from './exit.ts';
 import type { Io } from './io.ts';
@@ -20,7 +21,7 @@ export function processIo(): Io {
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
   return {
-    args: process.argv.slice(2),
+    args: [...commandOf(process.argv0), ...process.argv.slice(2)],
     env: process.env,
     get cwd() {
       return found(process.cwd, 'the directory in which this was typed is gone', 'change to one that is there');
@@ -36,6 +37,11 @@ export function processIo(): Io {
       hangup = run;
     },
   };
+}
+
+/** What the executable is told by the name that it was started under: age finds its plugins by their names. */
+function commandOf(name: string): readonly string[] {
+  return basename(name) === 'age-plugin-kms' ? ['__age-plugin'] : [];
 }
 
 function found(look: () => string, otherwise: string, hint?: string): string {

@@ -4,6 +4,7 @@ import { version } from '../version.ts';
 import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
+import { age, agePlugin, plugged } from './grammar/age.ts';
 import { apikey } from './grammar/apikey.ts';
 import { appliance, upgrading } from './grammar/appliance.ts';
 import { asset } from './grammar/asset.ts';
@@ -58,6 +59,11 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('keyring', 'keyrings, which issue encryption keys').add(keyring, () => import('./commands/keyring.ts'));
   kms.group('asym', 'keyrings of the asym service').add(asym, () => import('./commands/asym.ts'));
   kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
+
+  kms.commandsGroup('For other software:');
+  kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
+  kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
+  kms.add(plugged, () => import('./commands/age.ts'));
 
   kms.commandsGroup('Access and activity:');
   kms.group('account', 'accounts, which own API keys').add(account, () => import('./commands/account.ts'));

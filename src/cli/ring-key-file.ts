@@ -64,7 +64,7 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
   }
 }
 
-async function readRingKey(path: string): Promise<Uint8Array> {
+export async function readRingKey(path: string): Promise<Uint8Array> {
   return readPrivateKey(await readSecretFile(path, 'the private key'), path);
 }
 

@@ -5,8 +5,8 @@ import { stat } from 'node:fs/promises';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
-import { pathFrom } from './io.ts';
-import { defaultProfile, type Profile, readProfile } from './profiles.ts';
+import { type Io, pathFrom } from './io.ts';
+import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
 
 /** An appliance over the network, and what to come to it with. */
@@ -64,6 +64,46 @@ export function namedRemote(cli: Cli): Chosen | undefined {
   return profile === undefined ? undefined : { profile };
 }
 
+/** Where a command goes, in words by which it is found again from any directory of this machine. */
+export async function placeOf(cli: Cli): Promise<{ kind: 'server' | 'profile' | 'data'; name: string }> {
+  const chosen = await chosenRemote(cli);
+  if (chosen === undefined) return { kind: 'data', name: dataDirectory(cli) };
+  if (chosen.server === undefined) return { kind: 'profile', name: chosen.profile };
+  return { kind: 'server', name: addressOf(chosen.server) };
+}
+
+/**
+ * The options that lead to an address with a credential which this user has for it: by the server that is named, else
+ * by a profile, the named one first. An address that somebody else chose never gets a credential that is meant for another one.
+ */
+export async function optionsFor(
+  io: Io,
+  address: string,
+  { server, profile }: { readonly server: string | undefined; readonly profile: string | undefined },
+): Promise<ReadonlyMap<string, string>> {
+  if (server !== undefined && addressOf(server) === address) return new Map([['--server', address]]);
+  const first = profile ?? (await defaultProfile(io));
+  let problem: unknown;
+  for (const name of [...(first === undefined ? [] : [first]), ...(await profileNames(io))]) {
+    try {
+      if (addressOf((await readProfile(io, name)).server) === address) return new Map([['--profile', name]]);
+    } catch (error) {
+      problem ??= error;
+    }
+  }
+  throw (
+    problem ??
+    new KmsError('unauthenticated', `there is no credential here for ${address}`, {
+      hint: `keep one with \`kms profile add NAME --server ${address}\`, or set KMS_SERVER to it and KMS_API_KEY`,
+    })
+  );
+}
+
+/** An address in the one form of several that it has. Throws `usage` for what is none. */
+export function addressOf(server: string): string {
+  return serverUrl(server).href.replace(/\/+$/, '');
+}
+
 /** For commands that make or examine what is on this machine. */
 export function refuseRemote(cli: Cli, why: string): void {
   for (const option of ['--server', '--profile'] as const) {
@@ -105,7 +145,7 @@ function ownOf(name: string, { apiKey, ca }: Profile): { apiKey?: string; author
 
 function remote(url: URL, apiKey: string | undefined, authorities: Authorities | undefined): Remote {
   return {
-    baseUrl: url.href.replace(/\/+$/, ''),
+    baseUrl: addressOf(url.href),
     ...(apiKey !== undefined && { apiKey }),
     ...(authorities !== undefined && { authorities }),
   };

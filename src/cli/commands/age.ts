@@ -1,0 +1,214 @@
+// Keyrings for age: recipients and identities to give to it, and the plugin that it starts, which asks the appliances
+// that those name. See docs/age.md.
+import { readlink, symlink } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import {
+  type AgeIdentity,
+  type AgePlace,
+  type AgeRecipient,
+  type DataKey,
+  fingerprintOf,
+  formatIdentity,
+  formatRecipient,
+  isKeyOf,
+  parseRecipient,
+} from '../../client/age-keys.ts';
+import { speakAge } from '../../client/age-plugin.ts';
+import { timedOut } from '../../client/failure.ts';
+import { publicKeyOf, unwrapRingKey } from '../../client/ring-keys.ts';
+import { KmsError, systemCode } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { type Connection, openConnection, withClient } from '../connect.ts';
+import { sentenceOf } from '../exit.ts';
+import { fileError } from '../files.ts';
+import type { age, agePlugin, plugged } from '../grammar/age.ts';
+import { say, write } from '../io.ts';
+import { printJson, printLine } from '../output.ts';
+import { readProfile } from '../profiles.ts';
+import { keptRingKey, namedRingKey, readRingKey } from '../ring-key-file.ts';
+import { addressOf, optionsFor, placeOf } from '../target.ts';
+import { visible } from '../text.ts';
+
+export async function recipient(cli: CliOf<typeof age.recipient>): Promise<void> {
+  const made = await recipientOf(cli, cli.get('<RING>'));
+  const text = formatRecipient(await forOthers(cli, made));
+  if (cli.json) await printJson(cli, { ring: made.ring, ringId: made.ringId, recipient: text });
+  else await printLine(cli, text);
+}
+
+export async function identity(cli: CliOf<typeof age.identity>): Promise<void> {
+  const given = cli.get('<RING>');
+  const isRecipient = /^age1kms1/i.test(given);
+  const made = isRecipient ? parseRecipient(given) : await recipientOf(cli, given);
+  const text = formatIdentity(await withKey(cli, made, isRecipient));
+  const recipient = isRecipient ? given : formatRecipient(await forOthers(cli, made));
+  const { ring, ringId } = made;
+  if (cli.json) return printJson(cli, { ring, ringId, recipient, identity: text });
+  await write(cli.io.stdout, `# keyring: ${ring}\n# recipient: ${recipient}\n${text}\n`);
+}
+
+async function recipientOf(cli: Cli, ringname: string): Promise<AgeRecipient> {
+  const place = await placeOf(cli);
+  const { ring } = await withClient(cli, (client) => client.getKeyring({ ringname }));
+  return { ring: ring.name, ringId: ring.id, fingerprint: fingerprintOf(ring.publicKey), place };
+}
+
+/** Profiles are one user's own: others know the address. */
+async function forOthers(cli: Cli, recipient: AgeRecipient): Promise<AgeRecipient> {
+  const { kind, name } = recipient.place;
+  if (kind !== 'profile') return recipient;
+  return { ...recipient, place: { kind: 'server', name: addressOf((await readProfile(cli.io, name)).server) } };
+}
+
+/** The identity with what it is to say of its private key, which is looked at first. */
+async function withKey(
+  cli: CliOf<typeof age.identity>,
+  recipient: AgeRecipient,
+  isRecipient: boolean,
+): Promise<AgeIdentity> {
+  const file = cli.get('--private-key');
+  const inside = cli.get('--with-private-key');
+  if (file === undefined && !inside) return recipient;
+  if (file === undefined && isRecipient) {
+    throw cli.wrong('--with-private-key needs --private-key FILE where a recipient is given');
+  }
+  const key = await (file === undefined
+    ? withClient(cli, (_client, connection) => keptRingKey(cli, connection, recipient.ring))
+    : readRingKey(file));
+  mustFit(recipient, key);
+  if (!inside) return { ...recipient, ...(file !== undefined && { privateKey: file }) };
+  await say(cli.io, 'the identity holds the private key: keep it where only those can read it who may decrypt');
+  return { ...recipient, privateKey: key };
+}
+
+function mustFit(recipient: AgeRecipient, privateKey: Uint8Array): void {
+  if (isKeyOf(recipient, publicKeyOf(privateKey))) return;
+  throw new KmsError('invalid', `the private key is not the one of the keyring ${recipient.ring} that is meant`, {
+    hint: `if the keyring was made anew, make a new recipient: kms age recipient ${recipient.ring}`,
+  });
+}
+
+export async function install(cli: CliOf<typeof agePlugin.install>): Promise<void> {
+  const { isSingleExecutable } = await import('../../appliance/program-files.ts');
+  if (!isSingleExecutable()) {
+    throw new KmsError('refused', 'this is no executable of kms, but its sources', {
+      hint: 'run `kms age-plugin install` with the executable',
+    });
+  }
+  const executable = process.execPath;
+  const directory = cli.get('--dir') ?? dirname(executable);
+  const path = join(directory, 'age-plugin-kms');
+  try {
+    await symlink(executable, path);
+  } catch (error) {
+    const there = systemCode(error) === 'EEXIST';
+    if (!there) throw fileError('write', path, error, 'name a directory of yours with --dir DIR');
+    if ((await readlink(path).catch(() => undefined)) !== executable) {
+      throw new KmsError('refused', `${path} exists already and is not overwritten`, { hint: 'move it away first' });
+    }
+  }
+  if (cli.json) await printJson(cli, { path, executable });
+  else await printLine(cli, `${path} is ${executable}`);
+  if (!(cli.io.env.PATH ?? '').split(delimiter).includes(directory)) {
+    await say(cli.io, visible(`warning: age will not find it: ${directory} is not in PATH`));
+  }
+}
+
+/** How long an appliance may take to answer, in milliseconds: whoever uses age sees nothing meanwhile. */
+const patience = 30_000;
+
+/** What age starts as `age-plugin-kms --age-plugin=NAME`. */
+export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
+  const name = cli.get('--age-plugin');
+  if (name === undefined) {
+    throw new KmsError('usage', 'age-plugin-kms: this is a plugin, which age starts itself', {
+      hint: 'make a recipient and an identity for it: see `kms age --help`',
+    });
+  }
+  const connections = new Map<string, Connection>();
+  // Before it poses as anything else.
+  const given = { server: cli.globals.get('--server'), profile: cli.globals.get('--profile') };
+  /** One for each place, whatever the number of recipients, identities and files. */
+  async function connectionTo({ place }: AgeRecipient): Promise<Connection> {
+    const name = `${place.kind} ${place.name}`;
+    const known = connections.get(name);
+    if (known !== undefined) return known;
+    const connection = await openConnection(cli.posing(cli.io, await optionsTo(cli, place, given)));
+    connections.set(name, connection);
+    return connection;
+  }
+  try {
+    await speakAge(name, {
+      source: cli.io.stdin,
+      write: (bytes) => write(cli.io.stdout, bytes),
+      explain: sentenceOf,
+      encryptKey: async (recipient) => encryptKey(cli, recipient, await connectionTo(recipient)),
+      decryptKey: async (identity, header) => decryptKey(cli, identity, header, await connectionTo(identity)),
+    });
+  } finally {
+    for (const connection of connections.values()) await connection.close();
+  }
+}
+
+/** As if the place had been typed, and nothing else. */
+async function optionsTo(
+  { io }: Cli,
+  { kind, name }: AgePlace,
+  given: Parameters<typeof optionsFor>[2],
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const options = kind === 'server' ? await optionsFor(io, addressOf(name), given) : new Map([[`--${kind}`, name]]);
+  return new Map([['--server', undefined], ['--profile', undefined], ['--data', undefined], ...options]);
+}
+
+type PluginCli = CliOf<typeof plugged.speak>;
+
+async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Connection): Promise<DataKey> {
+  const { ring: ringname } = recipient;
+  const answer = await inTime(connection, (signal) => connection.client.encrypt({ ringname }, { signal }));
+  if (answer.ringId !== recipient.ringId) {
+    throw new KmsError('invalid', `the keyring ${ringname} is not the one that is meant: it has another id`, {
+      hint: `if it was made anew, make a new recipient: kms age recipient ${ringname}`,
+    });
+  }
+  const privateKey = await privateKeyOf(cli, recipient, connection);
+  mustFit(recipient, privateKey);
+  return { key: unwrapRingKey({ privateKey, key: answer.key }), header: answer.header };
+}
+
+async function decryptKey(
+  cli: PluginCli,
+  identity: AgeIdentity,
+  header: string,
+  connection: Connection,
+): Promise<Uint8Array> {
+  const answer = await inTime(connection, (signal) => connection.client.decrypt({ header }, { signal }));
+  return unwrapRingKey({ privateKey: await privateKeyOf(cli, identity, connection), key: answer.key });
+}
+
+async function inTime<T>({ baseUrl }: Connection, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(timedOut(baseUrl, patience)), patience);
+  try {
+    return await ask(late.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The one that the identity names, else the one of KMS_PRIVATE_KEY where that fits, else the one that is kept. */
+async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connection): Promise<Uint8Array> {
+  if (of.privateKey !== undefined)
+    return typeof of.privateKey === 'string' ? readRingKey(of.privateKey) : of.privateKey;
+  const named = await namedRingKey(cli);
+  if (named !== undefined && isKeyOf(of, publicKeyOf(named))) return named;
+  try {
+    return await keptRingKey(cli, connection, of.ring);
+  } catch (error) {
+    // That it does not fit is said where it is used.
+    if (named !== undefined) return named;
+    if (!(error instanceof KmsError)) throw error;
+    throw new KmsError(error.code, error.message, {
+      hint: `set KMS_PRIVATE_KEY to the file that has the private key of ${of.ring}, or make an identity that names it`,
+    });
+  }
+}

@@ -1,0 +1,41 @@
+// The commands by which age, and what uses it, encrypts to keyrings: `kms age …` and `kms age-plugin …`.
+import { argument, command, directory, hidden, path, text, toggle } from './declaration.ts';
+
+export const age = {
+  recipient: command(
+    'recipient',
+    'print the recipient of a keyring for `age -r`; it holds no secret, and needs the flag keyring.<ringname>.read',
+    ['kms age recipient payroll', 'kms age recipient payroll >> .age-recipients'],
+    {
+      '<RING>': argument('ring'),
+    },
+  ),
+  identity: command(
+    'identity',
+    'print the identity of a keyring for `age -i`: it says where the appliance and the private key are',
+    ['kms age identity payroll > payroll.identity', 'kms age identity payroll --private-key payroll.pem'],
+    {
+      '<RING>': argument('ring'),
+      '--private-key': path('FILE', "use the ring's private key in this file (default: where `keyring create` put it)"),
+      '--with-private-key': toggle('put the private key itself into the identity, which is then as secret as that'),
+    },
+  ),
+};
+
+export const agePlugin = {
+  install: command(
+    'install',
+    'give this executable its second name, age-plugin-kms, under which age finds it',
+    ['kms age-plugin install', 'kms age-plugin install --dir ~/.local/bin'],
+    {
+      '--dir': directory('DIR', 'where programs are looked for (default: where this executable is)'),
+    },
+  ),
+};
+
+export const plugged = {
+  speak: hidden('__age-plugin', {
+    '--age-plugin': text('NAME', 'the state machine that age asks for'),
+    '--private-key': path('FILE', "the ring's private key"),
+  }),
+};

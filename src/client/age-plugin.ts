@@ -1,0 +1,302 @@
+// The plugin protocol of age (c2sp.org/age-plugin), version 1 of both state machines, over a pair of byte streams. What
+// gets keys from an appliance is handed in.
+import { concatBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import {
+  type AgeIdentity,
+  type AgeRecipient,
+  type AgeStanza,
+  type DataKey,
+  fromAgeBase64,
+  isForRing,
+  type KmsStanza,
+  openFileKey,
+  parseIdentity,
+  parseRecipient,
+  readKmsStanza,
+  sealFileKey,
+  toAgeBase64,
+} from './age-keys.ts';
+import type { ByteSource } from './byte-streams.ts';
+
+interface PluginOptions {
+  /** What age says. */
+  readonly source: ByteSource;
+  /** Says something to age. */
+  readonly write: (bytes: Uint8Array) => Promise<void>;
+  /** A key of the ring to encrypt with. */
+  readonly encryptKey: (recipient: AgeRecipient | AgeIdentity) => Promise<DataKey>;
+  /** The key that came with this header. */
+  readonly decryptKey: (identity: AgeIdentity, header: string) => Promise<Uint8Array>;
+  /** An error in one line, for whoever uses age. */
+  readonly explain: (error: unknown) => string;
+  /** Default: the platform's secure generator. */
+  readonly random?: (length: number) => Uint8Array;
+}
+
+type Work = Required<PluginOptions>;
+
+const machines = { 'recipient-v1': wrapAll, 'identity-v1': unwrapAll };
+
+/**
+ * Speaks the state machine of that name to its end. What concerns a recipient, identity or stanza is told to age; what
+ * is no protocol at all is thrown as `invalid`.
+ */
+export async function speakAge(name: string, options: PluginOptions): Promise<void> {
+  const machine = name === 'recipient-v1' || name === 'identity-v1' ? machines[name] : undefined;
+  if (machine === undefined) {
+    throw new KmsError('invalid', `expected the state machine recipient-v1 or identity-v1, got "${name}"`, {
+      hint: 'use a newer version of kms',
+    });
+  }
+  const { random = systemRandom } = options;
+  await machine(new Conversation(options, random), { ...options, random });
+}
+
+/** A recipient or identity that age added, as text, with its place among its kind. */
+interface Added {
+  readonly kind: 'recipient' | 'identity';
+  readonly index: number;
+  readonly text: string;
+}
+
+async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work): Promise<void> {
+  const added: Added[] = [];
+  const fileKeys: Uint8Array[] = [];
+  let wantsLabels = false;
+  for await (const { type, args, body } of age.untilDone()) {
+    if (type === 'add-recipient') added.push(addition('recipient', added, args));
+    if (type === 'add-identity') added.push(addition('identity', added, args));
+    if (type === 'wrap-file-key') fileKeys.push(body);
+    if (type === 'extension-labels') wantsLabels = true;
+  }
+  const stanzas: [file: number, stanza: AgeStanza][] = [];
+  let failed = false;
+  for (const { kind, index, text } of added) {
+    try {
+      const recipient = kind === 'recipient' ? parseRecipient(text) : parseIdentity(text);
+      for (const [file, fileKey] of fileKeys.entries()) {
+        // Once something is refused, age gets no stanza.
+        if (failed) break;
+        const dataKey = await encryptKey(recipient);
+        stanzas.push([file, await sealFileKey(fileKey, recipient.ringId, dataKey, random)]);
+        dataKey.key.fill(0);
+      }
+    } catch (error) {
+      failed = true;
+      await age.tell('error', [kind, String(index)], utf8(explain(error)));
+    }
+  }
+  if (!failed) {
+    // X25519 has none. Rings wrapped another way will have `postquantum`, and then all that are added must.
+    if (wantsLabels) await age.tell('labels');
+    await age.grease();
+    for (const [file, { type, args, body }] of stanzas) {
+      await age.tell('recipient-stanza', [String(file), type, ...args], body);
+    }
+  }
+  await age.done();
+}
+
+interface Sealed {
+  readonly index: number;
+  readonly stanza: KmsStanza;
+}
+
+/** The stanzas of one file that are of this kind, and those that are malformed. */
+interface File {
+  readonly sealed: Sealed[];
+  readonly malformed: [index: number, error: unknown][];
+  count: number;
+}
+
+async function unwrapAll(age: Conversation, options: Work): Promise<void> {
+  const added: Added[] = [];
+  const files: File[] = [];
+  for await (const stanza of age.untilDone()) {
+    if (stanza.type === 'add-identity') added.push(addition('identity', added, stanza.args));
+    if (stanza.type === 'recipient-stanza') addStanza(files, stanza);
+  }
+  const identities: AgeIdentity[] = [];
+  for (const { index, text } of added) {
+    try {
+      identities.push(parseIdentity(text));
+    } catch (error) {
+      await age.tell('error', ['identity', String(index)], utf8(options.explain(error)));
+    }
+  }
+  // One identity that is none, and nothing is unwrapped.
+  if (identities.length === added.length) {
+    await age.grease();
+    for (const [index, file] of files.entries()) await unwrap(age, index, file, identities, options);
+  }
+  await age.done();
+}
+
+async function unwrap(
+  age: Conversation,
+  file: number,
+  { sealed, malformed }: File,
+  identities: readonly AgeIdentity[],
+  { decryptKey, explain }: Work,
+): Promise<void> {
+  const failures = [...malformed];
+  const fileKey = malformed.length === 0 ? await opened(sealed, identities, decryptKey, failures) : undefined;
+  if (fileKey !== undefined) return age.tell('file-key', [String(file)], fileKey);
+  for (const [index, error] of failures) {
+    await age.tell('error', ['stanza', String(file), String(index)], utf8(explain(error)));
+  }
+}
+
+/** The file key, by the first identity that gets it; why the others before did not goes to `failures`. */
+async function opened(
+  sealed: readonly Sealed[],
+  identities: readonly AgeIdentity[],
+  decryptKey: PluginOptions['decryptKey'],
+  failures: [index: number, error: unknown][],
+): Promise<Uint8Array | undefined> {
+  for (const { index, stanza } of sealed) {
+    for (const identity of identities.filter(({ ringId }) => isForRing(stanza, ringId))) {
+      try {
+        const key = await decryptKey(identity, stanza.header);
+        const fileKey = await openFileKey(stanza, identity.ringId, key);
+        key.fill(0);
+        return fileKey;
+      } catch (error) {
+        failures.push([index, error]);
+      }
+    }
+  }
+  return undefined;
+}
+
+function addition(kind: Added['kind'], added: readonly Added[], [text = '']: readonly string[]): Added {
+  return { kind, index: added.filter((each) => each.kind === kind).length, text };
+}
+
+/** `args` begin with the file's number; what follows is the stanza as it stands in that file. */
+function addStanza(files: File[], { args: [number = '', type = '', ...args], body }: AgeStanza): void {
+  const index = /^(?:0|[1-9]\d{0,8})$/.test(number) ? Number(number) : -1;
+  if (type === '' || index < Math.max(0, files.length - 1) || index > files.length) {
+    throw new Broken('expected the stanzas of the files in their order');
+  }
+  if (index === files.length) files.push({ sealed: [], malformed: [], count: 0 });
+  const file = files[index];
+  if (file === undefined) return;
+  const place = file.count++;
+  try {
+    const stanza = readKmsStanza({ type, args, body });
+    if (stanza !== undefined) file.sealed.push({ index: place, stanza });
+  } catch (error) {
+    file.malformed.push([place, error]);
+  }
+}
+
+/** What age says is no protocol, or it has gone away. */
+class Broken extends KmsError {
+  constructor(message: string) {
+    super('invalid', `age plugin: ${message}`, { hint: 'this is a plugin, which age starts itself: see docs/age.md' });
+  }
+}
+
+const columns = 64;
+/** Bytes of a line, and of all that age may say in a run: far more than files make of it. */
+const longestLine = 1 << 16;
+const longestTalk = 1 << 24;
+
+/** One side of the talk: stanzas in, stanzas out, each answered. */
+class Conversation {
+  readonly #lines: AsyncGenerator<string, undefined, undefined>;
+  readonly #write: PluginOptions['write'];
+  readonly #random: (length: number) => Uint8Array;
+
+  constructor({ source, write }: PluginOptions, random: (length: number) => Uint8Array) {
+    this.#lines = linesOf(source);
+    this.#write = write;
+    this.#random = random;
+  }
+
+  /** What age says until it is done. */
+  async *untilDone(): AsyncGenerator<AgeStanza, void, void> {
+    for (;;) {
+      const stanza = await this.#read();
+      if (stanza.type === 'done') return;
+      yield stanza;
+    }
+  }
+
+  /** Says a thing, which age takes. */
+  async tell(type: string, args: readonly string[] = [], body?: Uint8Array): Promise<void> {
+    const reply = await this.#ask(type, args, body);
+    if (reply !== 'ok') throw new Broken(`expected ok to ${type}, got ${reply}`);
+  }
+
+  /** Now and then a thing that nobody knows, so that nobody forgets to expect such. */
+  async grease(): Promise<void> {
+    const [chance = 0, ...name] = this.#random(9);
+    if (chance % 3 === 0) return;
+    const reply = await this.#ask(`grease-${toHex(Uint8Array.from(name))}`, [], this.#random(chance % 80));
+    if (reply !== 'unsupported') throw new Broken(`expected unsupported to grease, got ${reply}`);
+  }
+
+  async done(): Promise<void> {
+    await this.#write(stanzaBytes('done'));
+  }
+
+  async #ask(type: string, args: readonly string[], body?: Uint8Array): Promise<string> {
+    await this.#write(stanzaBytes(type, args, body));
+    return (await this.#read()).type;
+  }
+
+  async #read(): Promise<AgeStanza> {
+    const first = await this.#line();
+    if (!/^->(?: [\x21-\x7e]+)+$/.test(first)) throw new Broken('expected a stanza, which begins with "->"');
+    const [type = '', ...args] = first.slice(3).split(' ');
+    let text = '';
+    for (let line = first; ; ) {
+      line = await this.#line();
+      if (line.length > columns) throw new Broken(`expected lines of ${columns} characters at most`);
+      text += line;
+      if (line.length < columns) break;
+    }
+    const body = fromAgeBase64(text);
+    if (body === undefined) throw new Broken('expected base64 without padding');
+    return { type, args, body };
+  }
+
+  async #line(): Promise<string> {
+    const { value } = await this.#lines.next();
+    if (value === undefined) throw new Broken('the input ended before it was done');
+    return value;
+  }
+}
+
+function stanzaBytes(type: string, args: readonly string[] = [], body: Uint8Array = new Uint8Array()): Uint8Array {
+  const text = toAgeBase64(body);
+  const lines = [`-> ${[type, ...args].join(' ')}`];
+  // The last line is shorter than the others, and empty where there is nothing left for it.
+  for (let at = 0; at <= text.length; at += columns) lines.push(text.slice(at, at + columns));
+  return utf8(`${lines.join('\n')}\n`);
+}
+
+/** The lines of the source, without their ends. What follows the last of them is none. */
+async function* linesOf(source: ByteSource): AsyncGenerator<string, undefined, undefined> {
+  let rest: Uint8Array = new Uint8Array();
+  let length = 0;
+  for await (const piece of source) {
+    length += piece.length;
+    if (length > longestTalk) throw new Broken(`expected ${longestTalk} bytes at most`);
+    rest = rest.length === 0 ? piece : concatBytes(rest, piece);
+    let start = 0;
+    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10, start)) {
+      const line = fromUtf8(rest.subarray(start, end));
+      if (line === undefined || line.length > longestLine) throw new Broken('expected lines of text');
+      yield line;
+      start = end + 1;
+    }
+    rest = rest.subarray(start);
+    if (rest.length > longestLine) throw new Broken('expected lines of text');
+  }
+  return undefined;
+}

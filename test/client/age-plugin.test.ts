@@ -1,0 +1,238 @@
+// The plugin for age: what it wrote must open for ever, and nothing that is said to it makes it hang or break.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  type AgeIdentity,
+  type AgeRecipient,
+  fingerprintOf,
+  formatIdentity,
+  formatRecipient,
+  isForRing,
+  openFileKey,
+  parseIdentity,
+  parseRecipient,
+  readKmsStanza,
+  sealFileKey,
+} from '../../src/client/age-keys.ts';
+import { speakAge } from '../../src/client/age-plugin.ts';
+import { fromHex, toHex } from '../../src/crypto/bytes.ts';
+import { KmsError } from '../../src/errors.ts';
+import { Stanzas, stanza } from '../support/age-client.ts';
+
+type Said = Omit<AgeRecipient, 'fingerprint'> & { readonly fingerprint: string; readonly text: string };
+
+interface Frozen {
+  readonly ringId: string;
+  readonly publicKey: string;
+  readonly recipients: readonly Said[];
+  readonly identities: readonly (Said & { readonly privateKey?: string; readonly privateKeyBytes?: string })[];
+  readonly stanza: { readonly key: string; readonly fileKey: string; readonly args: string[]; readonly body: string };
+}
+
+const frozen: Frozen = JSON.parse(readFileSync(new URL('../compat/age-1.json', import.meta.url), 'utf8'));
+const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
+
+test('recipients and identities of version 1 are read as they were meant, and made again', () => {
+  assert.ok(frozen.recipients.length > 1 && frozen.identities.length > 2);
+  for (const { text, ...said } of frozen.recipients) {
+    const recipient = { ...said, fingerprint: hex(said.fingerprint) };
+    assert.deepEqual(parseRecipient(text), recipient);
+    assert.equal(formatRecipient(recipient), text);
+    assert.deepEqual(fingerprintOf(frozen.publicKey), recipient.fingerprint);
+  }
+  for (const { text, privateKeyBytes, ...said } of frozen.identities) {
+    const inside = privateKeyBytes === undefined ? {} : { privateKey: hex(privateKeyBytes) };
+    const identity: AgeIdentity = { ...said, fingerprint: hex(said.fingerprint), ...inside };
+    assert.deepEqual(parseIdentity(text), identity);
+    assert.equal(formatIdentity(identity), text);
+  }
+});
+
+test('a stanza of version 1 opens with its key, for its ring', async () => {
+  const { args, body, key, fileKey } = frozen.stanza;
+  const read = readKmsStanza({ type: 'kms', args, body: hex(body) }) ?? assert.fail('not ours');
+  assert.ok(isForRing(read, frozen.ringId));
+  assert.ok(!isForRing(read, 'ring_01jz4b8m6q3v9x2c5d7f8g9h0m'));
+  assert.equal(toHex(await openFileKey(read, frozen.ringId, hex(key))), fileKey);
+  await assert.rejects(openFileKey(read, frozen.ringId, randomBytes(32)), { code: 'corrupt' });
+  await assert.rejects(openFileKey(read, 'ring_01jz4b8m6q3v9x2c5d7f8g9h0m', hex(key)), { code: 'corrupt' });
+});
+
+test('recipients and identities of any ring and place come back, and nothing else is read as one', () => {
+  const plain = { noNullPrototype: true };
+  const recipient = fc.record(
+    {
+      ring: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/),
+      ringId: fc.constant(frozen.ringId),
+      fingerprint: fc.uint8Array({ minLength: 16, maxLength: 16 }),
+      place: fc.record(
+        {
+          kind: fc.constantFrom('server' as const, 'profile' as const, 'data' as const),
+          name: fc.string({ unit: 'grapheme', maxLength: 200 }).filter((text) => !/\p{Cc}/u.test(text)),
+        },
+        plain,
+      ),
+    },
+    plain,
+  );
+  const privateKey = fc.oneof(fc.constant('/etc/kms/é.pem'), fc.uint8Array({ minLength: 32, maxLength: 32 }));
+  fc.assert(
+    fc.property(recipient, privateKey, (each, privateKey) => {
+      assert.deepEqual(parseRecipient(formatRecipient(each)), each);
+      assert.deepEqual(parseIdentity(formatIdentity(each)), each);
+      assert.deepEqual(parseIdentity(formatIdentity({ ...each, privateKey })), { ...each, privateKey });
+      assert.throws(() => parseRecipient(formatIdentity(each)), { code: 'invalid' });
+      assert.throws(() => parseIdentity(formatRecipient(each)), { code: 'invalid' });
+    }),
+  );
+});
+
+const key = randomBytes(32);
+const header = frozen.stanza.args[2] ?? '';
+const own = await sealFileKey(hex(frozen.stanza.fileKey), frozen.ringId, { key, header }, randomBytes);
+
+/** What the plugin says to this, once it has ended; the error that it ended with. */
+async function answer(machine: string, pieces: Iterable<Uint8Array>): Promise<[said: string, error: unknown]> {
+  let said = '';
+  try {
+    await speakAge(machine, {
+      source: (async function* () {
+        yield* pieces;
+      })(),
+      async write(bytes) {
+        said += Buffer.from(bytes).toString();
+      },
+      encryptKey: async () => ({ key: key.slice(), header }),
+      decryptKey: async () => key.slice(),
+      explain: (error) => (error instanceof Error ? error.message : String(error)),
+    });
+  } catch (error) {
+    return [said, error];
+  }
+  return [said, undefined];
+}
+
+const word = fc.stringMatching(/^[!-~]{1,12}$/);
+const command = fc.constantFrom(
+  ...['add-recipient', 'add-identity', 'wrap-file-key', 'recipient-stanza', 'extension-labels', 'done', 'ok', 'fail'],
+);
+const said: fc.Arbitrary<[type: string, args: string[], body: Uint8Array]> = fc.oneof(
+  fc.tuple(fc.oneof(command, word), fc.array(word, { maxLength: 4 }), fc.uint8Array({ maxLength: 200 })),
+  fc.constantFrom<[string, string[], Uint8Array]>(
+    ['add-recipient', [frozen.recipients[0]?.text ?? ''], new Uint8Array()],
+    ['add-identity', [frozen.identities[0]?.text ?? ''], new Uint8Array()],
+    ['wrap-file-key', [], hex(frozen.stanza.fileKey)],
+    ['recipient-stanza', ['0', 'kms', ...own.args], own.body],
+    ['recipient-stanza', ['1', 'kms', ...own.args], own.body],
+    ['recipient-stanza', ['0', 'kms', '1'], own.body],
+    ['done', [], new Uint8Array()],
+    ['ok', [], new Uint8Array()],
+    ['unsupported', [], new Uint8Array()],
+  ),
+);
+const machine = fc.constantFrom('recipient-v1', 'identity-v1');
+
+/** Whatever came, it ended with an error of the product or with none, and what it said are whole stanzas. */
+function mustBeSound([text, error]: [said: string, error: unknown]): void {
+  if (error !== undefined) {
+    assert.ok(error instanceof KmsError, String(error));
+    assert.equal(error.code, 'invalid');
+    assert.match(error.message, /^[^\n]{1,200}$/);
+  }
+  const stanzas = new Stanzas();
+  const types = [...stanzas.add(text)].map(({ type }) => type);
+  assert.equal(stanzas.rest, '');
+  assert.ok(!types.includes('error') || !types.includes('recipient-stanza'), types.join());
+  assert.equal(types.includes('done'), error === undefined);
+}
+
+test('any stanzas in any order: it ends, without a defect', async () => {
+  const cut = fc.nat({ max: 400 });
+  await fc.assert(
+    fc.asyncProperty(machine, fc.array(said, { maxLength: 12 }), cut, async (name, all, at) => {
+      const bytes = Buffer.from(all.map(([type, args, body]) => stanza(type, args, body)).join(''));
+      mustBeSound(await answer(name, [bytes]));
+      mustBeSound(await answer(name, [bytes.subarray(0, at), bytes.subarray(at)]));
+      mustBeSound(await answer(name, [bytes.subarray(0, at)]));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('any bytes, and stanzas in which some changed: it ends, without a defect', async () => {
+  const change = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
+  await fc.assert(
+    fc.asyncProperty(machine, fc.uint8Array({ maxLength: 400 }), async (name, bytes) => {
+      mustBeSound(await answer(name, [bytes]));
+    }),
+  );
+  await fc.assert(
+    fc.asyncProperty(machine, fc.array(said, { maxLength: 8 }), fc.array(change), async (name, all, changes) => {
+      const bytes = Buffer.from(
+        `${all.map(([type, args, body]) => stanza(type, args, body)).join('')}${stanza('done')}${stanza('ok')}`,
+      );
+      for (const [at, to] of changes) bytes[at % bytes.length] = to;
+      // A byte at a time.
+      mustBeSound(
+        await answer(
+          name,
+          Array.from(bytes, (byte) => Uint8Array.of(byte)),
+        ),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('lines and talk without end are not kept', async () => {
+  const piece = Buffer.alloc(1 << 16, 'a');
+  const [, error] = await answer(
+    'identity-v1',
+    (function* () {
+      for (;;) yield piece;
+    })(),
+  );
+  assert.ok(error instanceof KmsError && error.code === 'invalid');
+  const line = Buffer.from(stanza('grease', [], Buffer.alloc(48_000)).repeat(4));
+  let read = 0;
+  const [, stopped] = await answer(
+    'identity-v1',
+    (function* () {
+      for (;;) {
+        read += line.length;
+        yield line;
+      }
+    })(),
+  );
+  assert.ok(stopped instanceof KmsError && stopped.code === 'invalid');
+  assert.ok(read < 20_000_000, String(read));
+});
+
+test('what is no protocol is said in one line', async () => {
+  const cases: [string, string, RegExp][] = [
+    ['recipient-v1', '', /the input ended/],
+    ['recipient-v1', 'hello\n', /expected a stanza/],
+    ['recipient-v1', '-> \n\n', /expected a stanza/],
+    ['recipient-v1', '-> done', /the input ended/],
+    ['recipient-v1', '-> done\n', /the input ended/],
+    ['recipient-v1', `-> a\n${'A'.repeat(65)}\n`, /lines of 64 characters/],
+    ['recipient-v1', '-> a\nAB\n', /base64/],
+    ['recipient-v1', '-> a\nAA==\n', /base64/],
+    ['recipient-v1', '-> a\n\xff\n', /base64/],
+    ['identity-v1', stanza('recipient-stanza', ['1', 'X25519']), /in their order/],
+    ['identity-v1', stanza('recipient-stanza', ['x', 'X25519']), /in their order/],
+    ['identity-v1', stanza('recipient-stanza', ['0']), /in their order/],
+    ['identity-v2', '', /expected the state machine/],
+  ];
+  for (const [name, text, message] of cases) {
+    const [said, error] = await answer(name, [Buffer.from(text)]);
+    assert.equal(said, '');
+    assert.ok(error instanceof KmsError && message.test(error.message), `${text}: ${error}`);
+  }
+  const refused = `${stanza('add-identity', ['x'])}${stanza('done')}${stanza('fail')}`;
+  const [, error] = await answer('identity-v1', [Buffer.from(refused)]);
+  assert.match(String(error), /expected ok to error, got fail/);
+});
