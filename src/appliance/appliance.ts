@@ -1,6 +1,7 @@
-// HeldAppliance is a data directory that this process has for itself, and the app over it. It is sealed, when it knows
-// no keys and all but its state and the steps to open it is answered 503, or open, with stores and tenants; it goes from
-// one to the other while the sockets of a server stay open. A command without a server opens one for itself.
+// HeldAppliance is a data directory that this process has for itself, with all of an appliance or as one of its nodes,
+// and the app over it. It is sealed, when it knows no keys and all but its state and the steps to open it is answered
+// 503, or open, with stores and tenants; it goes from one to the other while the sockets of a server stay open. A
+// command without a server opens one for itself.
 import { resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
@@ -12,13 +13,12 @@ import { type App, createApp, type Straight } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
-import type { Files } from '../store/files.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import { othersTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
-import type { OpenedSeal } from './custody/unlock.ts';
+import { type OpenedSeal, unlockSeal } from './custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
 import { needAppliance, needPrivateDirectory } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
@@ -26,19 +26,16 @@ import { filesInPlace } from './file-ports.ts';
 import { hardenProcess } from './hardening.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
-import {
-  endSealOnPurpose,
-  isSealedOnPurpose,
-  openSealFile,
-  readSealFile,
-  sealedOnPurpose,
-  sealOnPurpose,
-} from './seal-keeper.ts';
+import { type SealPlace, sealedOnPurpose, sealInFiles } from './seal-keeper.ts';
+import type { SharedNode } from './shared-node.ts';
 import type { ApplianceActivity } from './tenants.ts';
 import { needNoUpgrade } from './upgrade/journal.ts';
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
+
+/** How often a node that is sealed looks whether another one was unsealed, in milliseconds. */
+const lookEvery = 1000;
 
 /** An appliance that is open, for whoever holds it. */
 export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {
@@ -61,8 +58,10 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly #serves: boolean;
   readonly #lock: DirectoryLock;
   readonly #unsealer: Unsealer;
-  /** Of the data directory, for the mark of a seal on purpose. */
-  readonly #files: Files;
+  readonly #seal: SealPlace;
+  readonly #node: SharedNode | undefined;
+  /** Looks, while it is sealed, whether it is still sealed on purpose. */
+  #looking: NodeJS.Timeout | undefined;
   readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedState;
   #state: SealedState | Unsealed;
@@ -78,16 +77,32 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly #localSteps = new SerialQueue();
   #timesSealed = 0;
   #closed = false;
+  #rekeying = false;
 
   /**
    * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
    * another has it. `serves`: it goes on until somebody ends it.
    */
-  static hold(options: ApplianceOptions, { serves }: { readonly serves: boolean }): HeldAppliance {
-    return new HeldAppliance(options, serves, lockDirectory(resolve(options.data)));
+  static async hold(options: ApplianceOptions, { serves }: { readonly serves: boolean }): Promise<HeldAppliance> {
+    const root = resolve(options.data);
+    if (!options.store) return new HeldAppliance(options, serves, lockDirectory(root));
+    // Nothing of it is loaded where it is not used.
+    const { makeNodeDirectory, SharedNode } = await import('./shared-node.ts');
+    await makeNodeDirectory(root);
+    const lock = lockDirectory(root);
+    let node: SharedNode | undefined;
+    try {
+      node = await SharedNode.connect(options.store);
+      await node.join(root);
+      return new HeldAppliance(options, serves, lock, node);
+    } catch (error) {
+      await node?.close();
+      lock.release();
+      throw error;
+    }
   }
 
-  private constructor(options: ApplianceOptions, serves: boolean, lock: DirectoryLock) {
+  private constructor(options: ApplianceOptions, serves: boolean, lock: DirectoryLock, node?: SharedNode) {
     const { data, keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
     this.world = world;
     this.logger = logger;
@@ -95,9 +110,16 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#options = options;
     this.#serves = serves;
     this.#lock = lock;
-    this.#files = filesInPlace(nodeFiles(resolve(data)), () => lock.needInPlace());
+    this.#node = node;
+    this.#seal =
+      node?.seal ??
+      sealInFiles(
+        filesInPlace(nodeFiles(resolve(data)), () => lock.needInPlace()),
+        data,
+      );
     this.#backoff = new UnsealBackoff(world);
-    this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read: () => readSealFile(data) });
+    const read = () => this.#seal.read();
+    this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read });
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
     this.app = createApp(this);
@@ -109,7 +131,9 @@ export class HeldAppliance implements Appliance, Sealing {
    */
   async start(): Promise<KmsError | undefined> {
     await this.#unsealer.look();
-    if (await isSealedOnPurpose(this.#files)) return sealedOnPurpose;
+    const onPurpose = await this.#seal.isOnPurpose();
+    if (this.#node) this.#lookOut(onPurpose);
+    if (onPurpose) return sealedOnPurpose;
     try {
       const opened = await this.#unsealer.take({ retry: true });
       if (opened) await this.#queue.run(async () => (this.#state = await this.#openWith(opened)));
@@ -126,13 +150,75 @@ export class HeldAppliance implements Appliance, Sealing {
    */
   async open(): Promise<void> {
     const { data, keyFile, sources, unseals } = this.#options;
-    const onPurpose = await isSealedOnPurpose(this.#files);
+    const onPurpose = await this.#seal.isOnPurpose();
     if (onPurpose && !unseals) throw sealedOnPurpose;
     await this.#unsealer.look();
-    const opened = await openSealFile(resolve(data), { ...sources, keyFile });
-    const open = await this.#openWith(opened);
-    if (onPurpose) await recordUnsealing(open, opened, byLocal, this.#files);
-    this.#state = open;
+    const opened = await unlockSeal(await this.#seal.read(), resolve(data), { ...sources, keyFile });
+    this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
+  }
+
+  /** Now and then, while it is sealed: where another node was unsealed, this one opens too, if its key comes by itself. */
+  #lookOut(wasOnPurpose: boolean): void {
+    let was = wasOnPurpose;
+    const look = async (): Promise<void> => {
+      if (!this.#state.sealed) {
+        was = true;
+        return;
+      }
+      const is = await this.#seal.isOnPurpose();
+      const ended = was && !is;
+      was = is;
+      if (ended) await this.#openAgain();
+    };
+    this.#looking = setInterval(() => {
+      look().catch(() => {});
+    }, lookEvery).unref();
+  }
+
+  async #openAgain(): Promise<void> {
+    try {
+      await this.#localSteps.run(async () => {
+        // What closes may still change the seal.
+        await this.#closing;
+        if (!this.#state.sealed || this.#closed) return;
+        const opened = await this.#unsealer.take({ retry: true });
+        if (!opened) return;
+        await this.#queue.run(async () => {
+          if (!this.#state.sealed || this.#closed || (await this.#seal.isOnPurpose())) return opened.seal.wipe();
+          this.#state = await this.#openWith(opened);
+          this.#report('info', 'the appliance was unsealed on another node, and is open here too');
+        });
+      });
+    } catch (cause) {
+      this.#report('warn', 'the appliance was unsealed on another node, and stays sealed here', cause);
+    }
+  }
+
+  /** Another node was sealed on purpose. */
+  #sealedElsewhere(): void {
+    this.#queue.add(async () => {
+      if (!this.#closed && !this.#state.sealed) this.#becomeSealed(this.#state);
+    });
+  }
+
+  /** The master key was rotated on another node: this one looks for the new one, and is sealed without it. */
+  #rotatedElsewhere(): void {
+    if (this.#rekeying) return;
+    this.#rekeying = true;
+    const find = async (): Promise<void> => {
+      const state = this.#state;
+      if (state.sealed || this.#closed) return;
+      try {
+        const opened = await this.#unsealer.take({ retry: true });
+        if (opened) await state.adopt(opened.seal);
+      } catch (cause) {
+        this.#report('error', 'the master key was rotated on another node, and cannot be had here', cause);
+        this.#sealedElsewhere();
+      }
+    };
+    void this.#localSteps.run(find).finally(() => {
+      this.#rekeying = false;
+    });
   }
 
   get state(): SealedState | Unsealed {
@@ -214,24 +300,30 @@ export class HeldAppliance implements Appliance, Sealing {
       if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
       const state = this.#state;
       this.#timesSealed++;
-      await sealOnPurpose(state.sealed ? this.#files : state.files);
-      if (state.sealed) return;
-      this.#state = this.#sealed;
-      this.#closing = this.#queue
-        .run(() => this.#shut(state))
-        .catch((cause: unknown) => this.#report('error', 'sealing the appliance failed', cause));
+      await (state.sealed ? this.#seal : state.seal).sealOnPurpose();
+      if (!state.sealed) this.#becomeSealed(state);
     });
+  }
+
+  /** In the queue. */
+  #becomeSealed(state: Unsealed): void {
+    this.#state = this.#sealed;
+    this.#closing = this.#queue
+      .run(() => this.#shut(state))
+      .catch((cause: unknown) => this.#report('error', 'sealing the appliance failed', cause));
   }
 
   /** Waits for what is under way, and lets go of the directory. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#looking);
     await this.#queue.idle();
     const state = this.#state;
     this.#state = this.#sealed;
     this.#unsealer.forget();
     try {
       if (!state.sealed) await state.close();
+      await this.#node?.close();
     } finally {
       this.#lock.release();
     }
@@ -271,7 +363,8 @@ export class HeldAppliance implements Appliance, Sealing {
       opened.seal.wipe();
       return;
     }
-    const appliance = await this.#openWith(opened).catch((cause: unknown) => {
+    const by: UnsealedBy = local ? byLocal : { keyid: 'network', address: remoteAddress };
+    this.#state = await this.#unsealWith(opened, by, (cause) => {
       // Whoever looks for the key at the machine is told the reason itself; others find it in the log.
       if (step.retry) throw cause;
       this.#report('error', 'the key is right, and yet the appliance could not be opened', cause);
@@ -280,16 +373,33 @@ export class HeldAppliance implements Appliance, Sealing {
         cause,
       });
     });
-    const by: UnsealedBy = local ? byLocal : { keyid: 'network', address: remoteAddress };
-    await recordUnsealing(appliance, opened, by, this.#files);
-    this.#state = appliance;
     this.#report('info', 'the appliance was unsealed');
+  }
+
+  /**
+   * Opens it, records that it was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
+   * sealed. `refuse` throws what is said where it cannot be opened.
+   */
+  async #unsealWith(opened: OpenedSeal, by: UnsealedBy, refuse?: (cause: unknown) => never): Promise<Unsealed> {
+    const onPurpose = await this.#seal.isOnPurpose();
+    if (this.#node) this.#node.isUnsealing = true;
+    try {
+      const open = await (refuse ? this.#openWith(opened).catch(refuse) : this.#openWith(opened));
+      await recordUnsealing(open, opened, by, this.#seal, onPurpose);
+      return open;
+    } finally {
+      if (this.#node) this.#node.isUnsealing = false;
+    }
   }
 
   async #openWith(opened: OpenedSeal): Promise<Unsealed> {
     this.#unsealer.forget();
     try {
-      const holder = { lock: this.#lock, world: this.world, sealing: this, serves: this.#serves };
+      const node = this.#node && {
+        node: this.#node,
+        events: { sealed: () => this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
+      };
+      const holder = { lock: this.#lock, world: this.world, sealing: this, serves: this.#serves, node };
       const open = await openUnsealed(this.#options, opened, holder);
       // Once: after a seal and an unseal the files are compared again.
       this.#options = { ...this.#options, acceptOlder: undefined };
@@ -306,7 +416,7 @@ export class HeldAppliance implements Appliance, Sealing {
         version,
         ...this.status(),
         sealed: true,
-        onPurpose: await isSealedOnPurpose(this.#files),
+        onPurpose: await this.#seal.isOnPurpose(),
       }),
       // It may be sealed for want of its key alone, which may come back.
       sealAppliance: async () => {
@@ -316,7 +426,7 @@ export class HeldAppliance implements Appliance, Sealing {
     };
   }
 
-  #report(level: 'info' | 'error', message: string, cause?: unknown): void {
+  #report(level: 'info' | 'warn' | 'error', message: string, cause?: unknown): void {
     this.#options.onEvent?.({ level, message, ...(cause === undefined ? {} : { cause }) });
   }
 }
@@ -327,12 +437,14 @@ export class HeldAppliance implements Appliance, Sealing {
  */
 export async function openAppliance(options: ApplianceOptions): Promise<OpenAppliance> {
   const data = resolve(options.data);
-  await needAppliance(data);
-  await needPrivateDirectory(data);
+  if (!options.store) {
+    await needAppliance(data);
+    await needPrivateDirectory(data);
+  }
   await needNoUpgrade(data);
   await hardenProcess();
   try {
-    const held = HeldAppliance.hold(options, { serves: false });
+    const held = await HeldAppliance.hold(options, { serves: false });
     try {
       await held.open();
       return held.opened;
@@ -349,22 +461,18 @@ type UnsealedBy = Pick<ApplianceActivity, 'keyid' | 'address'>;
 
 const byLocal: UnsealedBy = { keyid: localCaller.id };
 
-/**
- * Records that the appliance was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
- * sealed.
- */
 async function recordUnsealing(
   appliance: Pick<Unsealed, 'record' | 'close'>,
   { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
   by: UnsealedBy,
-  files: Files,
+  seal: SealPlace,
+  onPurpose: boolean,
 ): Promise<void> {
-  const onPurpose = await isSealedOnPurpose(files);
   try {
     await appliance.record({ action: 'system.unseal', ...by, props: { custodian: id, kind } });
-    if (onPurpose) await endSealOnPurpose(files);
+    if (onPurpose) await seal.endOnPurpose();
   } catch (cause) {
-    if (onPurpose) await sealOnPurpose(files).catch(() => {});
+    if (onPurpose) await seal.sealOnPurpose().catch(() => {});
     await appliance.close();
     throw new KmsError('unavailable', 'unsealing could not be recorded; the appliance stays sealed', { cause });
   }

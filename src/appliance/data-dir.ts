@@ -21,6 +21,9 @@ export const socketFile = 'kms.sock';
 /** How far each store was. */
 export const witnessFile = 'kms.witness';
 
+/** Marks the directory of a node, whose stores are in a database: which node, of which appliance. */
+export const nodeFile = 'kms.node';
+
 /** There while the appliance is sealed because somebody asked for it. */
 export const sealMark = 'kms.stay-sealed';
 
@@ -42,7 +45,18 @@ export const reserveFile = 'kms.reserve';
 const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
 
 /** Some of these are opened in ways that would wait for the other end of a pipe. */
-const opened = [sealFile, lockFile, pidFile, witnessFile, reserveFile, sealMark, initMark, restoreMark, upgradeJournal];
+const opened = [
+  sealFile,
+  lockFile,
+  pidFile,
+  witnessFile,
+  reserveFile,
+  sealMark,
+  initMark,
+  restoreMark,
+  upgradeJournal,
+  nodeFile,
+];
 
 type DataDirState =
   | 'missing'
@@ -52,6 +66,8 @@ type DataDirState =
   /** A `restore` did not get to its end. */
   | 'unrestored'
   | 'whole'
+  /** It is a node's, whose stores are in a database. */
+  | 'node'
   /** Something else is in there. */
   | 'foreign';
 
@@ -69,6 +85,7 @@ export async function dataDirState(data: string): Promise<DataDirState> {
     if (found && !found.isFile()) throw notFile(inDir(data, name), found);
   }
   if (names.includes(sealFile)) return 'whole';
+  if (names.includes(nodeFile)) return 'node';
   if (names.includes(restoreMark)) return 'unrestored';
   if (names.includes(initMark)) return 'unfinished';
   return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
@@ -80,6 +97,7 @@ export async function needAppliance(data: string): Promise<void> {
   if (state === 'whole') return;
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
+  if (state === 'node') throw ofNode(data);
   const problem = {
     missing: 'there is no data directory here',
     empty: 'the data directory is empty',
@@ -93,6 +111,13 @@ export async function needAppliance(data: string): Promise<void> {
 export function unrestored(data: string): KmsError {
   return new KmsError('refused', `${data}: a restore into it was cut off`, {
     hint: 'run `kms restore` again, which starts it over',
+  });
+}
+
+/** For whoever takes the directory of a node for a whole appliance. */
+export function ofNode(data: string): KmsError {
+  return new KmsError('refused', `${data}: is the directory of a node, whose appliance is in a database`, {
+    hint: 'name the database with --store or KMS_STORE, or another directory with --data',
   });
 }
 

@@ -21,6 +21,7 @@ import {
   inDir,
   initMark,
   needPrivateDirectory,
+  ofNode,
   sealFile,
   systemDir,
   tenantDir,
@@ -28,12 +29,16 @@ import {
 } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
 import { sqlWasm } from './program-files.ts';
+import { SealKeeper } from './seal-keeper.ts';
+import type { StoreSource } from './store-url.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
 import { anyHost, hostList } from './tenants.ts';
 
 interface InitOptions {
-  /** The data directory: missing, empty, or left unfinished by an earlier try. */
+  /** The data directory: missing, empty, or left unfinished by an earlier try. With `store` that of the first node. */
   readonly data: string;
+  /** A database without an appliance, which several nodes are to share. */
+  readonly store?: StoreSource | undefined;
   /** Used as it is where it exists. Default: beside the data directory. */
   readonly keyFile?: string | undefined;
   /** Hosts that the tenant answers; every host when there is none. */
@@ -70,6 +75,7 @@ const firstTenant = 'default';
 export async function initAppliance(options: InitOptions): Promise<Initialised> {
   const data = resolve(options.data);
   const hosts = options.hosts?.length ? hostList(options.hosts) : [anyHost];
+  if (options.store) return initShared(options.store, data, hosts, options);
   await refuseUnlessNew(data);
   const made = await makeDirectory(data);
   try {
@@ -92,6 +98,7 @@ export async function refuseUnlessNew(data: string): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
+  if (state === 'node') throw ofNode(data);
   if (state !== 'whole') return;
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',
@@ -129,6 +136,79 @@ async function usualCustodian(data: string, { keyFile, env }: InitOptions): Prom
   return { kind: 'keyfile', file: keyFile ?? defaultKeyFile(data) };
 }
 
+/** In a database. The seal is written last, here too. */
+async function initShared(
+  address: StoreSource,
+  data: string,
+  hosts: readonly string[],
+  options: InitOptions,
+): Promise<Initialised> {
+  const { beginNode, makeNodeDirectory, readNode, SharedNode, SharedStores } = await import('./shared-node.ts');
+  await makeNodeDirectory(data);
+  const lock = lockDirectory(data);
+  try {
+    const files = nodeFiles(data);
+    const known = await readNode(files);
+    if (known) {
+      throw new KmsError('refused', `${data}: is the directory of a node of the appliance ${known.appliance}`, {
+        hint: 'serve that one with `kms serve --store URL`, or name another directory with --data',
+      });
+    }
+    const node = await SharedNode.connect(address);
+    try {
+      await node.makeRoom();
+      const { first, kit } = await custodiansFor(data, options);
+      const [seal, dir] = firstSeal(first, kit);
+      const nobody = { sealed: () => {}, rotated: () => {} };
+      const shared = new SharedStores(node, new SealKeeper(seal, node.seal), nobody);
+      try {
+        const stores = await makeStores({ root: data, files, wasm: await sqlWasm(), shared }, seal, dir, hosts);
+        for (const name of [systemDir, tenantDir(dir)]) await shared.finish(name);
+        await first.keep();
+        await node.begin(seal);
+        await beginNode(files, seal.applianceId);
+        return initialised(data, stores, seal, first, kit);
+      } catch (error) {
+        if (!(await node.engine.readSeal())) await node.clear();
+        throw error;
+      }
+    } finally {
+      await node.close();
+    }
+  } catch (error) {
+    throw systemError(error, data);
+  } finally {
+    lock.release();
+  }
+}
+
+/** And the random name of the tenant's store. */
+function firstSeal(first: NewCustodian, kit: NewCustodian | undefined): [Seal, string] {
+  const dir = toHex(systemRandom(8));
+  const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
+  return [made.withStore(systemDir).withStore(dir), dir];
+}
+
+function initialised(
+  data: string,
+  stores: Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>,
+  seal: Seal,
+  { slot, shares, masterKey, keyFile }: NewCustodian,
+  kit: NewCustodian | undefined,
+): Initialised {
+  seal.wipe();
+  return {
+    ...stores,
+    data,
+    keyFile: keyFile?.place ?? defaultKeyFile(data),
+    keyFileMade: keyFile?.made ?? false,
+    custodian: slot.kind,
+    ...(shares && { shares }),
+    ...(masterKey !== undefined && { masterKey }),
+    ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
+  };
+}
+
 async function fill(data: string, hosts: readonly string[], { first, kit }: FirstCustodians): Promise<Initialised> {
   const files = nodeFiles(data);
   await files.replace(
@@ -137,25 +217,12 @@ async function fill(data: string, hosts: readonly string[], { first, kit }: Firs
   );
   try {
     await removeStores(data);
-    const dir = toHex(systemRandom(8));
-    const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
-    const seal = made.withStore(systemDir).withStore(dir);
+    const [seal, dir] = firstSeal(first, kit);
     const stores = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
     await first.keep();
     await files.replace(sealFile, seal.toBytes());
     await files.remove(initMark);
-    seal.wipe();
-    const { slot, shares, masterKey, keyFile } = first;
-    return {
-      ...stores,
-      data,
-      keyFile: keyFile?.place ?? defaultKeyFile(data),
-      keyFileMade: keyFile?.made ?? false,
-      custodian: slot.kind,
-      ...(shares && { shares }),
-      ...(masterKey !== undefined && { masterKey }),
-      ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
-    };
+    return initialised(data, stores, seal, first, kit);
   } catch (error) {
     if ((await dataDirState(data)) === 'unfinished') {
       await removeStores(data);

@@ -9,9 +9,10 @@ import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
-import { systemError } from '../errors.ts';
+import { KmsError, systemError } from '../errors.ts';
 import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
 import { formatMark } from '../model/store-mark.ts';
+import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
 import type { DirectoryLock } from '../store/lock.ts';
@@ -33,9 +34,11 @@ import { sqlWasm } from './program-files.ts';
 import { acceptOlder, type ReadStores, readStores } from './read-stores.ts';
 import { Rekeying } from './rekey.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
-import { SealKeeper } from './seal-keeper.ts';
+import { SealKeeper, type SealPlace, sealInFiles } from './seal-keeper.ts';
+import type { SharedEvents, SharedNode, SharedStores } from './shared-node.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
+import type { StoreSource } from './store-url.ts';
 import type { StoreWorld, SystemStore } from './stores.ts';
 import { openStreaming, type StreamingSettings } from './streaming/streaming.ts';
 import { TenantAdmin } from './tenant-admin.ts';
@@ -45,8 +48,10 @@ import { SegmentVerifier, type VerifierSettings } from './threads/segments.ts';
 import { Witness } from './witness.ts';
 
 export interface ApplianceOptions {
-  /** The data directory. */
+  /** The data directory; with `store` that of this node. */
   readonly data: string;
+  /** The database of an appliance that several nodes share. */
+  readonly store?: StoreSource | undefined;
   readonly keyFile?: string | undefined;
   /** Where else the master key may come from. */
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
@@ -90,11 +95,15 @@ interface Holder {
   readonly sealing: Sealing;
   /** Whether it goes on until somebody ends it. A command that is done in a moment leaves to it what takes its time. */
   readonly serves: boolean;
+  /** Where several nodes share the stores: this one, and who is told of what others did. */
+  readonly node?: { readonly node: SharedNode; readonly events: SharedEvents } | undefined;
 }
 
 /** The open state of an appliance, as the app has it and as the process around it has. */
 export interface Unsealed extends OpenState {
-  readonly files: Files;
+  readonly seal: SealPlace;
+  /** Another node rotated the master key, and this is the seal under the new one. */
+  adopt(seal: Seal): Promise<void>;
   status(): Promise<OpenStatus>;
   /** Backups and shipping, and what `/readyz`, metrics and doctor tell of them. */
   readonly copies: Pick<Copies, 'status' | 'backUpNow'>;
@@ -146,6 +155,7 @@ interface OpenData {
   /** The data directory. */
   readonly root: string;
   readonly files: Files;
+  readonly sealPlace: SealPlace;
   readonly seal: SealKeeper;
   readonly space: SpaceGuard;
   readonly metrics: Metrics;
@@ -158,33 +168,37 @@ interface OpenData {
 async function openData(
   options: ApplianceOptions,
   opened: OpenedSeal,
-  { lock, world, serves }: Holder,
+  { lock, world, serves, node }: Holder,
   ends: Ends,
 ): Promise<OpenData> {
   const { onEvent } = options;
   const { now, random } = world;
   const root = resolve(options.data);
   let guard: SpaceGuard | undefined;
-  const files = guardedFiles(
-    filesInPlace(nodeFiles(root), () => lock.needInPlace()),
-    async (bytes) => (await guard?.full(bytes)) ?? false,
-  );
-  const seal = new SealKeeper(opened.seal, files);
+  const inPlace = filesInPlace(nodeFiles(root), () => lock.needInPlace());
+  // What a node writes beside its database waits for nothing, and nothing waits for it.
+  const files = node ? inPlace : guardedFiles(inPlace, async (bytes) => (await guard?.full(bytes)) ?? false);
+  const sealPlace = node?.node.seal ?? sealInFiles(files, root);
+  const seal = new SealKeeper(opened.seal, sealPlace);
   ends.push(() => seal.wipe());
   const metrics = new Metrics(now(), options.metrics);
+  const shared = node && (await sharedStores(node, seal));
   const stores: StoreWorld = {
     root,
     files,
+    shared,
     wasm: await sqlWasm(),
-    needFreeSpace: async (bytes) => guard?.needFreeSpace(bytes),
     onEvent: storeEvents(onEvent),
     counts: (dir) => metrics.store(dir),
-    beforeMigration: backupBeforeMigration({ files, root, seal, now }, onEvent),
+    ...(!shared && {
+      needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes),
+      beforeMigration: backupBeforeMigration({ files, root, seal, now }, onEvent),
+    }),
   };
   const read = await readStores(stores, seal, options.acceptOlder);
   ends.push(() => read.discard());
   // Everything is read and sound: from here on files change.
-  const space = await SpaceGuard.open(root, options.space ?? {}, onEvent);
+  const space = await SpaceGuard.open(root, shared ? unwatched : (options.space ?? {}), onEvent);
   guard = space;
   ends.push(() => space.close());
   // A crash right after an `init` can leave it behind.
@@ -200,6 +214,7 @@ async function openData(
   });
   const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
   await admin.openAll(read.tenants);
+  shared?.follow(admin);
   await acceptOlder({ system, tenants, read, world });
   reportAccepted(read, onEvent);
   await read.discard();
@@ -210,7 +225,19 @@ async function openData(
   closeWitness = () => witness.close();
   // It notes what was done at its end, too.
   if (serves) witness.start();
-  return { root, files, seal, space, metrics, system, tenants, admin, baseUrl };
+  return { root, files, sealPlace, seal, space, metrics, system, tenants, admin, baseUrl };
+}
+
+/** A node keeps next to nothing on its own disk, and its database tells by itself when that is full. */
+const unwatched: SpaceSettings = {
+  look: async () => {
+    throw new KmsError('internal', 'the disk of a node is not watched');
+  },
+};
+
+async function sharedStores({ node, events }: NonNullable<Holder['node']>, seal: SealKeeper): Promise<SharedStores> {
+  const { SharedStores } = await import('./shared-node.ts');
+  return new SharedStores(node, seal, events);
 }
 
 function reportAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
@@ -240,11 +267,11 @@ async function address(system: SystemStore, served: ApplianceOptions['baseUrl'])
 async function openServices(
   options: ApplianceOptions,
   data: OpenData,
-  { lock, world, sealing, serves }: Holder,
+  { lock, world, sealing, serves, node }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
   const { onEvent, certificates = {} } = options;
-  const { root, files, seal, space, metrics, system, tenants, admin, baseUrl } = data;
+  const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
   const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent, whenFree);
   ends.push(() => copies.close());
@@ -265,7 +292,8 @@ async function openServices(
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
-  if (serves || options.segments) {
+  // The thread reads files of the data directory.
+  if (!node && (serves || options.segments)) {
     const verified = { root, stores, keysFor: (name: string) => seal.keysFor(name), onEvent };
     const verifier = new SegmentVerifier(verified, options.segments);
     verifier.start();
@@ -317,7 +345,8 @@ async function openServices(
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,
-    files,
+    seal: data.sealPlace,
+    adopt: (opened) => seal.adopt(opened),
     status,
     copies,
     custodians: () => seal.current.slots,

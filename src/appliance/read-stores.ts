@@ -91,7 +91,8 @@ export async function readStores(
       const from = Math.max(...known.map(({ sequence }) => sequence));
       if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
     };
-    if (!witness && marks.size > 0) {
+    // A node that joins has none yet.
+    if (!witness && marks.size > 0 && !world.shared) {
       const { sequence } = system.mark;
       older.push({
         dir: systemDir,

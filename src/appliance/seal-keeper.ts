@@ -1,6 +1,6 @@
-// The seal of a data directory: read, and opened with the custodian that can be had; in an open appliance changed one
-// step at a time, each durable before it counts, with keys that follow its changes. And the mark of an appliance that
-// was sealed on purpose.
+// The seal of an appliance: read, and opened with the custodian that can be had; in an open appliance changed one step
+// at a time, each durable before it counts, with keys that follow its changes. And the mark of an appliance that was
+// sealed on purpose. Both are in a data directory, or where several nodes share them.
 import { readFile } from 'node:fs/promises';
 import { utf8 } from '../crypto/bytes.ts';
 import { KmsError, systemError } from '../errors.ts';
@@ -12,15 +12,58 @@ import type { KeySources } from './custody/key-sources.ts';
 import { type OpenedSeal, type SealBytes, unlockSeal } from './custody/unlock.ts';
 import { inDir, sealFile, sealMark } from './data-dir.ts';
 
+export interface KeptSeal extends SealBytes {
+  /** Counts its changes, where others make some too. */
+  readonly version: number;
+}
+
+/** Where the seal is kept, and the mark of a seal on purpose. */
+export interface SealPlace {
+  read(): Promise<KeptSeal>;
+  /** Puts `bytes` into the place of the seal of version `before`; answers false where another one is there now. */
+  replace(before: number, bytes: Uint8Array): Promise<boolean>;
+  isOnPurpose(): Promise<boolean>;
+  /** Resolves when it would outlast a crash. */
+  sealOnPurpose(): Promise<void>;
+  /** When that fails the mark may be there or not. */
+  endOnPurpose(): Promise<void>;
+}
+
+/** That of a data directory, which nobody else changes. */
+export function sealInFiles(files: Files, root: string): SealPlace {
+  return {
+    read: async () => ({ ...(await readSealFile(root)), version: 0 }),
+    async replace(_before, bytes) {
+      await files.replace(sealFile, bytes);
+      return true;
+    },
+    isOnPurpose: () => isSealedOnPurpose(files),
+    sealOnPurpose: () => files.replace(sealMark, content),
+    async endOnPurpose() {
+      if (await files.exists(sealMark)) await files.remove(sealMark);
+      // Also where an earlier try got as far as that.
+      await files.syncDir('.');
+    },
+  };
+}
+
 export class SealKeeper {
-  readonly #files: Files;
+  readonly #place: Pick<SealPlace, 'read' | 'replace'>;
   readonly #live = new Map<string, LiveKeys>();
   #seal: Seal;
+  /** Of `#seal`; 0 where that is not known. */
+  #version = 0;
+  /** What was replaced by a seal that was read, whose keys are its own. */
+  readonly #before: Seal[] = [];
   readonly #queue = new SerialQueue();
 
-  constructor(seal: Seal, files: Files) {
+  constructor(seal: Seal, place: Pick<SealPlace, 'read' | 'replace'>) {
     this.#seal = seal;
-    this.#files = files;
+    this.#place = place;
+  }
+
+  get version(): number {
+    return this.#version;
   }
 
   get current(): Seal {
@@ -40,27 +83,65 @@ export class SealKeeper {
   }
 
   /**
-   * Puts what `next` makes of the seal into its place. When that fails, the file has the seal of before or the new one,
-   * whole.
+   * Puts what `next` makes of the seal into its place. When that fails, the seal of before is in force or the new one,
+   * whole. Where another node was faster, `next` is asked again, of what that made of it.
    */
   change(next: (seal: Seal) => Seal): Promise<void> {
     return this.#queue.run(async () => {
-      const before = this.#seal;
-      const seal = next(before);
-      await this.#files.replace(sealFile, seal.toBytes());
-      this.#seal = seal;
-      for (const [dir, keys] of this.#live) {
-        if (!seal.stores.includes(dir)) this.#live.delete(dir);
-        else if (!sameEpochs(before.epochsOf(dir), seal.epochsOf(dir))) keys.replace(seal.keysFor(dir));
+      for (let attempt = 1; attempt <= mostAttempts; attempt++) {
+        const seal = next(this.#seal);
+        if (await this.#place.replace(this.#version, seal.toBytes())) {
+          if (this.#version > 0) this.#version++;
+          return this.#use(seal);
+        }
+        await this.#read();
       }
+      throw new KmsError('unavailable', 'other nodes keep changing the seal', { hint: 'try again' });
     });
+  }
+
+  /** Learns what others made of the seal. Throws `refused` where it is under a master key that is not known here. */
+  refresh(): Promise<void> {
+    return this.#queue.run(() => this.#read());
+  }
+
+  /** Goes on with this one, which somebody opened; the next refresh tells how new it is. */
+  adopt(seal: Seal): Promise<void> {
+    return this.#queue.run(async () => {
+      this.#version = 0;
+      this.#before.push(this.#seal);
+      this.#use(seal);
+    });
+  }
+
+  async #read(): Promise<void> {
+    const { bytes, name, version } = await this.#place.read();
+    if (version !== 0 && version === this.#version) return;
+    const seal = this.#seal.openOther(bytes, name);
+    this.#before.push(this.#seal);
+    this.#version = version;
+    this.#use(seal);
+  }
+
+  #use(seal: Seal): void {
+    const before = this.#seal;
+    this.#seal = seal;
+    for (const [dir, keys] of this.#live) {
+      if (!seal.stores.includes(dir)) this.#live.delete(dir);
+      else if (!before.stores.includes(dir) || !sameEpochs(before.epochsOf(dir), seal.epochsOf(dir))) {
+        keys.replace(seal.keysFor(dir));
+      }
+    }
   }
 
   wipe(): void {
     for (const keys of this.#live.values()) keys.wipe();
-    this.#seal.wipe();
+    for (const seal of [...this.#before, this.#seal]) seal.wipe();
   }
 }
+
+/** Each means that another node changed it in the moment between. */
+const mostAttempts = 20;
 
 function sameEpochs(before: readonly KeyEpoch[], after: readonly KeyEpoch[]): boolean {
   return (
@@ -96,18 +177,6 @@ const content = utf8(`The appliance was sealed on purpose, and stays sealed unti
 
 export function isSealedOnPurpose(files: Pick<Files, 'exists'>): Promise<boolean> {
   return files.exists(sealMark);
-}
-
-/** Resolves when it would outlast a crash. */
-export function sealOnPurpose(files: Pick<Files, 'replace'>): Promise<void> {
-  return files.replace(sealMark, content);
-}
-
-/** Takes the mark away, if it is there. When that fails it may be there or not. */
-export async function endSealOnPurpose(files: Pick<Files, 'exists' | 'remove' | 'syncDir'>): Promise<void> {
-  if (await files.exists(sealMark)) await files.remove(sealMark);
-  // Also where an earlier try got as far as that.
-  await files.syncDir('.');
 }
 
 export const sealedOnPurpose = new KmsError('sealed', 'the appliance is sealed: somebody sealed it on purpose', {

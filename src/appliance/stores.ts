@@ -1,7 +1,12 @@
 // The stores of an appliance, opened and made the one way: over the data directory's files, with checkpoints on a
-// thread.
+// thread, or in the database that several nodes share.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
+import { systemCode } from '../errors.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { Commit } from '../store/commit-log.ts';
 import { createEmbedded, type ReadStore, readEmbedded } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
@@ -9,7 +14,7 @@ import type { Sql } from '../store/sql.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { type SystemTables, systemTables, tenantTables } from '../store/tables/databases.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
-import { systemDir } from './data-dir.ts';
+import { systemDir, tenantDir } from './data-dir.ts';
 import { StoreCounts } from './metrics/counts.ts';
 import { CheckpointThread } from './threads/checkpoint.ts';
 
@@ -20,6 +25,8 @@ export interface StoreWorld {
   readonly root: string;
   readonly files: Files;
   readonly wasm: Uint8Array;
+  /** Where several nodes share the stores: what stands for the files then. */
+  readonly shared?: SharedPlace | undefined;
   /** Throws unless a file of that many bytes can be made without taking the last room on the disk. */
   needFreeSpace?(bytes: number): Promise<void>;
   onEvent?(dir: string, event: StoreEvent): void;
@@ -29,8 +36,107 @@ export interface StoreWorld {
   beforeMigration?(): Promise<void>;
 }
 
-export function createStore({ files }: StoreWorld, dir: string, keys: TenantKeys, now: number): Promise<void> {
-  return createEmbedded({ files, dir, keys, random: systemRandom, at: now });
+export interface ListedStore {
+  /** As the seal calls it. */
+  readonly name: string;
+  /** `unfinished`: what was cut off left it; `under way`: somebody makes it now. */
+  readonly state: 'whole' | 'unfinished' | 'under way';
+}
+
+/** Where the stores of tenants are made and removed. `dir` stands for a store also where it is no directory. */
+interface StorePlace {
+  /** What is made there counts as unfinished until `finish`. To be called before there are keys for it. */
+  begin(dir: string): Promise<void>;
+  /** Its tenant's record is durable. */
+  finish(dir: string): Promise<void>;
+  /** Removes all of a store. Cut off, it is one that is unfinished. */
+  remove(dir: string): Promise<void>;
+  list(): Promise<readonly ListedStore[]>;
+}
+
+/** What a driver is told of a store, whatever it keeps it in. */
+export interface StoreOptions<T extends object> {
+  readonly wasm: Uint8Array;
+  readonly migrations: readonly Migration[];
+  tables(sql: Sql): T;
+  onCommit(commit: Commit): void;
+  onEvent(event: StoreEvent): void;
+  beforeMigration(): Promise<void>;
+}
+
+/** Stores that several nodes share. */
+export interface SharedPlace extends StorePlace {
+  /** Makes an empty store. */
+  create(dir: string, keys: TenantKeys): Promise<void>;
+  read<T extends object>(dir: string, keys: TenantKeys, options: StoreOptions<T>): Promise<ReadStore<T>>;
+}
+
+export function storePlace(stores: StoreWorld): StorePlace {
+  return stores.shared ?? new StoreDirectories(stores);
+}
+
+/** In a tenant's directory until its record is there. */
+function markOf(dir: string): string {
+  return `${dir}/tenant.new`;
+}
+
+class StoreDirectories implements StorePlace {
+  readonly #root: string;
+  readonly #files: Files;
+
+  constructor({ root, files }: StoreWorld) {
+    this.#root = root;
+    this.#files = files;
+  }
+
+  async begin(dir: string): Promise<void> {
+    await this.#files.makeDir(dir);
+    const text = 'a tenant is being made; without its record the next start removes this\n';
+    await this.#files.replace(markOf(dir), utf8(text));
+  }
+
+  async finish(dir: string): Promise<void> {
+    if (await this.#files.exists(markOf(dir))) await this.#files.remove(markOf(dir));
+  }
+
+  /** The mark last, so that a crash in between leaves it with what is still there. */
+  async remove(dir: string): Promise<void> {
+    const mark = markOf(dir);
+    for (const name of await this.#files.list(dir)) {
+      if (`${dir}/${name}` !== mark) await this.#files.remove(`${dir}/${name}`);
+    }
+    await this.#files.removeDir(dir);
+  }
+
+  async list(): Promise<readonly ListedStore[]> {
+    const names = await directories(join(this.#root, 'tenants'));
+    return Promise.all(
+      names.map(async (name) => ({
+        name,
+        state: (await this.#isUnfinished(tenantDir(name))) ? ('unfinished' as const) : ('whole' as const),
+      })),
+    );
+  }
+
+  /** Whether the directory is marked, or the crash came before it could be and nothing is in it. */
+  async #isUnfinished(dir: string): Promise<boolean> {
+    const names = await this.#files.list(dir);
+    return names.every((name) => name.endsWith('.tmp')) || (await this.#files.exists(markOf(dir)));
+  }
+}
+
+async function directories(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+export function createStore({ files, shared }: StoreWorld, dir: string, keys: TenantKeys, now: number): Promise<void> {
+  return shared ? shared.create(dir, keys) : createEmbedded({ files, dir, keys, random: systemRandom, at: now });
 }
 
 /** Into memory alone, as `readTenantStore` does. */
@@ -51,32 +157,36 @@ export async function openTenantStore(world: StoreWorld, dir: string, keys: Tena
 }
 
 function read<T extends object>(
-  { root, files, wasm, needFreeSpace, onEvent, counts: countsOf, beforeMigration }: StoreWorld,
+  { root, files, wasm, shared, needFreeSpace, onEvent, counts: countsOf, beforeMigration }: StoreWorld,
   dir: string,
   keys: TenantKeys,
   migrations: readonly Migration[],
   tables: (sql: Sql) => T,
 ): Promise<ReadStore<T>> {
-  const thread = new CheckpointThread(root, keys, wasm);
   const counts = countsOf?.(dir) ?? new StoreCounts();
-  return readEmbedded({
-    files,
-    dir,
-    keys,
+  const common: StoreOptions<T> = {
     wasm,
     migrations,
     tables,
-    async runCheckpoint(job) {
-      await needFreeSpace?.(await bytesOf(files, dir));
-      return counts.checkpoint(() => thread.run(job));
-    },
-    onClosed: () => thread.end(),
     onCommit: (commit) => counts.commit(commit),
     onEvent: (event) => {
       counts.event(event);
       onEvent?.(dir, event);
     },
     beforeMigration: async () => beforeMigration?.(),
+  };
+  if (shared) return shared.read(dir, keys, common);
+  const thread = new CheckpointThread(root, keys, wasm);
+  return readEmbedded({
+    ...common,
+    files,
+    dir,
+    keys,
+    async runCheckpoint(job) {
+      await needFreeSpace?.(await bytesOf(files, dir));
+      return counts.checkpoint(() => thread.run(job));
+    },
+    onClosed: () => thread.end(),
   });
 }
 

@@ -1,26 +1,32 @@
 // Making, changing, deleting, restoring and erasing tenants while the appliance serves the others. One operation runs
-// at a time; each is recorded in the tenant's own activity log, and counts once the appliance's own store has it. Files
-// and keys are made and removed so that a crash at any step leaves what the next start can finish or clear away:
-// nothing is ever removed that a tenant's record stands for, nor what was not marked as unfinished.
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+// at a time; each is recorded in the tenant's own activity log, and counts once the appliance's own store has it, which tells
+// of what other nodes did, too. Files and keys are made and removed so that a crash at any step leaves what the next
+// start can finish or clear away: nothing is ever removed that a tenant's record stands for, nor what was not marked as
+// unfinished.
 import { activityRecord } from '../core/activity.ts';
 import { isOperatorTenant } from '../core/authorization.ts';
 import type { Limits, World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { bootstrap } from '../core/set-up.ts';
-import { toHex, utf8 } from '../crypto/bytes.ts';
-import { fieldsError, KmsError, systemCode } from '../errors.ts';
+import { toHex } from '../crypto/bytes.ts';
+import { fieldsError, KmsError } from '../errors.ts';
 import { changedFields, type Deed, type Thing } from '../model/deed.ts';
 import type { ReadStore } from '../store/embedded.ts';
 import type { Store, Tables } from '../store/port.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
-import type { TenantRecord } from '../store/tables/tenants.ts';
+import type { TenantRecord, TenantTable } from '../store/tables/tenants.ts';
 import { systemDir, tenantDir } from './data-dir.ts';
 import type { ApplianceEvent } from './events.ts';
 import { needNotOlder } from './read-stores.ts';
 import type { SealKeeper } from './seal-keeper.ts';
-import { createStore, openTenantStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
+import {
+  createStore,
+  openTenantStore,
+  readTenantStore,
+  type StoreWorld,
+  type SystemStore,
+  storePlace,
+} from './stores.ts';
 import {
   type LimitChanges,
   limitsAfter,
@@ -54,6 +60,8 @@ const action = 'system.tenant';
 export class TenantAdmin {
   readonly #deps: TenantAdminDeps;
   readonly #queue = new SerialQueue();
+  /** Stores of tenants that other nodes deleted while they were served here. */
+  readonly #deleted = new Set<string>();
 
   constructor(deps: TenantAdminDeps) {
     this.#deps = deps;
@@ -66,6 +74,45 @@ export class TenantAdmin {
     for (const record of records) {
       if (record.deletedAt !== undefined) continue;
       this.#serve(record, await (read.get(record.dir)?.open() ?? openFiles(this.#deps, record.dir)));
+    }
+  }
+
+  /** Serves the tenants as the appliance's own store has them, which other nodes may have changed; new ones soon. */
+  async refresh(): Promise<void> {
+    const { tenants } = this.#deps;
+    const records = new Map((await this.#records()).map((record) => [record.id, record]));
+    for (const { record, handle } of tenants.all) {
+      const now = records.get(record.id);
+      if (now && now.deletedAt === undefined) {
+        tenants.change(now);
+        continue;
+      }
+      this.#deleted.add(record.dir);
+      tenants.remove(record.id);
+      handle.store.close().catch(() => {});
+    }
+    const isMissing = ({ id, deletedAt }: TenantRecord): boolean =>
+      deletedAt === undefined && !tenants.all.some(({ record }) => record.id === id);
+    if (![...records.values()].some(isMissing)) return;
+    this.#queue.add(async () => {
+      for (const record of (await this.#records().catch(() => [])).filter(isMissing)) await this.#join(record);
+    });
+  }
+
+  isDeleted(dir: string): boolean {
+    return this.#deleted.has(dir);
+  }
+
+  /** Serves a tenant that another node made or brought back. */
+  async #join(record: TenantRecord): Promise<void> {
+    const { name, dir } = record;
+    try {
+      this.#deleted.delete(dir);
+      this.#serve(record, await openFiles(this.#deps, dir));
+    } catch (cause) {
+      // The next change that anybody makes is the occasion to try again, as is a restart.
+      const message = `the tenant ${name}, which another node serves, could not be opened`;
+      this.#deps.onEvent?.({ level: 'warn', message, cause });
     }
   }
 
@@ -87,15 +134,16 @@ export class TenantAdmin {
   create({ name, hosts }: { readonly name: string; readonly hosts: readonly string[] }): Promise<NewTenantMade> {
     return this.#queue.run(async () => {
       const { system, world } = this.#deps;
-      await this.#needFree({ name, hosts });
+      needFree(await this.#records(), { name, hosts });
       const dir = toHex(world.random(8));
       const now = world.now();
       const id = world.newId('tenant');
       const { store, first } = await this.#makeStore(dir, { id, name, hosts });
       try {
-        await system.transaction((tx) =>
-          tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now }),
-        );
+        await system.transaction(async (tx) => {
+          needFree(await tx.tenants.all(), { name, hosts });
+          await tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now });
+        });
       } catch (error) {
         // Whether the record got to the disk is for the next start to see: it keeps or removes the files accordingly.
         await store.close();
@@ -104,7 +152,9 @@ export class TenantAdmin {
       const record = await this.find(id);
       this.#serve(record, store);
       // The next start does it otherwise.
-      await finishFiles(this.#deps, dir).catch(() => {});
+      await storePlace(this.#deps.stores)
+        .finish(tenantDir(dir))
+        .catch(() => {});
       return { record, accountId: first.account.id, apiKey: first.apiKey };
     });
   }
@@ -113,19 +163,19 @@ export class TenantAdmin {
     return this.#queue.run(async () => {
       const { record, handle } = await this.#served(nameOrId);
       if (changes.name !== undefined && changes.name !== record.name) needNotOperator(record, 'keeps its name');
-      const after = { ...record, ...changes, updatedAt: this.#deps.world.now() };
-      await this.#needFree(after, record.id);
+      const after = { ...record, ...changes };
+      needFree(await this.#records(), after, record.id);
       await this.#note(handle.store, after, 'update', { ...changes }, changedFields({ ...record }, { ...changes }));
-      return this.#change(after);
+      return this.#change(record, (now) => ({ ...now, ...changes }));
     });
   }
 
   limit(nameOrId: string, changes: LimitChanges): Promise<TenantRecord> {
     return this.#queue.run(async () => {
       const { record, handle } = await this.#served(nameOrId);
-      const limits: Limits = limitsAfter(handle.tenant.limits, changes);
       await this.#note(handle.store, record, 'limits', { limits: changes }, ['limits']);
-      return this.#change({ ...record, limits: { ...limits }, updatedAt: this.#deps.world.now() });
+      // Cast: the column holds what the core wrote into it.
+      return this.#change(record, (now) => ({ ...now, limits: { ...limitsAfter(now.limits as Limits, changes) } }));
     });
   }
 
@@ -135,12 +185,18 @@ export class TenantAdmin {
       const { tenants, system, world } = this.#deps;
       const { record, handle } = await this.#served(nameOrId);
       needNotOperator(record, 'cannot be deleted');
-      if (tenants.all.length === 1) {
+      const needAnother = (records: readonly TenantRecord[]): void => {
+        if (records.some(({ id, deletedAt }) => id !== record.id && deletedAt === undefined)) return;
         throw new KmsError('conflict', `${record.name} is the only tenant`, { hint: 'make another one first' });
-      }
+      };
+      needAnother(await this.#records());
       await this.#note(handle.store, record, 'delete', {});
-      const deleted = { ...record, updatedAt: world.now(), deletedAt: world.now() };
-      await system.transaction((tx) => tx.tenants.update(deleted));
+      const deleted = await system.transaction(async (tx) => {
+        needAnother(await tx.tenants.all());
+        const after = { ...(await asExpected(tx.tenants, record)), updatedAt: world.now(), deletedAt: world.now() };
+        await tx.tenants.update(after);
+        return after;
+      });
       tenants.remove(record.id);
       await handle.store.close();
       // Nobody notes it any more from here on; what was noted last may be a little behind.
@@ -159,12 +215,13 @@ export class TenantAdmin {
       if (record?.deletedAt === undefined || isExpired(record, world.now())) {
         throw new KmsError('not-found', 'there is no deleted tenant of this id to restore');
       }
-      const after = { ...record, ...changes, updatedAt: world.now(), deletedAt: undefined };
-      await this.#needFree(after);
+      const after = { ...record, ...changes, deletedAt: undefined };
+      needFree(await this.#records(), after);
+      this.#deleted.delete(record.dir);
       const store = await this.#openNotOlder(record);
       try {
         await this.#note(store, after, 'restore', { ...changes }, changedFields({ ...record }, { ...changes }));
-        return await this.#change(after, store);
+        return await this.#change(record, (now) => ({ ...now, ...changes, deletedAt: undefined }), store);
       } catch (error) {
         await store.close();
         throw error;
@@ -232,12 +289,16 @@ export class TenantAdmin {
     }
   }
 
-  async #change(after: TenantRecord, store?: Store): Promise<TenantRecord> {
-    const { system, tenants } = this.#deps;
-    await system.transaction((tx) => tx.tenants.update(after));
-    const served = tenants.all.find(({ record }) => record.id === after.id);
-    if (served) tenants.put(servedTenant(after, served.handle.tenant.keys, served.handle.store, this.#deps.baseUrl));
-    else if (store) this.#serve(after, store);
+  /** What `next` makes of the record as it is now, if it is as deleted, or not, as it was found. */
+  async #change(found: TenantRecord, next: (now: TenantRecord) => TenantRecord, store?: Store): Promise<TenantRecord> {
+    const { system, tenants, world } = this.#deps;
+    const after = await system.transaction(async (tx) => {
+      const record = { ...next(await asExpected(tx.tenants, found)), updatedAt: world.now() };
+      needFree(await tx.tenants.all(), record, record.id);
+      await tx.tenants.update(record);
+      return record;
+    });
+    if (!tenants.change(after) && store) this.#serve(after, store);
     return after;
   }
 
@@ -252,15 +313,6 @@ export class TenantAdmin {
     if (!served)
       throw new KmsError('not-found', 'the tenant is deleted', { hint: 'bring it back with `kms tenant restore`' });
     return served;
-  }
-
-  async #needFree({ name, hosts }: Pick<TenantRecord, 'name' | 'hosts'>, except?: string): Promise<void> {
-    for (const other of await this.#records()) {
-      if (other.deletedAt !== undefined || other.id === except) continue;
-      if (other.name === name) throw taken('name', 'another tenant has this name');
-      const host = hosts.find((each) => other.hosts.includes(each));
-      if (host !== undefined) throw taken('hosts', `the tenant ${other.name} lists ${host} already`);
-    }
   }
 
   /** Before the change itself: what cannot be recorded is not done. */
@@ -290,6 +342,30 @@ export class TenantAdmin {
   }
 }
 
+/** Throws `conflict` for a name or a host that another tenant has. */
+function needFree(
+  records: readonly TenantRecord[],
+  { name, hosts }: Pick<TenantRecord, 'name' | 'hosts'>,
+  except?: string,
+): void {
+  for (const other of records) {
+    if (other.deletedAt !== undefined || other.id === except) continue;
+    if (other.name === name) throw taken('name', 'another tenant has this name');
+    const host = hosts.find((each) => other.hosts.includes(each));
+    if (host !== undefined) throw taken('hosts', `the tenant ${other.name} lists ${host} already`);
+  }
+}
+
+/** The record as it is now. Throws `conflict` where another node deleted it, or brought it back, meanwhile. */
+async function asExpected(
+  tenants: Pick<TenantTable, 'byId'>,
+  { id, name, deletedAt }: TenantRecord,
+): Promise<TenantRecord> {
+  const now = await tenants.byId(id);
+  if (now && (now.deletedAt === undefined) === (deletedAt === undefined)) return now;
+  throw new KmsError('conflict', `the tenant ${name} was changed on another node meanwhile`, { hint: 'look again' });
+}
+
 function isExpired({ deletedAt }: TenantRecord, now: number): boolean {
   return deletedAt !== undefined && deletedAt <= now - restorableFor;
 }
@@ -309,16 +385,9 @@ interface TenantFiles {
   readonly seal: SealKeeper;
 }
 
-/** In a tenant's directory until its record is there. */
-function markOf(dir: string): string {
-  return `${tenantDir(dir)}/tenant.new`;
-}
-
-/** Makes directory, keys and an empty store, all of which count as unfinished until `finishFiles`. */
+/** Makes place, keys and an empty store, all of which count as unfinished until its place is told otherwise. */
 async function makeFiles({ stores, seal }: TenantFiles, dir: string, now: number): Promise<Store> {
-  const { files } = stores;
-  await files.makeDir(tenantDir(dir));
-  await files.replace(markOf(dir), utf8('a tenant is being made; without its record the next start removes this\n'));
+  await storePlace(stores).begin(tenantDir(dir));
   await seal.change((current) => current.withStore(dir));
   await createStore(stores, tenantDir(dir), seal.keysFor(dir), now);
   return openFiles({ stores, seal }, dir);
@@ -328,64 +397,39 @@ function openFiles({ stores, seal }: TenantFiles, dir: string): Promise<Store> {
   return openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
 }
 
-/** The tenant's record is durable. */
-async function finishFiles({ stores: { files } }: TenantFiles, dir: string): Promise<void> {
-  if (await files.exists(markOf(dir))) await files.remove(markOf(dir));
-}
-
 /** Removes keys and files, the keys first: from then on nobody can read the files. */
 async function removeFiles({ stores, seal }: TenantFiles, dir: string): Promise<void> {
   // Written even where there is no key: a step that failed may have left one in the file alone.
   await seal.change((current) => current.withoutStore(dir));
-  const { files } = stores;
-  const mark = markOf(dir);
-  // The mark last, so that a crash in between leaves it with what is still there.
-  for (const name of await files.list(tenantDir(dir))) {
-    if (`${tenantDir(dir)}/${name}` !== mark) await files.remove(`${tenantDir(dir)}/${name}`);
-  }
-  await files.removeDir(tenantDir(dir));
+  await storePlace(stores).remove(tenantDir(dir));
 }
 
-/** Whether the directory is marked, or the crash came before it could be and nothing is in it. */
-async function isUnfinished({ stores: { files } }: TenantFiles, dir: string): Promise<boolean> {
-  const names = await files.list(tenantDir(dir));
-  return names.every((name) => name.endsWith('.tmp')) || (await files.exists(markOf(dir)));
-}
-
-/** What a crash left of making a tenant is removed, or its mark is where the record got there. */
+/** What a crash left of making a tenant is removed, or it is finished where the record got there. */
 async function clearUnfinished(
   tenantFiles: TenantFiles,
   records: readonly TenantRecord[],
   onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): Promise<void> {
   const { stores, seal } = tenantFiles;
+  const place = storePlace(stores);
   const known = new Set(records.map(({ dir }) => dir));
-  const present = await directories(join(stores.root, 'tenants'));
-  for (const dir of present) {
+  const present = await place.list();
+  for (const { name: dir, state } of present) {
     if (known.has(dir)) {
-      await finishFiles(tenantFiles, dir);
-    } else if (await isUnfinished(tenantFiles, dir)) {
+      if (state !== 'whole') await place.finish(tenantDir(dir));
+    } else if (state === 'unfinished') {
       await removeFiles(tenantFiles, dir);
       onEvent?.({
         level: 'warn',
         message: `${tenantDir(dir)}: removed what was left of a tenant that was never finished`,
       });
-    } else {
+    } else if (state === 'whole') {
       onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: belongs to no tenant; it is left as it is` });
     }
   }
+  const here = new Set(present.map(({ name }) => name));
   for (const dir of seal.current.stores) {
-    if (dir === systemDir || known.has(dir) || present.includes(dir)) continue;
+    if (dir === systemDir || known.has(dir) || here.has(dir)) continue;
     onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: the seal has keys for it, and there is no such tenant` });
-  }
-}
-
-async function directories(path: string): Promise<string[]> {
-  try {
-    const entries = await readdir(path, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return [];
-    throw error;
   }
 }

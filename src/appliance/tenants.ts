@@ -16,26 +16,49 @@ import { tenantDir } from './data-dir.ts';
 
 export interface ServedTenant {
   readonly record: TenantRecord;
+  /** One for as long as its store is open: what it tells is as the record is now, for requests under way, too. */
   readonly handle: TenantHandle;
+  /** The record was changed. */
+  become(record: TenantRecord): void;
 }
 
 /** `baseUrl` is where the appliance itself is reached; asked anew for each use. */
 export function servedTenant(
-  record: TenantRecord,
+  first: TenantRecord,
   keys: Tenant['keys'],
   store: Store,
   baseUrl: () => string,
 ): ServedTenant {
-  // Cast: the column holds what the core wrote into it.
-  const limits = record.limits as Limits;
-  const handle: TenantHandle = {
-    tenant: { id: record.id, name: record.name, limits, keys, secondFactorFor: record.secondFactorFor },
-    store,
-    get baseUrl() {
-      return addressOf(record.hosts, baseUrl());
+  let record = first;
+  const tenant: Tenant = {
+    id: record.id,
+    keys,
+    get name() {
+      return record.name;
+    },
+    get limits() {
+      // Cast: the column holds what the core wrote into it.
+      return record.limits as Limits;
+    },
+    get secondFactorFor() {
+      return record.secondFactorFor;
     },
   };
-  return { record, handle };
+  return {
+    get record() {
+      return record;
+    },
+    handle: {
+      tenant,
+      store,
+      get baseUrl() {
+        return addressOf(record.hosts, baseUrl());
+      },
+    },
+    become(next) {
+      record = next;
+    },
+  };
 }
 
 /**
@@ -63,6 +86,14 @@ export class Tenants implements TenantDirectory {
   put(tenant: ServedTenant): void {
     this.#served.set(tenant.record.id, tenant);
     this.#index();
+  }
+
+  /** What is served of the tenant is as this record from now on; answers whether it is served. */
+  change(record: TenantRecord): boolean {
+    const served = this.#served.get(record.id);
+    served?.become(record);
+    this.#index();
+    return served !== undefined;
   }
 
   remove(id: string): void {

@@ -17,7 +17,7 @@ import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { keySources } from './secrets.ts';
 import { watchRollbacks } from './seen-states.ts';
-import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf } from './target.ts';
+import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
 
 type Way = 'network' | 'socket' | 'in-process';
@@ -81,7 +81,7 @@ async function openHere(cli: Cli): Promise<Connection> {
   for (const until = Date.now() + lockTimeout; ; ) {
     const socketPath = join(data, 'kms.sock');
     if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
-    await mustBeThere(data);
+    if (!sharedStore(cli)) await mustBeThere(data);
     try {
       return await inProcess(cli, data);
     } catch (error) {
@@ -96,6 +96,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
   const { openAppliance } = await import('../appliance/appliance.ts');
   const appliance = await openAppliance({
     data,
+    store: sharedStore(cli),
     keyFile: cli.globals.get('--key-file'),
     sources: keySources(cli),
     onEvent: ({ level, message }) => {

@@ -2,6 +2,7 @@
 // environment, and that before what is there: an appliance in the data directory, else the default profile. --server
 // comes before a profile.
 import { stat } from 'node:fs/promises';
+import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
@@ -46,7 +47,8 @@ type Chosen =
 
 async function chosenRemote(cli: Cli): Promise<Chosen | undefined> {
   const named = namedRemote(cli);
-  if (named !== undefined || cli.globals.isTyped('--data') || (await isThere(dataDirectory(cli)))) return named;
+  const isHere = cli.globals.isTyped('--data') || sharedStore(cli) !== undefined;
+  if (named !== undefined || isHere || (await isThere(dataDirectory(cli)))) return named;
   const profile = await defaultProfile(cli.io);
   return profile === undefined ? undefined : { profile };
 }
@@ -58,8 +60,8 @@ export function namedRemote(cli: Cli): Chosen | undefined {
   if (cli.globals.isTyped('--server') && cli.globals.isTyped('--profile')) {
     throw cli.wrong('--server and --profile exclude each other');
   }
-  if (cli.globals.isTyped('--data') && !cli.globals.isTyped('--server') && !cli.globals.isTyped('--profile'))
-    return undefined;
+  const isHere = cli.globals.isTyped('--data') || cli.globals.isTyped('--store');
+  if (isHere && !cli.globals.isTyped('--server') && !cli.globals.isTyped('--profile')) return undefined;
   if (server !== undefined && !cli.globals.isTyped('--profile')) return { server };
   return profile === undefined ? undefined : { profile };
 }
@@ -109,6 +111,18 @@ export function refuseRemote(cli: Cli, why: string): void {
   for (const option of ['--server', '--profile'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option}: ${why}`);
   }
+}
+
+/** The database of an appliance that several nodes share, of which this machine is one; undefined where it is not. */
+export function sharedStore(cli: Cli): StoreSource | undefined {
+  const { globals } = cli;
+  const url = globals.get('--store');
+  const passwordFile = globals.get('--store-password-file');
+  if (url !== undefined) {
+    return { url, isListed: globals.isTyped('--store'), passwordFile, env: (name) => cli.io.env[name] };
+  }
+  if (globals.isTyped('--store-password-file')) throw cli.wrong('--store-password-file goes with --store');
+  return undefined;
 }
 
 export function dataDirectory(cli: Cli): string {

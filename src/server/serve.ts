@@ -99,7 +99,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
   try {
     const finishCrypto = startCrypto(options.crypto ?? 'node', (event) => logEvent(logger, event));
-    if ((await dataDirState(data)) !== 'whole') {
+    if (!options.store && (await dataDirState(data)) !== 'whole') {
       const made = await initAppliance({
         data,
         keyFile: options.keyFile,
@@ -108,7 +108,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       });
       await options.onInitialised?.(made);
     }
-    await needPrivateDirectory(data);
+    if (!options.store) await needPrivateDirectory(data);
     const own = {
       logger,
       baseUrl: () => url,
@@ -117,7 +117,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       held: hold?.released,
       certificates: options,
     };
-    const started = HeldAppliance.hold({ ...options, ...own }, { serves: true });
+    const started = await HeldAppliance.hold({ ...options, ...own }, { serves: true });
     appliance = started;
     const sealed = await started.start();
     await openSocket(socket, data, logger);

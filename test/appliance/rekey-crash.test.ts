@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sealFile } from '../../src/appliance/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
-import { SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { openSeal, sealFor } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';
@@ -27,7 +27,7 @@ interface Opened {
 function keeperOf(files: SimFiles, generator: Prng, bytes: Uint8Array): SealKeeper {
   return new SealKeeper(
     openSeal(bytes, secret, (length) => generator.bytes(length)),
-    files,
+    sealInFiles(files, '/nowhere'),
   );
 }
 

@@ -3,10 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sealMark } from '../../src/appliance/data-dir.ts';
-import { endSealOnPurpose, isSealedOnPurpose, sealOnPurpose } from '../../src/appliance/seal-keeper.ts';
+import { isSealedOnPurpose, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
+
+const sealOnPurpose = (files: SimFiles): Promise<void> => sealInFiles(files, '/nowhere').sealOnPurpose();
+const endOnPurpose = (files: SimFiles): Promise<void> => sealInFiles(files, '/nowhere').endOnPurpose();
 
 async function prepare(generator: Prng): Promise<SimFiles> {
   const files = new SimFiles({ prng: generator });
@@ -23,7 +26,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
   for (const wanted of [true, true, false, true, false, false]) {
     if (files.crashed) break;
     asked = wanted;
-    if (await done(files, fault, wanted ? sealOnPurpose(files) : endSealOnPurpose(files))) {
+    if (await done(files, fault, wanted ? sealOnPurpose(files) : endOnPurpose(files))) {
       answered = wanted;
       asked = undefined;
     } else if (!files.crashed) {
@@ -41,7 +44,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
     [],
   );
   // Whatever was left, the next ones hold.
-  await endSealOnPurpose(after);
+  await endOnPurpose(after);
   assert.equal(await isSealedOnPurpose(after.restart({ prng: generator })), false);
   const last = after.restart({ prng: generator });
   await sealOnPurpose(last);

@@ -9,7 +9,7 @@ import { systemDir } from '../../src/appliance/data-dir.ts';
 import { systemWorld } from '../../src/appliance/environment.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { sqlWasm } from '../../src/appliance/program-files.ts';
-import { openSealFile, SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { openSealFile, SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { openSystemStore } from '../../src/appliance/stores.ts';
 import { TenantAdmin } from '../../src/appliance/tenant-admin.ts';
 import { Tenants } from '../../src/appliance/tenants.ts';
@@ -62,7 +62,7 @@ async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => P
     copies.push(to);
   };
   const files = watched(nodeFiles(p.data), copy);
-  const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, files);
+  const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, sealInFiles(files, '/nowhere'));
   const stores = { root: p.data, files, wasm: await sqlWasm() };
   const system = await openSystemStore(stores, seal.current.keysFor(systemDir));
   const tenants = new Tenants();
@@ -203,7 +203,7 @@ test('a step that fails without a crash leaves nothing behind', async () => {
     const files = watched(nodeFiles(p.data), () => {
       if (broken && ++count === failing) throw Object.assign(new Error('disk full'), { code: 'ENOSPC' });
     });
-    const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, files);
+    const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, sealInFiles(files, '/nowhere'));
     const stores = { root: p.data, files, wasm: await sqlWasm() };
     // The appliance's own store is on another disk, so to speak.
     const own = { ...stores, files: nodeFiles(p.data) };

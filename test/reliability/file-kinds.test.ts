@@ -16,7 +16,7 @@ import { sealMark, tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
 import type { Host } from '../../src/appliance/doctor/machine.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { openSealFile, SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { openSealFile, SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { DirectoryReceiver } from '../../src/appliance/streaming/directory.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
@@ -232,7 +232,7 @@ before(async () => {
   writeFileSync(kit, made.recoveryKit ?? '', { mode: 0o600 });
   const opened = await openSealFile(data, { keyFile: key, env });
   const files = nodeFiles(data);
-  const seal = new SealKeeper(opened.seal, files);
+  const seal = new SealKeeper(opened.seal, sealInFiles(files, '/nowhere'));
   await backupBeforeMigration({ files, root: data, seal, now: Date.now }, undefined)();
   await segments(seal);
   const serving = await serve({

@@ -85,6 +85,10 @@ export class Postgres {
     return { hosts: [{ host, port, tls: false }], user, database };
   }
 
+  createDatabase(name: string): void {
+    this.#run('createdb', ['-h', this.dir, '-U', 'kms', name]);
+  }
+
   start(): void {
     const settings = [`unix_socket_directories=${this.dir}`, 'shared_buffers=16MB', ...this.#settings];
     const options = settings.map((setting) => `-c ${setting}`).join(' ');

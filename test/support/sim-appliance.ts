@@ -4,7 +4,7 @@
 
 import type { Collecting } from '../../src/appliance/backup/write.ts';
 import { sealFile, systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
-import { SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { servedTenant, Tenants } from '../../src/appliance/tenants.ts';
 import { looksAt, readInParts } from '../../src/core/pages.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
@@ -103,7 +103,7 @@ export interface OtherProgram {
 export async function openSealKeeper(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<SealKeeper> {
   return new SealKeeper(
     openSeal(await files.read(sealFile), secret, (length) => generator.bytes(length)),
-    files,
+    sealInFiles(files, '/nowhere'),
   );
 }
 

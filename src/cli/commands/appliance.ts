@@ -24,7 +24,7 @@ import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { askLine, readSecretFile, serverKeySources } from '../secrets.ts';
-import { dataDirectory, refuseRemote } from '../target.ts';
+import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 
 export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
@@ -35,14 +35,15 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   const file = keyFile ?? `${data}.master.key`;
   const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { file });
   const { initAppliance, refuseUnlessNew } = await import('../../appliance/init.ts');
-  await refuseUnlessNew(data);
+  const store = sharedStore(cli);
+  if (!store) await refuseUnlessNew(data);
   const kitFile = cli.get('--recovery-kit');
   const recoveryKit = kitFile !== undefined || (await wantsKit(cli));
   const files = await kitFiles(kitFile, undefined);
   try {
     const hosts = cli.get('--host');
     const env = (name: string): string | undefined => cli.io.env[name];
-    const made = await initAppliance(given({ data, keyFile, hosts, custodian, recoveryKit, env }));
+    const made = await initAppliance(given({ data, store, keyFile, hosts, custodian, recoveryKit, env }));
     await printFirstKey(cli, made);
     if (made.recoveryKit === undefined) return await sayNext(cli);
     await files.commit(made.recoveryKit, codeOf(made.recoveryKit));
@@ -78,6 +79,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   const hosts = cli.get('--host');
   const options = given({
     data: dataDirectory(cli),
+    store: sharedStore(cli),
     keyFile: cli.globals.get('--key-file'),
     listen: cli.get('--listen'),
     url: cli.get('--url'),

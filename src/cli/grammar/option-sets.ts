@@ -6,6 +6,11 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 /** Of every command. */
 export const globals = {
   '--data': directory('DIR', 'the data directory (default: ./kms-data)'),
+  '--store': text(
+    'URL',
+    'the database of an appliance that several nodes share, postgres://HOST/NAME; --data is for this node alone then',
+  ),
+  '--store-password-file': path('FILE', 'a file with the password for --store; or set PGPASSWORD'),
   '--tenant': text('NAME', 'the tenant (default: the only one)', 'tenant'),
   '--server': text('URL', 'use the appliance at this address instead of the one on this machine'),
   '--api-key-file': path('FILE', 'a file with the API key for --server; or set KMS_API_KEY to the key itself'),

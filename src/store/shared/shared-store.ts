@@ -320,7 +320,7 @@ function recoverOf<T extends object>({ limits, ...world }: SharedWorld<T>): Prom
  * Reads the store `options.uid`, which `createShared` made, without a turn. Throws `corrupt` for anything that does not
  * verify.
  */
-async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
+export async function readShared<T extends object>(options: SharedOptions<T>): Promise<ReadStore<T>> {
   const { engine, keys, wasm, random = systemRandom } = options;
   const world: SharedWorld<T> = {
     onEvent: () => {},

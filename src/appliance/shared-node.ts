@@ -1,0 +1,305 @@
+// SharedNode is this process as one of several equal nodes of an appliance in a database: the way to that, the
+// directory for what is the node's own (lock, socket, how far the stores were), the seal and the stores that all of them
+// share, and what each turn of a store tells of the others' doings.
+import { chmod } from 'node:fs/promises';
+import { equalBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError, systemError } from '../errors.ts';
+import { sealedError } from '../http/admission.ts';
+import { parseHeader } from '../seal/header.ts';
+import type { Seal } from '../seal/seal.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { ReadStore } from '../store/embedded.ts';
+import type { Files } from '../store/files.ts';
+import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import type { Control, SharedEngine } from '../store/shared/engine.ts';
+import { openPostgres } from '../store/shared/postgres.ts';
+import { createShared, readShared } from '../store/shared/shared-store.ts';
+import { uidLength } from '../store/store-files.ts';
+import { dataDirState, foreign, needPrivateDirectory, nodeFile, sealName, systemDir, unrestored } from './data-dir.ts';
+import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
+import { postgresConfig, type StoreSource } from './store-url.ts';
+import type { ListedStore, SharedPlace, StoreOptions } from './stores.ts';
+
+/** Milliseconds after which a store that was not finished is the rest of something that was cut off. */
+const unfinishedFor = 10 * 60_000;
+/** Milliseconds that making an appliance takes at most. */
+const longestInit = 60_000;
+
+export class SharedNode {
+  readonly engine: SharedEngine;
+  readonly seal: SealPlace;
+  /** Whoever unseals it does so in spite of the mark of a seal on purpose. */
+  isUnsealing = false;
+  readonly #close: () => Promise<void>;
+
+  private constructor(engine: SharedEngine & { close(): Promise<void> }) {
+    this.engine = engine;
+    this.seal = sharedSeal(engine);
+    this.#close = () => engine.close();
+  }
+
+  /** Throws `unavailable` where the database cannot be reached. */
+  static async connect(store: StoreSource): Promise<SharedNode> {
+    return new SharedNode(await openPostgres(await postgresConfig(store)));
+  }
+
+  /**
+   * Sees to it that the appliance in the database is the one that the node's directory is for. Throws `unavailable`
+   * where there is none, `refused` where it is another.
+   */
+  async join(root: string): Promise<void> {
+    const { bytes, name } = await this.seal.read();
+    const { applianceId } = parseHeader(bytes, name).header;
+    const files = nodeFiles(root);
+    const known = await readNode(files);
+    if (!known) return beginNode(files, applianceId);
+    if (known.appliance === applianceId) return;
+    throw new KmsError(
+      'refused',
+      `${root}: is the directory of a node of the appliance ${known.appliance}, and the database has ${applianceId}`,
+      { hint: 'name the database of that appliance with --store, or another directory with --data' },
+    );
+  }
+
+  /**
+   * Takes away what an `init` left that was cut off. Throws `refused` where there is an appliance, or another `init` may
+   * be under way.
+   */
+  async makeRoom(): Promise<void> {
+    if (await this.engine.readSeal()) throw taken();
+    const stores = await this.engine.stores();
+    if (stores.some(({ age }) => age < longestInit)) {
+      throw new KmsError('refused', 'the database: another `kms init` is under way, or was cut off a moment ago', {
+        hint: `try again in ${longestInit / 1000} seconds, unless there is an appliance by then`,
+      });
+    }
+    await this.clear();
+  }
+
+  /** All stores, to which there is no seal. */
+  async clear(): Promise<void> {
+    for (const { store } of await this.engine.stores()) await this.engine.erase(store);
+  }
+
+  /** Puts the first seal there, from which on there is an appliance. Throws `refused` where there is one. */
+  async begin(seal: Seal): Promise<void> {
+    const bytes = seal.toBytes();
+    const isFirst = await this.engine.replaceSeal(0, bytes).catch(async (error: unknown) => {
+      const found = await this.engine.readSeal();
+      if (found && equalBytes(found.bytes, bytes)) return true;
+      throw error;
+    });
+    if (!isFirst) throw taken();
+  }
+
+  close(): Promise<void> {
+    return this.#close();
+  }
+}
+
+function taken(): KmsError {
+  return new KmsError('refused', 'the database: has an appliance already; nothing was changed', {
+    hint: 'serve it with `kms serve --store URL`, or name another database',
+  });
+}
+
+interface NodeRecord {
+  /** Hexadecimal; the node's own. */
+  readonly node: string;
+  readonly appliance: string;
+}
+
+/** Undefined where the directory is not a node's yet. */
+export async function readNode(files: Pick<Files, 'exists' | 'read'>): Promise<NodeRecord | undefined> {
+  if (!(await files.exists(nodeFile))) return undefined;
+  try {
+    const { node, appliance } = Object(JSON.parse(fromUtf8(await files.read(nodeFile)) ?? ''));
+    if (typeof node === 'string' && typeof appliance === 'string') return { node, appliance };
+  } catch {
+    // It is no JSON.
+  }
+  throw new KmsError('corrupt', `${nodeFile}: is not what a node writes`, {
+    hint: 'name a new directory with --data: nothing in this one is needed elsewhere',
+  });
+}
+
+/** Marks a directory as that of a node of the appliance. */
+export async function beginNode(files: Pick<Files, 'replace'>, appliance: string): Promise<void> {
+  const record: NodeRecord = { node: toHex(systemRandom(16)), appliance };
+  await files.replace(nodeFile, utf8(`${JSON.stringify(record)}\n`));
+}
+
+/** Makes the directory, unless it is there. Throws `refused` where it holds anything but a node's files. */
+export async function makeNodeDirectory(root: string): Promise<void> {
+  const state = await dataDirState(root);
+  if (state === 'foreign') throw foreign(root);
+  if (state === 'unrestored') throw unrestored(root);
+  if (state === 'whole' || state === 'unfinished') {
+    throw new KmsError('refused', `${root}: holds an appliance of its own, and --store names one in a database`, {
+      hint: 'name another directory for this node with --data, or leave --store out',
+    });
+  }
+  try {
+    if (state === 'missing') await makeDirs(root);
+    if (state !== 'node') await chmod(root, 0o700).catch(() => {});
+  } catch (error) {
+    throw systemError(error, root);
+  }
+  await needPrivateDirectory(root);
+}
+
+/** As errors call it. */
+const sealInDatabase = 'the seal in the database';
+
+function sharedSeal(engine: SharedEngine): SealPlace {
+  return {
+    async read(): Promise<KeptSeal> {
+      const found = await engine.readSeal();
+      if (found) return { bytes: found.bytes, version: found.version, name: sealInDatabase };
+      throw new KmsError('unavailable', 'there is no appliance in the database', {
+        hint: 'make one with `kms init --store URL`, once for all nodes',
+      });
+    },
+    replace: (before, bytes) => engine.replaceSeal(before, bytes),
+    isOnPurpose: async () => (await engine.readSeal())?.isSealed ?? false,
+    sealOnPurpose: () => engine.markSealed(true),
+    endOnPurpose: () => engine.markSealed(false),
+  };
+}
+
+/** Told what others did, which a turn of a store has shown. */
+export interface SharedEvents {
+  /** Somebody sealed the appliance on purpose. */
+  sealed(): void;
+  /** The seal in force is under a master key that this node does not know yet. */
+  rotated(): void;
+}
+
+/** Whoever knows the tenants. */
+interface TenantsHere {
+  /** Learns what the store of the appliance itself says of them. */
+  refresh(): Promise<void>;
+  /** Whether others deleted the tenant whose store has this name. */
+  isDeleted(name: string): boolean;
+}
+
+/** The stores of an appliance that is open on this node. */
+export class SharedStores implements SharedPlace {
+  readonly engine: SharedEngine;
+  readonly #node: SharedNode;
+  readonly #seal: SealKeeper;
+  readonly #events: SharedEvents;
+  #tenants: TenantsHere | undefined;
+  /** The row of the appliance's own store that the tenants were last looked at behind. */
+  #systemSeq: number | undefined;
+  #refreshing: Promise<void> = Promise.resolve();
+
+  constructor(node: SharedNode, seal: SealKeeper, events: SharedEvents) {
+    this.engine = node.engine;
+    this.#node = node;
+    this.#seal = seal;
+    this.#events = events;
+  }
+
+  /** From here on what others do to tenants is seen. */
+  follow(tenants: TenantsHere): void {
+    this.#tenants = tenants;
+  }
+
+  /** It counts as unfinished from its first row on. */
+  async begin(): Promise<void> {}
+
+  create(dir: string, keys: TenantKeys): Promise<void> {
+    const { engine } = this;
+    return createShared({ engine, uid: systemRandom(uidLength), keys, random: systemRandom, name: sealName(dir) });
+  }
+
+  async finish(dir: string): Promise<void> {
+    const found = await this.#find(dir);
+    if (found && !found.isWhole) await this.engine.finish(found.store);
+  }
+
+  async remove(dir: string): Promise<void> {
+    const found = await this.#find(dir);
+    if (found) await this.engine.erase(found.store);
+  }
+
+  async list(): Promise<readonly ListedStore[]> {
+    const stores = (await this.engine.stores()).filter(({ name }) => name !== systemDir);
+    return stores.map(({ name, isWhole, age }) => ({
+      name,
+      state: isWhole ? 'whole' : age > unfinishedFor ? 'unfinished' : 'under way',
+    }));
+  }
+
+  async read<T extends object>(dir: string, keys: TenantKeys, options: StoreOptions<T>): Promise<ReadStore<T>> {
+    const found = await this.#find(dir);
+    if (!found) {
+      throw new KmsError('corrupt', `there is no store ${sealName(dir)} in the database`, {
+        hint: 'restore the appliance from a backup',
+      });
+    }
+    return readShared({
+      ...options,
+      engine: this.engine,
+      dir,
+      uid: Uint8Array.fromHex(found.store),
+      keys,
+      heed: (control) => this.#heed(sealName(dir), control),
+      beforeRecovery: () => this.#seal.refresh(),
+    });
+  }
+
+  async #find(dir: string) {
+    const name = sealName(dir);
+    return (await this.engine.stores()).find((each) => each.name === name);
+  }
+
+  /** In each turn: nothing but a look, unless something changed. */
+  #heed(name: string, control: Control): Promise<void> | undefined {
+    // What the appliance's own store is told is of no request, and its last notes are written when all is sealed.
+    const mustSeal = control.isSealed && !this.#node.isUnsealing && name !== systemDir;
+    const isCurrent = name === systemDir || !this.#tenants || control.systemSeq === this.#systemSeq;
+    const isDeleted = this.#tenants?.isDeleted(name) ?? false;
+    if (!mustSeal && !isDeleted && isCurrent && control.sealVersion === this.#seal.version) return undefined;
+    return this.#learn(name, control, mustSeal);
+  }
+
+  async #learn(name: string, { sealVersion, systemSeq }: Control, mustSeal: boolean): Promise<void> {
+    if (mustSeal) {
+      this.#events.sealed();
+      throw sealedError;
+    }
+    if (sealVersion !== this.#seal.version) await this.#refreshSeal();
+    if (name === systemDir) return;
+    await this.#refreshTenants(systemSeq);
+    if (this.#tenants?.isDeleted(name)) throw new KmsError('not-found', 'the tenant was deleted');
+  }
+
+  async #refreshSeal(): Promise<void> {
+    try {
+      await this.#seal.refresh();
+    } catch (cause) {
+      if (!(cause instanceof KmsError) || cause.code !== 'refused') throw cause;
+      this.#events.rotated();
+      throw new KmsError('unavailable', 'the master key was rotated on another node', {
+        hint: 'this node looks for the new one; try again',
+        retryAfter: 1,
+        cause,
+      });
+    }
+  }
+
+  /** One after the other, and not again what another turn has just done. */
+  #refreshTenants(systemSeq: number): Promise<void> {
+    const run = async (): Promise<void> => {
+      if (!this.#tenants || systemSeq === this.#systemSeq) return;
+      await this.#tenants.refresh();
+      this.#systemSeq = systemSeq;
+    };
+    const mine = this.#refreshing.then(run);
+    this.#refreshing = mine.catch(() => {});
+    return mine;
+  }
+}
