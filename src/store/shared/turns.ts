@@ -214,14 +214,16 @@ export class TurnLoop<T extends object> {
     } catch (cause) {
       if (!row || !isInDoubt(cause)) return cause;
       const found = await this.#isThere(live, row);
+      this.#trouble = undefined;
       if (found) return undefined;
       return found === undefined ? cause : new EngineError('retry', cause);
     }
   }
 
   /**
-   * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended.
-   * Undefined where no turn was to be had in time, or the log does not reach back to where the row would be.
+   * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended. It
+   * ends with a commit, which waits for a standby: what is there to be seen the standby may not have yet. Undefined where
+   * no turn was to be had in time, or the log does not reach back to where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow): Promise<boolean | undefined> {
     const { lane, limits, now, later } = this.#world;
@@ -229,11 +231,12 @@ export class TurnLoop<T extends object> {
     for (;;) {
       try {
         const { tag, behind } = await lane.begin(live.place.seq);
-        await lane.abandon();
+        await lane.end(undefined, undefined).committed;
         if (!tag || !equalBytes(tag, live.place.tag)) return undefined;
         const [first] = behind;
         return first !== undefined && equalBytes(first.tag, row.tag);
-      } catch {
+      } catch (cause) {
+        this.#trouble = reasonOf(cause);
         if (now() >= until) return undefined;
         await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
       }
