@@ -1,5 +1,4 @@
-// The shared store on a real PostgreSQL, where the system has one: the store's contract, then nodes whose connections are
-// cut and whose database crashes, judged like those on the simulated engine.
+// The shared store on a real PostgreSQL, where the system has one: the store's contract, and the engine's.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
@@ -8,41 +7,20 @@ import { Client } from 'pg';
 import { toHex } from '../../src/crypto/bytes.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { openShared } from '../../src/store/shared/shared-store.ts';
 import { exportStore, importStore } from '../../src/store/shared/transfer.ts';
 import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
 import { engineContract } from '../support/engine-contract.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { prng } from '../support/prng.ts';
-import { judge, logOf, type Op } from '../support/shared-judge.ts';
-import { does, isOutage, keys } from '../support/shared-run.ts';
+import { logOf } from '../support/shared-judge.ts';
+import { createStore, storeOptions } from '../support/shared-load.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
 import { sqlWasm } from '../support/wasm.ts';
-import { activityInput, contractMigrations, type NoteTables, noteTables, storeContract } from './contract.ts';
-
-type Engine = Awaited<ReturnType<typeof openPostgres>>;
+import { activityInput, contractMigrations, storeContract } from './contract.ts';
 
 const programs = postgresPrograms();
-
-function optionsOf(engine: Engine, uid: Uint8Array): SharedOptions<NoteTables> {
-  return {
-    engine,
-    uid,
-    dir: 'notes',
-    keys: testStoreKeys(),
-    wasm: sqlWasm,
-    migrations: contractMigrations,
-    tables: noteTables,
-    limits: { segmentRecords: 2, checkpointBytes: 20_000, recoveryRetry: 20, doubtRetry: 20, keepRows: 1000 },
-  };
-}
-
-async function create(engine: Engine): Promise<Uint8Array> {
-  const uid = new Uint8Array(randomBytes(16));
-  await createShared({ engine, uid, keys: testStoreKeys(), random: (length) => new Uint8Array(randomBytes(length)) });
-  return uid;
-}
 
 if (!programs) {
   test('a shared store on PostgreSQL', (context) => {
@@ -58,13 +36,13 @@ if (!programs) {
 
   const uids = new WeakMap<object, Uint8Array>();
   const openAgain = async (uid: Uint8Array) => {
-    const store = await openShared(optionsOf(engine, uid));
+    const store = await openShared(storeOptions(engine, uid));
     uids.set(store, uid);
     return store;
   };
   storeContract(
     'shared store on PostgreSQL',
-    async () => openAgain(await create(engine)),
+    async () => openAgain(await createStore(engine)),
     async (store) => {
       await store.checkpoint();
       await store.close();
@@ -87,7 +65,7 @@ if (!programs) {
   });
 
   test('a turn tells of the clock as it is when the turn is there, not when it was asked for', async () => {
-    const uid = await create(engine);
+    const uid = await createStore(engine);
     const id = Buffer.from(uid).toString('hex');
     const [first, second] = [engine.lane(id), engine.lane(id)];
     await first.begin(1);
@@ -150,8 +128,8 @@ if (!programs) {
   });
 
   test('a node that stands still in its turn does not hold up the others', async () => {
-    const uid = await create(engine);
-    const store = await openShared(optionsOf(engine, uid));
+    const uid = await createStore(engine);
+    const store = await openShared(storeOptions(engine, uid));
     const lane = engine.lane(Buffer.from(uid).toString('hex'));
     await lane.begin(1);
     const began = performance.now();
@@ -159,54 +137,5 @@ if (!programs) {
     assert.ok(performance.now() - began > 500, 'it waited for the turn');
     await lane.close();
     await store.close();
-  });
-
-  test('connections are cut and the database crashes: what was answered is what one appliance would answer', async (context) => {
-    const uid = await create(engine);
-    const nodes = await Promise.all([1, 2, 3].map(() => openShared(optionsOf(engine, uid))));
-    const generator = prng(1);
-    const ops: Op[] = [];
-    let clock = 0;
-    let isOver = false;
-    let refusals = 0;
-    const client = async (store: (typeof nodes)[number]): Promise<void> => {
-      while (!isOver) {
-        const kind = generator.pick(['encrypt', 'encrypt', 'encrypt', 'switch', 'make'] as const);
-        const number = ops.length + 1;
-        const name = kind === 'make' ? `r${number}` : generator.pick(keys);
-        const op: Op = { number, kind, name, on: generator.int(2), from: ++clock };
-        ops.push(op);
-        try {
-          op.answer = await does(store, op);
-        } catch (error) {
-          if (!isOutage(error)) throw error;
-          op.refused = !String(error).includes('not known');
-          refusals++;
-          await wait(20);
-        }
-        op.until = ++clock;
-      }
-    };
-    const clients = nodes.flatMap((store) => Array.from({ length: 4 }, () => client(store)));
-    for (let round = 0; round < 3; round++) {
-      await wait(300);
-      const admin = new Client(postgres.config);
-      await admin.connect();
-      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
-      await admin.end();
-    }
-    await wait(300);
-    postgres.stop();
-    postgres.start();
-    await wait(600);
-    isOver = true;
-    await Promise.all(clients);
-    const logs = await Promise.all(nodes.map(logOf));
-    for (const { head } of logs) assert.equal(head, logs[0]?.head);
-    judge(ops, logs[0]?.entries ?? []);
-    const answered = ops.filter(({ answer }) => answer !== undefined).length;
-    context.diagnostic(`${answered} answered, ${refusals} refused`);
-    assert.ok(answered > 100 && refusals > 0, 'too little happened to prove anything');
-    for (const store of nodes) await store.close();
   });
 }

@@ -286,7 +286,7 @@ class SharedRun {
 
   async #ask({ engine }: Node, store: Store<NoteTables>, op: Op): Promise<void> {
     try {
-      const answer = await (op.kind === 'look' ? this.#look(store, op) : does(store, op));
+      const answer = await (op.kind === 'look' ? looks(store, op) : does(store, op));
       // Nobody hears what a dead node says.
       if (engine.dead) return;
       op.answer = answer;
@@ -298,20 +298,6 @@ class SharedRun {
       this.#report[op.refused ? 'refused' : 'unknown']++;
     }
     op.until = ++this.#clock;
-  }
-
-  /** Without a record: in a transaction, a peek, or by a search for the last switch. */
-  async #look(store: Store<NoteTables>, { name, number }: Op): Promise<number> {
-    if (number % 3 === 0) {
-      const filter = { keyids: [name], action: 'switch' };
-      const [found] = (await store.searchActivity(filter, { limit: 1 })).items;
-      return found ? Number(found.ringname) : 1;
-    }
-    const look = async ({ notes }: NoteTables): Promise<number> => {
-      const note = await notes.remembered(name);
-      return note ? Number(note.value) : 1;
-    };
-    return number % 3 === 1 ? store.peek(look) : store.transaction(look);
   }
 
   /** Everything becomes well, and ends. */
@@ -409,6 +395,20 @@ export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: O
     tx.record(activityInput(`act_${number}`, { keyid: name, action: kind, ringname: String(on), status }));
     return status;
   });
+}
+
+/** Without a record: in a transaction, a peek, or by a search for the last switch. */
+export async function looks(store: Store<NoteTables>, { name, number }: Op): Promise<number> {
+  if (number % 3 === 0) {
+    const filter = { keyids: [name], action: 'switch' };
+    const [found] = (await store.searchActivity(filter, { limit: 1 })).items;
+    return found ? Number(found.ringname) : 1;
+  }
+  const look = async ({ notes }: NoteTables): Promise<number> => {
+    const note = await notes.remembered(name);
+    return note ? Number(note.value) : 1;
+  };
+  return number % 3 === 1 ? store.peek(look) : store.transaction(look);
 }
 
 export function isOutage(error: unknown): boolean {

@@ -1,0 +1,233 @@
+// What can happen to nodes on a real PostgreSQL, where the system has one, and to that itself: whatever it is, what was
+// answered is what one appliance would have answered, judged like the lives on the simulated engine.
+import assert from 'node:assert/strict';
+import { chmodSync, statfsSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, type TestContext, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openPostgres } from '../../src/store/shared/postgres.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import type { Op } from '../support/shared-judge.ts';
+import {
+  createStore,
+  judgeNodes,
+  now,
+  openNode,
+  SharedLoad,
+  type SharedNode,
+  SharedProcess,
+} from '../support/shared-load.ts';
+import { smallDisks } from '../support/small-disk.ts';
+
+type Address = Postgres['address'];
+
+const programs = postgresPrograms();
+
+async function newStore(config: Address): Promise<Uint8Array> {
+  const engine = await openPostgres(config);
+  try {
+    return await createStore(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Nodes in this process, each with clients that ask all the while. */
+class Nodes {
+  readonly load = new SharedLoad();
+  readonly uid: Uint8Array;
+  readonly nodes: readonly SharedNode[];
+
+  private constructor(uid: Uint8Array, nodes: readonly SharedNode[]) {
+    this.uid = uid;
+    this.nodes = nodes;
+    for (const { store } of nodes) this.load.clients(store, 4);
+  }
+
+  static async open(config: Address, count = 3): Promise<Nodes> {
+    const uid = await newStore(config);
+    return new Nodes(uid, await Promise.all(Array.from({ length: count }, () => openNode(config, uid))));
+  }
+
+  get stores() {
+    return this.nodes.map(({ store }) => store);
+  }
+
+  /** What was answered since then, once there is some of it from each node. */
+  async goOn(): Promise<void> {
+    const since = now();
+    for (const end = Date.now() + 30_000; this.load.answered(since) < 100; await wait(20)) {
+      assert.ok(Date.now() < end, `no answers: ${this.stores.map((store) => store.status().reason).join('; ')}`);
+    }
+    for (const store of this.stores) await store.peek(async () => {});
+  }
+
+  /** Nothing is answered, and all of them say why. */
+  async outage(why: string): Promise<void> {
+    await wait(300);
+    const since = now();
+    await wait(300);
+    assert.equal(this.load.answered(since), 0);
+    for (const store of this.stores) {
+      const { writable, reason = '' } = store.status();
+      assert.ok(!writable && reason.includes(why), `${writable} ${reason}`);
+    }
+  }
+
+  /** Ends the clients and judges what they, and others, saw. Answers the requests that the log has. */
+  async judge(context: TestContext, others: readonly Op[] = []): Promise<Set<number>> {
+    const { load } = this;
+    await load.stop();
+    const found = await judgeNodes(this.stores, [...load.ops, ...others]);
+    const silence = load.silence.toFixed(0);
+    context.diagnostic(
+      `${load.answered()} answered, ${load.refused} refused, ${silence} ms without any answer at most`,
+    );
+    assert.ok(load.answered() > 100, 'too little happened to prove anything');
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.load.stop();
+    for (const node of this.nodes) await node.close();
+  }
+}
+
+if (!programs) {
+  test('faults of nodes on PostgreSQL', (context) => {
+    context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
+  });
+} else {
+  const postgres = new Postgres(programs);
+  after(() => postgres.end());
+
+  test('connections are cut and the database crashes', async (context) => {
+    await using nodes = await Nodes.open(postgres.address);
+    for (let round = 0; round < 3; round++) {
+      await wait(200);
+      await postgres.cutConnections();
+    }
+    await nodes.goOn();
+    postgres.stop();
+    await wait(200);
+    postgres.start();
+    await nodes.goOn();
+    await nodes.judge(context);
+    assert.ok(nodes.load.refused > 0, 'too little happened to prove anything');
+  });
+
+  test('a node is killed', async (context) => {
+    await using nodes = await Nodes.open(postgres.address, 2);
+    const ops: Op[] = [];
+    for (const first of [1e6, 2e6]) {
+      const other = await SharedProcess.start(postgres.address, nodes.uid, first, 4);
+      await wait(200);
+      await other.kill();
+      ops.push(...other.ops);
+    }
+    await nodes.goOn();
+    await nodes.judge(context, ops);
+  });
+
+  test('a node is stopped in its turn, until others have trimmed the log, and goes on', async (context) => {
+    await using nodes = await Nodes.open(postgres.address, 2);
+    await postgres.query('CREATE ROLE stopped LOGIN SUPERUSER');
+    const config = { ...postgres.address, user: 'stopped' };
+    const other = await SharedProcess.start(config, nodes.uid, 1e6, 4);
+    const holds = `SELECT 1 FROM pg_stat_activity WHERE usename = 'stopped' AND state = 'idle in transaction'`;
+    for (;;) {
+      other.child.kill('SIGSTOP');
+      await wait(50);
+      if ((await postgres.query(holds)).rowCount === 1) break;
+      other.child.kill('SIGCONT');
+      await wait(20);
+    }
+    const rows = `SELECT min(seq)::int AS first, max(seq)::int AS last FROM kms_log
+      WHERE store = '${Buffer.from(nodes.uid).toString('hex')}'`;
+    const [before] = (await postgres.query(rows)).rows;
+    await nodes.goOn();
+    // Longer than rows are kept.
+    await wait(1200);
+    await nodes.stores[0]?.checkpoint();
+    const [trimmed] = (await postgres.query(rows)).rows;
+    assert.ok(trimmed.first > before.last, 'what it would go on from is gone');
+    const since = now();
+    other.child.kill('SIGCONT');
+    await nodes.goOn();
+    await wait(300);
+    await other.stop();
+    await nodes.judge(context, other.ops);
+    const { ops } = other;
+    assert.ok(
+      ops.some(({ from, answer }) => from > since && answer !== undefined),
+      'it serves again',
+    );
+    assert.ok(
+      ops.some(({ from, until = 0 }) => from < since && until > since),
+      'it was in the middle of something',
+    );
+    assert.ok(nodes.load.silence > 1000, 'others waited for its turn to be ended');
+  });
+
+  test('the database takes no writes for a while', async (context) => {
+    await using nodes = await Nodes.open(postgres.address);
+    await nodes.goOn();
+    await postgres.query('ALTER DATABASE postgres SET default_transaction_read_only = on');
+    await postgres.cutConnections();
+    await nodes.outage('the database takes no writes');
+    await postgres.query('ALTER DATABASE postgres RESET default_transaction_read_only');
+    await nodes.goOn();
+    for (const store of nodes.stores) assert.equal(store.status().writable, true);
+    await nodes.judge(context);
+  });
+
+  test('the password is changed, and changed back', async (context) => {
+    const trusted = `local all all trust\n`;
+    const asked = 'local all asked scram-sha-256\n';
+    await postgres.query(`CREATE ROLE asked LOGIN SUPERUSER PASSWORD 'first'`);
+    writeFileSync(join(postgres.data, 'pg_hba.conf'), `${asked}${trusted}`);
+    await postgres.query('SELECT pg_reload_conf()');
+    const config = { ...postgres.address, user: 'asked', password: async () => 'first' };
+    await using nodes = await Nodes.open(config);
+    await nodes.goOn();
+    await postgres.query(`ALTER ROLE asked PASSWORD 'second'`);
+    await postgres.cutConnections();
+    await nodes.outage('the database cannot be reached');
+    await assert.rejects(openPostgres(config), { code: 'unavailable' });
+    await postgres.query(`ALTER ROLE asked PASSWORD 'first'`);
+    await nodes.goOn();
+    await nodes.judge(context);
+  });
+
+  const [disk] = smallDisks(8);
+  test('the database has no room left for a while', async (context) => {
+    if (!disk) {
+      context.diagnostic('nothing can be mounted here: not tried on a full disk');
+      return;
+    }
+    const { path, unmount } = disk.mount();
+    const small = new Postgres(programs);
+    try {
+      small.own(path);
+      chmodSync(dirname(path), 0o711);
+      await small.query(`CREATE TABLESPACE small LOCATION '${path}'`);
+      await small.query('ALTER DATABASE postgres SET default_tablespace = small');
+      await using nodes = await Nodes.open(small.address);
+      await nodes.goOn();
+      // To the last block, and nobody cleans up behind: whoever is refused leaves nothing.
+      const filler = join(path, 'filler');
+      const { bavail, bsize } = statfsSync(path);
+      writeFileSync(filler, Buffer.alloc(bavail * bsize));
+      const isFull = (): boolean =>
+        nodes.stores.some((store) => store.status().reason?.includes('no room left') ?? false);
+      for (const end = Date.now() + 20_000; !isFull(); await wait(10)) assert.ok(Date.now() < end, 'it fills up');
+      writeFileSync(filler, '');
+      await nodes.goOn();
+      await nodes.judge(context);
+      assert.ok(nodes.load.refused > 0);
+    } finally {
+      small.end();
+      unmount();
+    }
+  });
+}
