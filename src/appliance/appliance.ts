@@ -114,7 +114,7 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#seal =
       node?.seal ??
       sealInFiles(
-        filesInPlace(nodeFiles(resolve(data)), () => lock.needInPlace()),
+        filesInPlace(nodeFiles(resolve(data), { ofItsOwner: true }), () => lock.needInPlace()),
         data,
       );
     this.#backoff = new UnsealBackoff(world);

@@ -175,7 +175,7 @@ async function openData(
   const { now, random } = world;
   const root = resolve(options.data);
   let guard: SpaceGuard | undefined;
-  const inPlace = filesInPlace(nodeFiles(root), () => lock.needInPlace());
+  const inPlace = filesInPlace(nodeFiles(root, { ofItsOwner: true }), () => lock.needInPlace());
   // What a node writes beside its database waits for nothing, and nothing waits for it.
   const files = node ? inPlace : guardedFiles(inPlace, async (bytes) => (await guard?.full(bytes)) ?? false);
   const sealPlace = node?.node.seal ?? sealInFiles(files, root);

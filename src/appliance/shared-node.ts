@@ -51,7 +51,7 @@ export class SharedNode {
   async join(root: string): Promise<void> {
     const { bytes, name } = await this.seal.read();
     const { applianceId } = parseHeader(bytes, name).header;
-    const files = nodeFiles(root);
+    const files = nodeFiles(root, { ofItsOwner: true });
     const known = await readNode(files);
     if (!known) return beginNode(files, applianceId);
     if (known.appliance === applianceId) return;

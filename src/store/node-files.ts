@@ -1,18 +1,27 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
 // are made with mode 0600, directories with 0700.
 import { constants, fdatasync, fstatSync, ftruncate, type Stats, write } from 'node:fs';
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, lchown, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
 import type { AppendFile, Files } from './files.ts';
 
-const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK } = constants;
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK, O_NOFOLLOW } = constants;
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
-/** The files below `root`. */
-export function nodeFiles(root: string): Files {
+/**
+ * The files below `root`. `ofItsOwner`: what root makes there belongs to whoever the directory belongs to, who could not
+ * open it otherwise, as after a command that was typed while the service was stopped.
+ */
+export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
   const path = (name: string) => join(root, name);
+
+  async function give(change: (uid: number, gid: number) => Promise<void>): Promise<void> {
+    if (!ofItsOwner || process.geteuid?.() !== 0) return;
+    const { uid, gid } = await stat(root);
+    if (uid !== 0) await change(uid, gid);
+  }
 
   async function syncDir(dir: string): Promise<void> {
     const handle = await open(path(dir), 'r');
@@ -65,6 +74,7 @@ export function nodeFiles(root: string): Files {
     async openAppend(name, create) {
       const handle = await openFile(path(name), O_RDWR | O_DSYNC | (create ? O_CREAT | O_EXCL : 0));
       try {
+        if (create) await give((uid, gid) => handle.chown(uid, gid));
         return new NodeAppendFile(handle, (await handle.stat()).size);
       } catch (error) {
         await handle.close();
@@ -74,7 +84,7 @@ export function nodeFiles(root: string): Files {
     async replace(name, bytes) {
       const temporary = path(`${name}.tmp`);
       try {
-        await writeNew(temporary, bytes);
+        await writeNew(temporary, bytes, (handle) => give((uid, gid) => handle.chown(uid, gid)));
         await rename(temporary, path(name));
       } catch (error) {
         await unlink(temporary).catch(() => {});
@@ -89,6 +99,7 @@ export function nodeFiles(root: string): Files {
       if (first === undefined) return;
       // Each new directory is an entry of the one above it.
       for (let made = whole; made.length >= first.length; made = dirname(made)) {
+        await give((uid, gid) => lchown(made, uid, gid));
         await syncPath(dirname(made));
       }
     },
@@ -231,9 +242,15 @@ function called(run: (done: FileCallback) => void): Promise<void> {
   });
 }
 
-async function writeNew(path: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-  const handle = await openFile(path, O_WRONLY | O_CREAT | O_TRUNC);
+/** A link in its place would lead elsewhere. */
+async function writeNew(
+  path: string,
+  bytes: Uint8Array | AsyncIterable<Uint8Array>,
+  give: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const handle = await openFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
   try {
+    await give(handle);
     if (bytes instanceof Uint8Array) await handle.writeFile(bytes);
     else for await (const piece of bytes) await handle.writeFile(piece);
     await handle.sync();

@@ -1,7 +1,16 @@
 // The real files: modes, appending, replacing, and what each does where there is nothing or too much.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -28,6 +37,35 @@ test('directories are made 0700, files 0600', async () => {
   await files.replace('a/b/whole', Uint8Array.of(1));
   assert.deepEqual([mode(join(root, 'a')), mode(join(root, 'a/b'))], [0o700, 0o700]);
   assert.deepEqual([mode(join(root, 'a/b/log')), mode(join(root, 'a/b/whole'))], [0o600, 0o600]);
+  remove();
+});
+
+test('what root makes in another user’s directory is that user’s, where that is asked for', async () => {
+  const { root, remove } = temporary();
+  const [own, other] = [process.getuid?.() ?? 0, process.getuid?.() === 0 ? 65_532 : process.getuid?.()];
+  if (own !== other) chownSync(root, 65_532, 65_532);
+  for (const [dir, ofItsOwner, expected] of [
+    ['theirs', true, other],
+    ['own', false, own],
+  ] as const) {
+    const files = nodeFiles(root, { ofItsOwner });
+    await files.makeDir(`${dir}/a/b`);
+    await (await files.openAppend(`${dir}/a/b/log`, true)).close();
+    await files.replace(`${dir}/a/whole`, Uint8Array.of(1));
+    for (const name of [dir, `${dir}/a`, `${dir}/a/b`, `${dir}/a/b/log`, `${dir}/a/whole`]) {
+      assert.equal(statSync(join(root, name)).uid, expected, name);
+    }
+  }
+  remove();
+});
+
+test('a file is not written through a link in the place of its draft', async () => {
+  const { root, remove } = temporary();
+  writeFileSync(join(root, 'elsewhere'), 'kept');
+  symlinkSync('elsewhere', join(root, 'whole.tmp'));
+  await assert.rejects(nodeFiles(root).replace('whole', Uint8Array.of(1)), { code: 'ELOOP' });
+  assert.equal(readFileSync(join(root, 'elsewhere'), 'utf8'), 'kept');
+  await nodeFiles(root).replace('whole', Uint8Array.of(1));
   remove();
 });
 

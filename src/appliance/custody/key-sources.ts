@@ -3,7 +3,7 @@
 // in between, and nothing of what it prints is ever shown.
 
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
 import { type ErrorDetails, KmsError, systemCode, systemError } from '../../errors.ts';
@@ -68,9 +68,21 @@ function fileSource(place: string, exposed = false): KeySource {
   return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
-function commandSource(slot: Slot): KeySource {
+function commandSource(data: string | undefined, slot: Slot): KeySource {
   const command = commandOf(slot);
-  return { name: `the output of ${command.command}`, find: () => execSecret(command) };
+  return {
+    name: `the output of ${command.command}`,
+    find: async () => execSecret(command, { as: data === undefined ? undefined : await otherOwner(data) }),
+  };
+}
+
+/**
+ * The user whom the data directory belongs to, where this is root and that is another: whoever may write there chooses
+ * the command, and is not to choose what root runs.
+ */
+async function otherOwner(data: string): Promise<User | undefined> {
+  const { uid, gid } = await stat(data);
+  return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
 }
 
 /** All there are for these slots, those that cost least first; or the key file given and nothing else. */
@@ -79,7 +91,7 @@ export function sourcesFor(data: string | undefined, slots: readonly Slot[], giv
   const places = data === undefined && keyFile === undefined ? [] : keyFilePlaces(data ?? '', keyFile, slots);
   const files = places.map((place) => fileSource(place, exposed));
   if (keyFile !== undefined) return files;
-  const run = commands ? slots.filter(({ kind }) => kind === 'exec').map(commandSource) : [];
+  const run = commands ? slots.filter(({ kind }) => kind === 'exec').map((slot) => commandSource(data, slot)) : [];
   return [environmentSource(env), credentialSource(env), ...files, ...run];
 }
 
@@ -126,6 +138,11 @@ export interface SecretCommand {
   readonly args: readonly string[];
 }
 
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
 /** Milliseconds. */
 const commandTimeout = 30_000;
 const most = 64 * 1024;
@@ -138,11 +155,14 @@ function commandOf({ params }: Slot): SecretCommand {
   return { command, args };
 }
 
-/** Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. */
-export async function execSecret({ command, args }: SecretCommand, timeout = commandTimeout): Promise<Uint8Array> {
+/** Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. `as`: who runs it. */
+export async function execSecret(
+  { command, args }: SecretCommand,
+  { as, timeout = commandTimeout }: { readonly as?: User | undefined; readonly timeout?: number } = {},
+): Promise<Uint8Array> {
   const output = await new Promise<Buffer>((resolve, reject) => {
     const options = { timeout, killSignal: 'SIGKILL', maxBuffer: most, encoding: 'buffer', shell: false } as const;
-    const child = execFile(command, [...args], options, (error, stdout) => {
+    const child = execFile(command, [...args], { ...options, ...as }, (error, stdout) => {
       if (error) {
         stdout.fill(0);
         reject(failure(command, error, timeout));

@@ -84,7 +84,10 @@ function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array |
 /** The keys are forgotten with each order, as far as the runtime lets them be. */
 async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: CheckpointOrder): Promise<CheckpointResult> {
   try {
-    return await writeCheckpoint({ files: nodeFiles(root), keys: keysFromData(keys), wasm, random: systemRandom }, job);
+    return await writeCheckpoint(
+      { files: nodeFiles(root, { ofItsOwner: true }), keys: keysFromData(keys), wasm, random: systemRandom },
+      job,
+    );
   } finally {
     for (const { key } of keys.held) key.fill(0);
   }
