@@ -16,9 +16,10 @@ const ofTests =
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
 /** Tests that need a program which may not be here. */
-const needy = [
+const needy: readonly { dir: string; program: string; variable?: string; usually: string }[] = [
   { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
   { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
+  { dir: 'test/programs/age.', program: 'age', usually: '/usr/bin/age' },
   { dir: 'test/languages/go.', program: 'Go 1.26', variable: 'KMS_GO', usually: '/usr/local/go/bin/go' },
   {
     dir: 'test/languages/python.',
@@ -48,9 +49,10 @@ function check(name: string, command: readonly string[]): void {
 
 /** The tests of the built executable are run by .ci/run, after building it. */
 function testFiles(): string[] {
-  const lacking = needy.filter(({ variable, usually }) => !existsSync(process.env[variable] || usually));
+  const lacking = needy.filter(({ variable = '', usually }) => !existsSync(process.env[variable] || usually));
   for (const { dir, program, variable } of lacking) {
-    process.stderr.write(`kms: no ${program} here: the tests in ${dir} are not run (${variable} names one)\n`);
+    const named = variable === undefined ? '' : ` (${variable} names one)`;
+    process.stderr.write(`kms: no ${program} here: the tests in ${dir} are not run${named}\n`);
   }
   return readdirSync(join(paths.root, 'test'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.test.ts'))

@@ -8,7 +8,7 @@ import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
-import { errorOfAnswer, errorOfFailure, notOurs } from '../client/failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from '../client/failure.ts';
 import { parseState } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { stateHeader, tenantHeader } from '../model/names.ts';
@@ -209,6 +209,23 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
     },
     save: () => watch.save(),
   };
+}
+
+/** How long an appliance may take to answer a program, in milliseconds: nobody sees what it waits for. */
+const patience = 30_000;
+
+/** Asks, and no longer than a program waits. Throws `unavailable` then. */
+export async function inTime<T>({ baseUrl }: Connection, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const [late, over] = [new AbortController(), new AbortController()];
+  setTimeout(patience, undefined, { signal: over.signal }).then(
+    () => late.abort(timedOut(baseUrl, patience)),
+    () => undefined,
+  );
+  try {
+    return await ask(late.signal);
+  } finally {
+    over.abort();
+  }
 }
 
 interface Question {

@@ -4,7 +4,6 @@ import { version } from '../version.ts';
 import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
-import { age, agePlugin, plugged } from './grammar/age.ts';
 import { apikey } from './grammar/apikey.ts';
 import { appliance, upgrading } from './grammar/appliance.ts';
 import { asset } from './grammar/asset.ts';
@@ -17,6 +16,7 @@ import { keyring } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
+import { age, agePlugin, plugged, tofu } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
 import { sealing } from './grammar/seal.ts';
 import { tenant } from './grammar/tenant.ts';
@@ -63,6 +63,7 @@ function addCommands(kms: GrammarCommand): void {
   kms.commandsGroup('For other software:');
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
+  kms.add(tofu, () => import('./commands/tofu.ts'));
   kms.add(plugged, () => import('./commands/age.ts'));
 
   kms.commandsGroup('Access and activity:');

@@ -21,7 +21,7 @@ export type Step =
   | { readonly kind: 'not-run'; readonly line: number; readonly reason: string };
 
 /** Languages of blocks that show something other than what somebody does. */
-const shownOnly = ['json', 'yaml', 'ini', 'text', 'http'];
+const shownOnly = ['json', 'yaml', 'ini', 'text', 'http', 'hcl'];
 
 /**
  * The steps of a page in their order. Throws for a block that is neither run nor said not to be. Blocks of the

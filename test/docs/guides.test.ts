@@ -4,8 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
+import { isAsShown, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
+import { initialised, typeOne, typePage, typeSteps } from './typing.ts';
 
 const pages = [
   'README.md',
@@ -21,6 +22,7 @@ const pages = [
   'docs/backup.md',
   'docs/tenants.md',
   'docs/oidc.md',
+  'docs/tofu.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',
 ];
@@ -28,23 +30,12 @@ const pages = [
 /** Programs of the client library that sdk.test.ts runs. */
 const runElsewhere: Readonly<Record<string, readonly string[]>> = { 'README.md': ['js'], 'docs/sdk.md': ['js'] };
 
-/** Blocks of a page that are not run, at most; each says why. */
-const mostNotRun = 3;
-
-for (const page of pages) {
-  test(page, async () => {
-    const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'), runElsewhere[page]);
-    const notRun = steps.flatMap((step) => (step.kind === 'not-run' ? [step.reason] : []));
-    assert.ok(notRun.length <= mostNotRun, `${page}: ${notRun.length} blocks are not run`);
-    for (const reason of notRun) assert.ok(reason.length >= 10, reason);
-    await runAll(page, steps);
-  });
-}
+for (const page of pages) test(page, () => typePage(page, runElsewhere[page]));
 
 test('the README a second time: what an earlier appliance left in the home directory is in nobody’s way', async () => {
   const steps = stepsOf(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'), ['js']);
   await using first = await Shell.open();
-  await runOne('first', first, initialised);
+  await typeOne('first', first, initialised);
   // Of an appliance whose commands kept the keys of all appliances together.
   const rings = join(first.home, '.config', 'kms', 'rings');
   mkdirSync(rings, { recursive: true, mode: 0o700 });
@@ -55,33 +46,10 @@ test('the README a second time: what an earlier appliance left in the home direc
     'KMS_API_KEY=kms_x kms profile add old --server https://kms.example',
     'kms profile use old',
   ]) {
-    await runOne('first', first, { ...initialised, text });
+    await typeOne('first', first, { ...initialised, text });
   }
-  await runAll('README.md', steps, first.home);
+  await typeSteps('README.md', steps, first.home);
 });
-
-async function runAll(page: string, steps: readonly Step[], home?: string): Promise<void> {
-  await using stack = new AsyncDisposableStack();
-  let shell = stack.use(await Shell.open(home));
-  for (const step of steps) {
-    if (step.kind === 'fresh') shell = stack.use(await Shell.open());
-    else if (step.kind === 'appliance') await runOne(page, shell, initialised);
-    else if (step.kind === 'stop-server') await shell.stopServers();
-    else if (step.kind === 'file') shell.write(step.name, step.text);
-    else if (step.kind === 'commands') for (const command of step.commands) await runOne(page, shell, command);
-  }
-}
-
-const initialised: Command = { line: 0, text: 'kms init', shown: [], exitCode: 0 };
-
-async function runOne(page: string, shell: Shell, { line, text, shown, exitCode }: Command): Promise<void> {
-  const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms serve\b|^\.\/scripts\/start\b/.test(text);
-  const isEnough = (output: string): boolean => isAsShown(output, shown, { begins: serves });
-  const ended = await (serves ? shell.serve(text, isEnough) : shell.run(text));
-  const where = `${page}:${line}: ${text}\n${ended.output}`;
-  assert.equal(ended.exitCode, exitCode, where);
-  if (shown.length > 0) assert.ok(isEnough(ended.output), where);
-}
 
 test('what is shown stands for what comes, and for nothing else', () => {
   const yes: [string, string[]][] = [

@@ -74,6 +74,7 @@ export class Shell {
     for (const dir of ['bin', 'home', 'work/dist', 'work/scripts']) mkdirSync(join(base, dir), { recursive: true });
     const kms = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/main.ts')}' "$@"\n`;
     for (const name of ['bin/kms', 'work/dist/kms']) script(join(base, name), kms);
+    script(join(base, 'bin/age-plugin-kms'), kms.replace('"$@"', '__age-plugin "$@"'));
     // What it does besides, installing and building, has tests of its own.
     script(join(base, 'work/scripts/start'), '#!/bin/sh\nexec kms serve --data ./kms-data "$@"\n');
     script(join(base, 'bin/node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);

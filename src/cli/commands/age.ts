@@ -14,14 +14,13 @@ import {
   parseRecipient,
 } from '../../client/age-keys.ts';
 import { speakAge } from '../../client/age-plugin.ts';
-import { timedOut } from '../../client/failure.ts';
 import { publicKeyOf, unwrapRingKey } from '../../client/ring-keys.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { type Connection, openConnection, withClient } from '../connect.ts';
+import { type Connection, inTime, openConnection, withClient } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
 import { fileError } from '../files.ts';
-import type { age, agePlugin, plugged } from '../grammar/age.ts';
+import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
 import { say, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
@@ -114,9 +113,6 @@ export async function install(cli: CliOf<typeof agePlugin.install>): Promise<voi
   }
 }
 
-/** How long an appliance may take to answer, in milliseconds: whoever uses age sees nothing meanwhile. */
-const patience = 30_000;
-
 /** What age starts as `age-plugin-kms --age-plugin=NAME`. */
 export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
   const name = cli.get('--age-plugin');
@@ -183,16 +179,6 @@ async function decryptKey(
 ): Promise<Uint8Array> {
   const answer = await inTime(connection, (signal) => connection.client.decrypt({ header }, { signal }));
   return unwrapRingKey({ privateKey: await privateKeyOf(cli, identity, connection), key: answer.key });
-}
-
-async function inTime<T>({ baseUrl }: Connection, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(timedOut(baseUrl, patience)), patience);
-  try {
-    return await ask(late.signal);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** The one that the identity names, else the one of KMS_PRIVATE_KEY where that fits, else the one that is kept. */

@@ -1,5 +1,5 @@
-// The commands by which age, and what uses it, encrypts to keyrings: `kms age …` and `kms age-plugin …`.
-import { argument, command, directory, hidden, path, text, toggle } from './declaration.ts';
+// The commands by which other software uses keyrings: `kms age …`, `kms age-plugin …` and `kms tofu-key`.
+import { argument, command, directory, hidden, path, required, text, toggle } from './declaration.ts';
 
 export const age = {
   recipient: command(
@@ -29,6 +29,18 @@ export const agePlugin = {
     ['kms age-plugin install', 'kms age-plugin install --dir ~/.local/bin'],
     {
       '--dir': directory('DIR', 'where programs are looked for (default: where this executable is)'),
+    },
+  ),
+};
+
+export const tofu = {
+  tofuKey: command(
+    'tofu-key',
+    'give OpenTofu the keys of its state: the command of its key provider `external`',
+    ['kms tofu-key --ring infra < metadata.json'],
+    {
+      '--ring': required(text('NAME', 'the keyring (required)', 'ring')),
+      '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
     },
   ),
 };

@@ -1,0 +1,44 @@
+// `kms tofu-key`, which OpenTofu starts as its key provider `external`: a new key to encrypt its state with, and the one
+// that the last state was encrypted with.
+
+import { unwrapRingKey } from '../../client/ring-keys.ts';
+import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { inTime, withClient } from '../connect.ts';
+import type { tofu } from '../grammar/other-software.ts';
+import { write } from '../io.ts';
+import { keptRingKey, namedRingKey } from '../ring-key-file.ts';
+import { openInput } from '../streams.ts';
+
+export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
+  const ringname = cli.get('--ring');
+  await write(cli.io.stdout, tofuGreeting);
+  const last = readTofuInput(await readInput(cli));
+  const answer = await withClient(cli, async (client, connection) => {
+    const named = await namedRingKey(cli);
+    const privateKeyOf = async (ring: string) => named ?? (await keptRingKey(cli, connection, ring));
+    const told = last && (await inTime(connection, (signal) => client.decrypt({ header: last.header }, { signal })));
+    const old = told && unwrapRingKey({ privateKey: await privateKeyOf(told.ringname), key: told.key });
+    const { key, header } = await inTime(connection, (signal) => client.encrypt({ ringname }, { signal }));
+    const ringKey = unwrapRingKey({ privateKey: await privateKeyOf(ringname), key });
+    const next = newTofuMetadata(header);
+    return tofuAnswer(tofuKeyOf(ringKey, next), last && old && tofuKeyOf(old, last), next);
+  });
+  await write(cli.io.stdout, answer);
+}
+
+/** Far more than metadata of ours are. */
+const most = 65_536;
+
+async function readInput(cli: Cli): Promise<string> {
+  const { source } = await openInput(cli, undefined);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of source) {
+    length += piece.length;
+    if (length > most) throw new KmsError('invalid', `expected at most ${most} bytes on stdin`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -1,0 +1,79 @@
+// The keys of OpenTofu's state: what its key provider `external` is told and tells (protocol version 1), and how a key
+// comes from one of a keyring. See docs/tofu.md.
+import { fromBase64Url, toBase64, toBase64Url } from '../crypto/bytes.ts';
+import { hkdfSha256 } from '../crypto/hash.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import { isJsonObject } from '../model/json.ts';
+
+/** The first line of every answer. */
+export const tofuGreeting = '{"magic":"OpenTofu-External-Key-Provider","version":1}\n';
+
+/** What stands beside a state, for everyone to read: by it its key is found again. */
+export interface TofuMetadata {
+  readonly version: 1;
+  /** As the appliance gave it with the ring's key. */
+  readonly header: string;
+  /** 32 random bytes, base64url. */
+  readonly salt: string;
+}
+
+const version = 1;
+const saltLength = 32;
+
+/** The metadata of the state that is to be read; undefined where none is. Throws `invalid` for anything else. */
+export function readTofuInput(text: string): TofuMetadata | undefined {
+  let input: unknown;
+  try {
+    input = JSON.parse(text);
+  } catch (cause) {
+    throw new KmsError('invalid', 'expected what OpenTofu says to a key provider, JSON, on stdin', {
+      cause,
+      hint: 'OpenTofu starts this command itself: see docs/tofu.md',
+    });
+  }
+  const data = isJsonObject(input) ? (input.external_data ?? null) : input;
+  if (data === null || (isJsonObject(data) && Object.keys(data).length === 0)) return undefined;
+  if (!isJsonObject(data)) throw new KmsError('invalid', 'expected null or an object with external_data on stdin');
+  const { header, salt } = data;
+  if (typeof data.version === 'number' && data.version > version) {
+    throw new KmsError(
+      'invalid',
+      `the state has metadata of version ${data.version}, which this program does not know`,
+      {
+        hint: 'use a newer version of kms',
+      },
+    );
+  }
+  const isOurs =
+    data.version === version &&
+    typeof header === 'string' &&
+    /^[A-Za-z0-9_-]{1,1024}$/.test(header) &&
+    typeof salt === 'string' &&
+    fromBase64Url(salt)?.length === saltLength;
+  if (!isOurs) {
+    throw new KmsError('invalid', 'the metadata of the state is none that this program made', {
+      hint: 'was it encrypted with another key provider? then name that as the fallback',
+    });
+  }
+  return { version, header, salt };
+}
+
+/** For a new key from what came with this header. */
+export function newTofuMetadata(header: string, random = systemRandom): TofuMetadata {
+  return { version, header, salt: toBase64Url(random(saltLength)) };
+}
+
+/** 32 bytes that nothing else uses: the keyring's key serves others too. */
+export function tofuKeyOf(ringKey: Uint8Array, { header, salt }: TofuMetadata): Uint8Array {
+  return hkdfSha256(ringKey, `kms/tofu/v1 ${header} ${salt}`, 32);
+}
+
+/** What is told of the keys, on one line. */
+export function tofuAnswer(encryption: Uint8Array, decryption: Uint8Array | undefined, metadata: TofuMetadata): string {
+  const keys = {
+    encryption_key: toBase64(encryption),
+    ...(decryption && { decryption_key: toBase64(decryption) }),
+  };
+  return `${JSON.stringify({ keys, meta: { external_data: metadata } })}\n`;
+}

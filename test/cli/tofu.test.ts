@@ -1,0 +1,124 @@
+// `kms tofu-key`, told exactly what OpenTofu tells a key provider, and read as strictly as OpenTofu reads.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import test from 'node:test';
+import fc from 'fast-check';
+import { newTofuMetadata, readTofuInput, tofuAnswer, tofuKeyOf } from '../../src/client/tofu-keys.ts';
+import { fromHex } from '../../src/crypto/bytes.ts';
+import { KmsError } from '../../src/errors.ts';
+import type { Ran, RunOptions } from './kms.ts';
+import { type ServedDesk, servedDesk } from './served.ts';
+
+interface Answer {
+  readonly keys: { readonly encryption_key: string; readonly decryption_key?: string };
+  readonly meta: { readonly external_data: Readonly<Record<string, unknown>> };
+}
+
+/** As `provider.go` of OpenTofu reads it: a header line, then one JSON document without any other field. */
+function answerIn({ code, stdout, stderr }: Ran): Answer {
+  assert.deepEqual([code, stderr], [0, '']);
+  const [first = '', ...rest] = stdout.split('\n');
+  assert.deepEqual(JSON.parse(first), { magic: 'OpenTofu-External-Key-Provider', version: 1 });
+  const answer = JSON.parse(rest.join('\n'));
+  assert.deepEqual(Object.keys(answer), ['keys', 'meta']);
+  assert.deepEqual(Object.keys(answer.meta), ['external_data']);
+  for (const [name, key] of Object.entries(answer.keys)) {
+    assert.match(name, /^(?:en|de)cryption_key$/);
+    assert.equal(Buffer.from(String(key), 'base64').length, 32);
+  }
+  return answer;
+}
+
+async function withRing(): Promise<ServedDesk> {
+  const d = await servedDesk();
+  await d.json('keyring create infra --json');
+  return d;
+}
+
+const ask = (d: ServedDesk, input: unknown, options: RunOptions = {}) =>
+  d.kms('tofu-key --ring infra', { stdin: JSON.stringify(input), ...options });
+
+test('each run has a new key, and the one of the state before', async () => {
+  await using d = await withRing();
+  const first = answerIn(await ask(d, null));
+  assert.equal(first.keys.decryption_key, undefined);
+  const second = answerIn(await ask(d, first.meta));
+  assert.equal(second.keys.decryption_key, first.keys.encryption_key);
+  assert.notEqual(second.keys.encryption_key, first.keys.encryption_key);
+  // Rotated, and the metadata as JSON of Go may have them: in another order.
+  await d.kms('keyring rotate infra');
+  const { external_data: data } = second.meta;
+  const turned = Object.fromEntries(Object.entries(data).reverse());
+  assert.equal(answerIn(await ask(d, { external_data: turned })).keys.decryption_key, second.keys.encryption_key);
+  for (const nothing of [{ external_data: null }, { external_data: {} }, {}]) {
+    assert.equal(answerIn(await ask(d, nothing)).keys.decryption_key, undefined);
+  }
+});
+
+test('two flags are enough, and another ring may have the state before', async () => {
+  await using d = await withRing();
+  await d.json('keyring create older --json');
+  const old = answerIn(await d.kms('tofu-key --ring older', { stdin: 'null' }));
+  const { args, env } = d.network(
+    (await d.appliance.keyWith('keyring.infra.encrypt', 'keyring.infra.decrypt', 'keyring.older.decrypt')).key,
+  );
+  const command = [...args, 'tofu-key', '--ring', 'infra'];
+  const next = answerIn(await d.kms(command, { stdin: JSON.stringify(old.meta), env }));
+  assert.equal(next.keys.decryption_key, old.keys.encryption_key);
+  const denied = await d.kms([...args, 'tofu-key', '--ring', 'older'], { stdin: 'null', env });
+  assert.equal(denied.code, 1);
+  assert.match(denied.stderr, /^kms: [^\n]*keyring\.[^\n]*encrypt[^\n]*\n$/);
+});
+
+test('whatever is wrong is one line, and no key is told', async () => {
+  await using d = await withRing();
+  const { meta } = answerIn(await ask(d, null));
+  const { external_data: data } = meta;
+  const wrong: [input: string, said: RegExp][] = [
+    ['', /expected what OpenTofu says/],
+    ['{', /expected what OpenTofu says/],
+    ['[]', /expected null or an object/],
+    ['7', /expected null or an object/],
+    ['{"external_data":"x"}', /expected null or an object/],
+    [JSON.stringify({ external_data: { ...data, version: 2 } }), /version 2.*use a newer version/],
+    [JSON.stringify({ external_data: { ...data, salt: 'AAAA' } }), /none that this program made/],
+    [JSON.stringify({ external_data: { other: 'provider' } }), /none that this program made/],
+    [JSON.stringify({ external_data: { ...data, header: `${data.header}A` } }), /header/],
+    [`"${'x'.repeat(70_000)}"`, /at most 65536 bytes/],
+  ];
+  const refused = async (stdin: string, said: RegExp, options: RunOptions = {}, code = 1) => {
+    const ran = await d.kms('tofu-key --ring infra', { stdin, ...options });
+    assert.equal(ran.code, code, ran.stderr);
+    assert.match(ran.stderr, /^kms: [^\n]+\n$/);
+    assert.match(ran.stderr, said);
+    assert.doesNotMatch(ran.stdout, /key"/);
+  };
+  for (const [stdin, said] of wrong) await refused(stdin, said);
+  await refused('null', /cannot reach/, { env: { KMS_SERVER: 'http://127.0.0.1:1', KMS_API_KEY: 'x' } }, 3);
+  await rm(d.path('config'), { recursive: true });
+  await refused('null', /cannot read the private key/);
+});
+
+test('metadata of version 1 lead to the same key for ever', () => {
+  const frozen = JSON.parse(readFileSync(new URL('../compat/tofu-1.json', import.meta.url), 'utf8'));
+  const metadata = readTofuInput(JSON.stringify(frozen.meta)) ?? assert.fail('none');
+  const key = fromHex(frozen.ringKey) ?? assert.fail('not hex');
+  assert.equal(Buffer.from(tofuKeyOf(key, metadata)).toString('base64'), frozen.key);
+  const counted = (length: number) => Uint8Array.from({ length }, (_, i) => i);
+  assert.deepEqual(newTofuMetadata(metadata.header, counted), metadata);
+  const answer = JSON.parse(tofuAnswer(key, undefined, metadata));
+  assert.deepEqual(answer.meta, frozen.meta);
+});
+
+test('any input is metadata, none, or refused', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      try {
+        readTofuInput(text);
+      } catch (error) {
+        assert.ok(error instanceof KmsError && error.code === 'invalid', String(error));
+      }
+    }),
+  );
+});

@@ -1,0 +1,40 @@
+// A page typed in a shell, in its order; what it shows is compared with what comes.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
+import { Shell } from './shell.ts';
+
+/** Blocks of a page that are not run, at most; each says why. */
+const mostNotRun = 3;
+
+/** Blocks of the languages `elsewhere` are some other test's business. */
+export async function typePage(page: string, elsewhere?: readonly string[]): Promise<void> {
+  const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'), elsewhere);
+  const notRun = steps.flatMap((step) => (step.kind === 'not-run' ? [step.reason] : []));
+  assert.ok(notRun.length <= mostNotRun, `${page}: ${notRun.length} blocks are not run`);
+  for (const reason of notRun) assert.ok(reason.length >= 10, reason);
+  await typeSteps(page, steps);
+}
+
+export async function typeSteps(page: string, steps: readonly Step[], home?: string): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  let shell = stack.use(await Shell.open(home));
+  for (const step of steps) {
+    if (step.kind === 'fresh') shell = stack.use(await Shell.open());
+    else if (step.kind === 'appliance') await typeOne(page, shell, initialised);
+    else if (step.kind === 'stop-server') await shell.stopServers();
+    else if (step.kind === 'file') shell.write(step.name, step.text);
+    else if (step.kind === 'commands') for (const command of step.commands) await typeOne(page, shell, command);
+  }
+}
+
+export const initialised: Command = { line: 0, text: 'kms init', shown: [], exitCode: 0 };
+
+export async function typeOne(page: string, shell: Shell, { line, text, shown, exitCode }: Command): Promise<void> {
+  const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms serve\b|^\.\/scripts\/start\b/.test(text);
+  const isEnough = (output: string): boolean => isAsShown(output, shown, { begins: serves });
+  const ended = await (serves ? shell.serve(text, isEnough) : shell.run(text));
+  const where = `${page}:${line}: ${text}\n${ended.output}`;
+  assert.equal(ended.exitCode, exitCode, where);
+  if (shown.length > 0) assert.ok(isEnough(ended.output), where);
+}
