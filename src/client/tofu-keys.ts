@@ -10,7 +10,7 @@ import { isJsonObject } from '../model/json.ts';
 export const tofuGreeting = '{"magic":"OpenTofu-External-Key-Provider","version":1}\n';
 
 /** What stands beside a state, for everyone to read: by it its key is found again. */
-export interface TofuMetadata {
+interface TofuMetadata {
   readonly version: 1;
   /** As the appliance gave it with the ring's key. */
   readonly header: string;
