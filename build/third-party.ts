@@ -126,10 +126,16 @@ async function sqliteVersion(): Promise<string> {
   return String(answer?.values[0]?.[0]);
 }
 
+/** Some packages have it in their README alone, as its last section. */
 function licenseText(dir: string): string {
-  const name = readdirSync(dir).find((each) => /^(licen[cs]e|copying)(\.(md|txt))?$/i.test(each));
-  if (name === undefined) throw new Error(`${dir} has no text of its licence`);
-  return readFileSync(join(dir, name), 'utf8').replaceAll('\r\n', '\n').trimEnd();
+  const names = readdirSync(dir);
+  const text = (name: string): string => readFileSync(join(dir, name), 'utf8').replaceAll('\r\n', '\n').trimEnd();
+  const own = names.find((each) => /^(licen[cs]e|copying)(\.(md|txt))?$/i.test(each));
+  if (own !== undefined) return text(own);
+  const readme = names.find((each) => /^readme\.md$/i.test(each));
+  const [, section] = /^#+ licen[cs]e\n+(.+)$/ims.exec(readme === undefined ? '' : text(readme)) ?? [];
+  if (section === undefined) throw new Error(`${dir} has no text of its licence`);
+  return section;
 }
 
 function sha512Of(integrity: string | undefined): string | undefined {
