@@ -12,6 +12,8 @@ const levels: Readonly<Record<StoreEvent['kind'], ApplianceEvent['level']>> = {
   'write-failed': 'error',
   recovered: 'info',
   'recovery-failed': 'error',
+  'no-turn': 'error',
+  'turn-again': 'info',
   checkpoint: 'info',
   'checkpoint-failed': 'error',
   'segment-fault': 'error',

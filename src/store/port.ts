@@ -110,6 +110,8 @@ export interface StoreEvent {
     | 'write-failed'
     | 'recovered'
     | 'recovery-failed'
+    | 'no-turn'
+    | 'turn-again'
     | 'checkpoint'
     | 'checkpoint-failed'
     | 'segment-fault'

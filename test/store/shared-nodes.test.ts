@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { StoreEvent } from '../../src/store/port.ts';
 import type { LogRow } from '../../src/store/shared/engine.ts';
 import { createShared, openShared } from '../../src/store/shared/shared-store.ts';
+import { prng } from '../support/prng.ts';
 import { sharedOptions, sharedUid, simShared } from '../support/shared-store.ts';
 import { SimEngine, type SimFault } from '../support/sim-engine.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
@@ -293,6 +294,81 @@ test('a node refuses a store that is appended to by another rule', async () => {
   const opened = openShared({ ...sharedOptions(new SimEngine(database), generator), uid });
   await assert.rejects(opened, { code: 'unavailable', message: /appended to by rule 2, this program knows 1/ });
   assert.equal(database.rows(Buffer.from(uid).toString('hex')).length, 1);
+});
+
+test('a node whose clock is far from that of the database leaves service, says so once, and comes back by itself', async () => {
+  const events: StoreEvent[] = [];
+  let apart = 0;
+  const { node, database } = await simShared({ onEvent: (event) => void events.push(event) });
+  const { store } = await node();
+  const engine = new SimEngine(database);
+  const other = await openShared({
+    ...sharedOptions(engine, prng(3)),
+    now: () => database.now + apart,
+    onEvent: (event) => void events.push(event),
+  });
+  for (const [by, serves] of [
+    [29_999, true],
+    [-29_999, true],
+    [30_000, false],
+    [-86_400_000, false],
+    [0, true],
+  ] as const) {
+    apart = by;
+    const adds = other.transaction((tx) => tx.notes.add(`at ${by}`));
+    if (serves) await adds;
+    else {
+      const seconds = Math.abs(by) / 1000;
+      await assert.rejects(adds, { code: 'unavailable', message: new RegExp(`database are ${seconds} seconds apart`) });
+      await assert.rejects(
+        other.peek((tables) => tables.notes.all()),
+        { code: 'unavailable' },
+      );
+    }
+    assert.equal(other.status().writable, serves);
+    await store.transaction((tx) => tx.notes.add(`beside ${by}`));
+  }
+  assert.deepEqual(
+    events.map(({ kind }) => kind),
+    ['no-turn', 'turn-again'],
+  );
+  const names = await store.peek(async (tables) => (await tables.notes.all()).map(({ name }) => name));
+  assert.equal(names.length, 8);
+  await store.close();
+  await other.close();
+});
+
+test('what becomes of turns is counted', async () => {
+  const counts = { turns: 0, rows: 0, lost: 0, branches: 0 };
+  const { node, database } = await simShared();
+  const { store } = await node();
+  const engine = new SimEngine(database);
+  const meter = {
+    turn: (_waited: number, rows: number) => {
+      counts.turns++;
+      counts.rows += rows;
+    },
+    lost: () => void counts.lost++,
+    lostBranch: () => void counts.branches++,
+  };
+  const counted = await openShared({ ...sharedOptions(engine, prng(3)), meter });
+  const before = counts.turns;
+  for (let i = 0; i < 3; i++) await store.transaction((tx) => tx.notes.add(`n${i}`));
+  await counted.transaction((tx) => tx.notes.add('own'));
+  assert.deepEqual([counts.turns - before, counts.rows, counts.lost, counts.branches], [1, 3, 0, 0]);
+  let isCut = true;
+  engine.fault = (_number, kind) => (kind === 'begin' && isCut ? 'request' : undefined);
+  await assert.rejects(
+    counted.transaction((tx) => tx.notes.add('cut')),
+    { code: 'unavailable' },
+  );
+  assert.equal(counts.lost, 2);
+  isCut = false;
+  database.failover(1);
+  await counted.transaction((tx) => tx.notes.add('after'));
+  assert.equal(counts.branches, 1);
+  await store.close();
+  await counted.close();
 });
 
 test('the engine has no word of what is stored in clear', async () => {

@@ -7,6 +7,7 @@ import {
   type Control,
   type CoveredLog,
   EngineError,
+  type EngineFacts,
   type EngineFault,
   type KnownRow,
   type Lane,
@@ -199,6 +200,21 @@ export class SimEngine implements SharedEngine {
       const rows = new Map([[first.seq, { row: first, at: made }]]);
       this.database.commit({ stores: new Map(stores).set(store, { name, protocol, isWhole: false, made, rows }) });
     });
+  }
+
+  facts(): Promise<EngineFacts> {
+    return this.#message('read', () => ({
+      version: '1.0',
+      versionNumber: 999_999,
+      fsync: true,
+      fullPageWrites: true,
+      synchronousStandbys: 'one',
+      standbys: [{ name: 'one', isSynchronous: true }],
+      tls: undefined,
+      isLocal: true,
+      isSuperuser: false,
+      now: this.database.now,
+    }));
   }
 
   noteNode(entry: NodeEntry, begins: boolean): ReturnType<SharedEngine['noteNode']> {

@@ -109,11 +109,45 @@ export interface ListedNode extends NodeEntry {
   readonly age: number;
 }
 
+/** What an engine says of itself and of the way to it: whether what it acknowledges lasts. */
+export interface EngineFacts {
+  /** Such as `15.18`, and as a number that can be compared: 150018. */
+  readonly version: string;
+  readonly versionNumber: number;
+  /** Whether a commit is on its disk when it is acknowledged, and survives a power cut in the middle of a page. */
+  readonly fsync: boolean;
+  readonly fullPageWrites: boolean;
+  /** The standbys that a commit waits for, as the server's settings name them; empty = none. */
+  readonly synchronousStandbys: string;
+  /** Standbys that are connected; undefined where this user may not see them. */
+  readonly standbys: readonly { readonly name: string; readonly isSynchronous: boolean }[] | undefined;
+  /** The protocol, such as `TLSv1.3`, of the connection as it arrives there; undefined = in clear. */
+  readonly tls: string | undefined;
+  /** Whether it arrives from the same machine. */
+  readonly isLocal: boolean;
+  /** Whether the user may do anything on the server. */
+  readonly isSuperuser: boolean;
+  /** Its clock, epoch milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Milliseconds by which a clock that said `now` between two times of ours is off at the least: 0 where it is between
+ * them.
+ */
+export function clockDistance(now: number, asked: number, answered: number): number {
+  return Math.max(0, asked - now, now - answered);
+}
+
+/** Milliseconds from which on a distance is said, and from which on it puts a node out of service. */
+export const clockLimits = { said: 1_000, most: 30_000 } as const;
+
 /** Milliseconds after which a node that is no longer heard of is not listed either. */
 export const nodeForgotten = 86_400_000;
 
 export interface SharedEngine {
   readonly files: WholeFiles;
+  facts(): Promise<EngineFacts>;
   /**
    * Says that the node is there, from `begins` on anew. Answers the engine's clock, epoch milliseconds, and all nodes,
    * those that are gone too. It need not last.

@@ -11,7 +11,7 @@ import { nonceLength } from '../store-files.ts';
 import { type Migration, migrate, refuseNewer } from '../tables/migrations.ts';
 import type { LogRow, TurnStart } from './engine.ts';
 import type { RowBytes, SharedRecovered } from './recovery.ts';
-import { appendRule, behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
+import { behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
 
 /** The log does not go on where this node is: a failover of the engine cut it off, or it was trimmed meanwhile. */
 export class LostBranch extends KmsError {
@@ -82,13 +82,8 @@ export class SharedLive<T extends object> implements ReplayWitness {
   }
 
   /** Runs what others appended. Throws `LostBranch`, and `refused` for what a newer program wrote. */
-  catchUp({ tag, behind: rows, protocol }: TurnStart): void {
+  catchUp({ tag, behind: rows }: Pick<TurnStart, 'tag' | 'behind'>): void {
     const { migrations } = this.#world;
-    if (protocol !== appendRule) {
-      throw new KmsError('refused', `the store is appended to by rule ${protocol}, this program knows ${appendRule}`, {
-        hint: 'use the newer program',
-      });
-    }
     if (!tag || !equalBytes(tag, this.#place.tag)) throw new LostBranch(this.uid, this.#place.seq);
     for (const row of rows) {
       const replayer = new GroupReplayer(this.state, (record) => this.activity.replay(record), this);

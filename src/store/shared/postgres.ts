@@ -7,6 +7,7 @@ import type { WholeFiles } from '../files.ts';
 import {
   type CoveredLog,
   EngineError,
+  type EngineFacts,
   type EngineFault,
   type KnownRow,
   type Lane,
@@ -112,6 +113,31 @@ class PostgresEngine implements SharedEngine {
       return true;
     });
     if (!isMade) throw new KmsError('refused', `there is a store ${name} in the shared database already`);
+  }
+
+  facts(): Promise<EngineFacts> {
+    return this.#reading(async (client) => {
+      const [row] = (await client.query(factsQuery)).rows;
+      const { rows } = await client.query(
+        'SELECT application_name AS name, sync_state AS sync FROM pg_stat_replication',
+      );
+      const { version, number, fsync, pages, standbys, tls, address, superuser, now } = row;
+      return {
+        version,
+        versionNumber: number,
+        fsync,
+        fullPageWrites: pages,
+        synchronousStandbys: standbys,
+        // A user without the right sees that there are some, and no more.
+        standbys: rows.some(({ sync }) => sync === null)
+          ? undefined
+          : rows.map(({ name, sync }) => ({ name, isSynchronous: sync === 'sync' || sync === 'quorum' })),
+        tls: tls ?? undefined,
+        isLocal: address === null || /^(?:127\.|::1$)/.test(address),
+        isSuperuser: superuser,
+        now: Number(now),
+      };
+    });
   }
 
   noteNode({ id, ...told }: NodeEntry, begins: boolean): ReturnType<SharedEngine['noteNode']> {
@@ -304,6 +330,13 @@ class PostgresEngine implements SharedEngine {
 }
 
 const heldNow = 'SELECT 1 FROM kms_hold WHERE store = $1 AND until > clock_timestamp() LIMIT 1';
+
+const factsQuery = `SELECT current_setting('server_version') AS version,
+  current_setting('server_version_num')::int AS number, current_setting('fsync')::boolean AS fsync,
+  current_setting('full_page_writes')::boolean AS pages, current_setting('synchronous_standby_names') AS standbys,
+  (SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl) AS tls,
+  host(inet_client_addr()) AS address, current_setting('is_superuser')::boolean AS superuser,
+  clock_timestamp() AS now`;
 
 async function listNodes(client: Query): Promise<readonly ListedNode[]> {
   const text = `SELECT node, told, EXTRACT(EPOCH FROM clock_timestamp() - began) * 1000 AS up_for,

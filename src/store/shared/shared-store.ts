@@ -31,7 +31,7 @@ import { SharedHold } from './hold.ts';
 import { LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
-import { type TurnLimits, TurnLoop } from './turns.ts';
+import { type TurnLimits, TurnLoop, type TurnMeter } from './turns.ts';
 
 interface SharedLimits extends StoreLimits, TurnLimits {
   /** Milliseconds after which a node that had nothing to do looks what the others appended. */
@@ -64,6 +64,7 @@ export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>
   /** Runs a checkpoint and answers what it made; by default on this thread. */
   readonly runCheckpoint?: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly limits?: Partial<SharedLimits>;
+  readonly meter?: TurnMeter | undefined;
   /**
    * Learns in each turn what all stores go by, before anything runs in it, and in time that nobody else has the turn.
    * What it throws is the answer to all that waits. Nothing it does may wait for a turn of this very store.
@@ -112,6 +113,8 @@ class SharedStore<T extends object> implements Store<T> {
       later,
       now,
       onCommit,
+      onEvent,
+      meter: world.meter,
       heed: (control) => world.heed(control),
       serving,
       leave: (live, cause) => this.#leave(live, cause),
@@ -328,6 +331,7 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
     onClosed: async () => {},
     beforeMigration: async () => {},
     beforeRecovery: async () => {},
+    meter: undefined,
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeSharedCheckpoint({ engine, keys, wasm, random }, job),

@@ -6,9 +6,19 @@ import { KmsError, reasonOf } from '../../errors.ts';
 import { notServing } from '../availability.ts';
 import { Group, Numbering } from '../commit-group.ts';
 import type { Commit } from '../commit-log.ts';
+import type { StoreEvent } from '../port.ts';
 import { queuesTurn } from '../turns.ts';
-import { type Control, EngineError, type Lane, type TurnEnd, type TurnStart } from './engine.ts';
-import type { NextRow, SharedLive } from './live.ts';
+import {
+  type Control,
+  clockDistance,
+  clockLimits,
+  EngineError,
+  type Lane,
+  type TurnEnd,
+  type TurnStart,
+} from './engine.ts';
+import { LostBranch, type NextRow, type SharedLive } from './live.ts';
+import { appendRule } from './row.ts';
 
 export interface TurnLimits {
   /** Requests in a turn, and milliseconds after which no further one is begun in it. */
@@ -17,6 +27,16 @@ export interface TurnLimits {
   /** Milliseconds for which an unknown outcome is asked for, and between two questions. */
   readonly doubtMs: number;
   readonly doubtRetry: number;
+}
+
+/** Counts what becomes of turns. */
+export interface TurnMeter {
+  /** One was had, for which it waited so many milliseconds, and ran so many rows of others. */
+  turn(waited: number, rows: number): void;
+  /** One was lost with its connection. */
+  lost(): void;
+  /** The log did not go on where this node was. */
+  lostBranch(): void;
 }
 
 /** What wants a turn. */
@@ -28,6 +48,14 @@ interface Job<T extends object> {
   run(live: SharedLive<T>, group: Group): Promise<() => void>;
   /** Told why it is not answered. */
   refuse(error: unknown): void;
+}
+
+/** A turn, and when it was asked for. */
+interface Asked {
+  /** By the clock, and by the process's own. */
+  readonly at: number;
+  readonly since: number;
+  readonly start: Promise<TurnStart>;
 }
 
 /** A job that ran. */
@@ -48,6 +76,9 @@ interface TurnWorld<T extends object> {
   leave(live: SharedLive<T>, cause: unknown): void;
   /** Of the turn that began, before anything runs in it. What it throws is the answer to all that waits. */
   heed(control: Control): Promise<void> | undefined;
+  /** That no turn is to be had or used, and that one is again. */
+  readonly onEvent: (event: StoreEvent) => void;
+  readonly meter: TurnMeter | undefined;
   /** After each turn. */
   onTurn(live: SharedLive<T>): void;
 }
@@ -60,7 +91,7 @@ export class TurnLoop<T extends object> {
   /** The last turn, too, was not one that this node could go on from. */
   #isAstray = false;
   /** The next turn, where it was asked for with the end of the last one. */
-  #asked: Promise<TurnStart> | undefined;
+  #asked: Asked | undefined;
 
   constructor(world: TurnWorld<T>) {
     this.#world = world;
@@ -104,12 +135,12 @@ export class TurnLoop<T extends object> {
   async #turn(live: SharedLive<T>): Promise<void> {
     const { lane } = this.#world;
     let start: TurnStart;
+    let astray: KmsError | undefined;
     try {
-      start = await this.#begin(live);
-      this.#trouble = undefined;
+      [start, astray] = await this.#begin(live);
     } catch (cause) {
-      this.#trouble = reasonOf(cause);
-      this.#refuseWaiting(notServing(this.#trouble, cause));
+      this.#world.meter?.lost();
+      this.#noTurn(cause);
       return;
     }
     try {
@@ -121,11 +152,18 @@ export class TurnLoop<T extends object> {
       this.#refuseWaiting(cause);
       return;
     }
+    if (astray) {
+      await lane.abandon();
+      this.#noTurn(astray);
+      return;
+    }
+    this.#hasTurn();
     try {
       live.catchUp(start);
       this.#isAstray = false;
     } catch (cause) {
       await lane.abandon();
+      if (cause instanceof LostBranch) this.#world.meter?.lostBranch();
       this.#world.leave(live, cause);
       // Nothing of it was shown: who waits is served once the store is recovered, unless that has not helped.
       if (this.#isAstray) this.#refuseWaiting(notServing(reasonOf(cause), cause));
@@ -141,16 +179,60 @@ export class TurnLoop<T extends object> {
     this.#world.onTurn(live);
   }
 
-  /** Nothing was run yet, so that what failed may simply be tried again: a connection may have been cut while idle. */
-  async #begin(live: SharedLive<T>): Promise<TurnStart> {
-    const { lane } = this.#world;
-    const asked = this.#asked;
+  /**
+   * The turn, and why nothing may be done in it. Nothing was run yet, so that what failed may simply be tried again: a
+   * connection may have been cut while idle.
+   */
+  async #begin(live: SharedLive<T>): Promise<[TurnStart, KmsError | undefined]> {
+    const { meter } = this.#world;
+    const { seq } = live.place;
+    let asked = this.#asked ?? this.#ask(seq);
     this.#asked = undefined;
+    let start: TurnStart;
     try {
-      return await (asked ?? lane.begin(live.place.seq));
+      start = await asked.start;
     } catch {
-      return await lane.begin(live.place.seq);
+      meter?.lost();
+      asked = this.#ask(seq);
+      start = await asked.start;
     }
+    meter?.turn(performance.now() - asked.since, start.behind.length);
+    return [start, this.#refusal(start, asked.at)];
+  }
+
+  #ask(from: number): Asked {
+    return { at: this.#world.now(), since: performance.now(), start: this.#world.lane.begin(from) };
+  }
+
+  #refusal({ protocol, now }: TurnStart, asked: number): KmsError | undefined {
+    if (protocol !== appendRule) {
+      return new KmsError('refused', `the store is appended to by rule ${protocol}, this program knows ${appendRule}`, {
+        hint: 'use the newer program',
+      });
+    }
+    const apart = now === undefined ? 0 : clockDistance(now, asked, this.#world.now());
+    if (apart < clockLimits.most) return undefined;
+    const seconds = Math.round(apart / 1000);
+    return new KmsError('unavailable', `the clocks of this machine and of the database are ${seconds} seconds apart`, {
+      hint: 'set the clock that is wrong',
+    });
+  }
+
+  /** What waits is refused. Said once, not at each try. */
+  #noTurn(cause: unknown): void {
+    const before = this.#trouble;
+    this.#trouble = reasonOf(cause);
+    if (before === undefined) {
+      const message = `the store does not serve: ${this.#trouble}`;
+      this.#world.onEvent({ kind: 'no-turn', message, cause });
+    }
+    this.#refuseWaiting(notServing(this.#trouble, cause));
+  }
+
+  #hasTurn(): void {
+    if (this.#trouble === undefined) return;
+    this.#trouble = undefined;
+    this.#world.onEvent({ kind: 'turn-again', message: 'the store serves again' });
   }
 
   async #serve(live: SharedLive<T>, turn: PromiseWithResolvers<void>): Promise<void> {
@@ -175,10 +257,11 @@ export class TurnLoop<T extends object> {
     const started = performance.now();
     const again = this.#waiting.length > 0 ? (row?.row ?? live.place).seq : undefined;
     const { committed, next } = lane.end(row?.row, again);
-    this.#asked = next;
     next?.catch(() => {});
+    this.#asked = next && { at: this.#world.now(), since: performance.now(), start: next };
     const failure = await this.#outcome(live, row, committed);
     if (failure) {
+      if (failure instanceof EngineError) this.#world.meter?.lost();
       // Without a row the state is what the log says all the same.
       if (row) this.#world.leave(live, failure);
       refuse(takenBack(failure));

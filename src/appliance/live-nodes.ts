@@ -1,0 +1,138 @@
+// Nodes are those that serve from one shared store: each says every few seconds that it is there, and learns who the
+// others are. Nothing of what is stored depends on it, only what a node may do alone: how many wrong guesses it lets
+// through, and whether it may change a schema that others have to know.
+import { KmsError } from '../errors.ts';
+import {
+  clockDistance,
+  clockLimits,
+  type ListedNode,
+  type NodeEntry,
+  type SharedEngine,
+} from '../store/shared/engine.ts';
+import { appendRule } from '../store/shared/row.ts';
+import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
+import { version } from '../version.ts';
+import { apartText, clockAdvice } from './doctor/engine.ts';
+import type { ApplianceEvent } from './events.ts';
+
+interface NodesWorld {
+  readonly engine: Pick<SharedEngine, 'noteNode' | 'nodes' | 'forgetNode'>;
+  /** The node's own id, which its directory has. */
+  readonly id: string;
+  /** Where it listens; asked anew each time, since a port may be chosen late. */
+  readonly places: () => readonly string[];
+  readonly now: () => number;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+  /** What this program knows; its own when absent. */
+  readonly schemas?: NodeEntry['schemas'];
+  readonly build?: string;
+  /** Milliseconds between two signs of life. */
+  readonly every?: number;
+}
+
+interface NodeStatus extends ListedNode {
+  /** Whether it is the one that is asked. */
+  readonly own: boolean;
+  /** Whether it was heard of lately. */
+  readonly live: boolean;
+}
+
+/** Milliseconds. A node that was not heard of for the second is gone. */
+const usualEvery = 5_000;
+const gone = 15_000;
+
+const ownSchemas = { system: systemMigrations.length, tenant: tenantMigrations.length };
+
+export class Nodes {
+  readonly #world: NodesWorld;
+  #listed: readonly ListedNode[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #noting: Promise<void> = Promise.resolve();
+  #isApart = false;
+
+  private constructor(world: NodesWorld) {
+    this.#world = world;
+  }
+
+  /** Says that this node is there. Throws `EngineError`. */
+  static async join(world: NodesWorld): Promise<Nodes> {
+    const nodes = new Nodes(world);
+    await nodes.#note(true);
+    nodes.#timer = setInterval(() => {
+      // That the database is away is said by whoever needs it; till it is back, the others are as they were.
+      nodes.#noting = nodes.#noting.then(() => nodes.#note(false)).catch(() => {});
+    }, world.every ?? usualEvery).unref();
+    return nodes;
+  }
+
+  async #note(begins: boolean): Promise<void> {
+    const { engine, id, places, now, build = version, schemas = ownSchemas } = this.#world;
+    const asked = now();
+    const entry = { id, build, schemas, appendRule, places: places() };
+    const { now: theirs, nodes } = await engine.noteNode(entry, begins);
+    this.#listed = nodes;
+    this.#lookAtClock(clockDistance(theirs, asked, now()));
+  }
+
+  #lookAtClock(apart: number): void {
+    const { onEvent } = this.#world;
+    const isApart = apart >= clockLimits.said;
+    if (isApart && !this.#isApart) {
+      onEvent?.({ level: 'warn', message: `of the database: ${apartText(apart)}; ${clockAdvice}` });
+    } else if (this.#isApart && !isApart) {
+      onEvent?.({ level: 'info', message: 'the clock of the database and that of this machine agree again' });
+    }
+    this.#isApart = isApart;
+  }
+
+  /** Nodes that are there, as far as is known: this one at the least. */
+  get count(): number {
+    return Math.max(1, this.#live.length);
+  }
+
+  get #live(): readonly ListedNode[] {
+    return this.#listed.filter(({ age }) => age < gone);
+  }
+
+  /** All of them as they are now, those that are gone too, the oldest first. Throws `EngineError`. */
+  async list(): Promise<readonly NodeStatus[]> {
+    return statusOf(await this.#world.engine.nodes(), this.#world.id);
+  }
+
+  /**
+   * Resolves once every node that is there knows the newest schemas of this program, so that it may bring the stores up
+   * to them. Says what it waits for, once.
+   */
+  async allKnowSchemas(retry = 1_000): Promise<void> {
+    const { schemas = ownSchemas, onEvent } = this.#world;
+    const lag = (): readonly ListedNode[] =>
+      this.#live.filter((node) => node.schemas.system < schemas.system || node.schemas.tenant < schemas.tenant);
+    let said = '';
+    for (;;) {
+      await this.#note(false);
+      const older = lag();
+      if (older.length === 0) return;
+      if (this.#timer === undefined) throw new KmsError('unavailable', 'the node ends before it could serve');
+      const names = older.map(({ places, id, build }) => `${places.join(', ') || id} (${build})`).join('; ');
+      if (names !== said) {
+        said = names;
+        const message = `the stores are not brought up to this program's schema, and not served, while older nodes run: ${names}`;
+        onEvent?.({ level: 'warn', message: `${message}; bring them up to date, or end them` });
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, retry));
+    }
+  }
+
+  /** The others need not wait until this node is not heard of. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    await this.#noting;
+    await this.#world.engine.forgetNode(this.#world.id).catch(() => {});
+  }
+}
+
+/** For whoever is no node. */
+export function statusOf(nodes: readonly ListedNode[], own?: string): readonly NodeStatus[] {
+  return nodes.map((node) => ({ ...node, own: node.id === own, live: node.age < gone }));
+}

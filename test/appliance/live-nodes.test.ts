@@ -1,0 +1,141 @@
+// Who serves from one shared store: each node says that it is there, learns of the others, waits with a schema that they
+// do not know, and says when its clock is another.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Nodes, statusOf } from '../../src/appliance/live-nodes.ts';
+import { version } from '../../src/version.ts';
+import { prng } from '../support/prng.ts';
+import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
+
+type World = Parameters<typeof Nodes.join>[0];
+
+function network() {
+  const database = new SimDatabase(prng(1));
+  database.now = Date.parse('2026-01-01T00:00:00Z');
+  const said: string[] = [];
+  const join = (id: string, more: Partial<World> = {}): Promise<Nodes> =>
+    Nodes.join({
+      engine: new SimEngine(database),
+      id,
+      places: () => [`https://${id}.example.org`],
+      now: () => database.now,
+      onEvent: ({ level, message }) => said.push(`${level} ${message}`),
+      // None but those that a test asks for.
+      every: 1_000_000,
+      ...more,
+    });
+  return { database, said, join };
+}
+
+test('nodes are listed with what they are; one that ends, or is not heard of, does not count', async () => {
+  const { database, join } = network();
+  const a = await join('a');
+  assert.equal(a.count, 1);
+  const b = await join('b', { build: '9.9.9' });
+  assert.equal(b.count, 2);
+  assert.equal(a.count, 1, 'it learns of it with its next sign of life');
+  await a.allKnowSchemas();
+  assert.equal(a.count, 2);
+  database.now += 14_999;
+  assert.deepEqual(
+    (await a.list()).map(({ id, own, live, build, places, upFor }) => [id, own, live, build, places, upFor]),
+    [
+      ['a', true, true, version, ['https://a.example.org'], 14_999],
+      ['b', false, true, '9.9.9', ['https://b.example.org'], 14_999],
+    ],
+  );
+  database.now += 1;
+  await a.allKnowSchemas();
+  assert.equal(a.count, 1, 'b was not heard of for 15 s');
+  assert.deepEqual(
+    statusOf(await new SimEngine(database).nodes()).map(({ id, own, live }) => [id, own, live]),
+    [
+      ['a', false, true],
+      ['b', false, false],
+    ],
+  );
+  database.now += 86_400_000;
+  await a.allKnowSchemas();
+  assert.deepEqual(
+    (await a.list()).map(({ id }) => id),
+    ['a'],
+    'after a day it is forgotten',
+  );
+  const c = await join('c');
+  await c.close();
+  await a.allKnowSchemas();
+  assert.equal(a.count, 1, 'c has said that it ended');
+  for (const node of [a, b]) await node.close();
+  assert.deepEqual(await new SimEngine(database).nodes(), []);
+});
+
+test('a node says again and again that it is there, also after the database was away', async () => {
+  const { database, join } = network();
+  const engine = new SimEngine(database);
+  const node = await join('a', { engine, every: 5 });
+  let isAway = true;
+  engine.fault = () => (isAway ? 'request' : undefined);
+  database.now += 60_000;
+  await wait(40);
+  assert.equal((await new SimEngine(database).nodes())[0]?.age, 60_000);
+  isAway = false;
+  while ((await new SimEngine(database).nodes())[0]?.age !== 0) await wait(5);
+  assert.equal((await node.list())[0]?.upFor, 60_000, 'it is still the same run');
+  await node.close();
+});
+
+test('a schema is changed only once all nodes that are there know it', async () => {
+  const { said, join } = network();
+  const old = await join('old', { build: '1.0.0', schemas: { system: 4, tenant: 20 } });
+  const older = await join('older', { build: '0.9.0', schemas: { system: 3, tenant: 20 } });
+  const newer = await join('newer', { build: '1.1.0', schemas: { system: 4, tenant: 21 } });
+  let isReady = false;
+  const ready = newer.allKnowSchemas(5).then(() => {
+    isReady = true;
+  });
+  await wait(60);
+  assert.equal(isReady, false);
+  await older.close();
+  await wait(60);
+  assert.equal(isReady, false);
+  await old.close();
+  await ready;
+  const next = await join('next', { schemas: { system: 5, tenant: 22 } });
+  await newer.allKnowSchemas(5);
+  await next.close();
+  const waiting =
+    "warn the stores are not brought up to this program's schema, and not served, while older nodes run: ";
+  assert.deepEqual(said, [
+    `${waiting}https://old.example.org (1.0.0); https://older.example.org (0.9.0); bring them up to date, or end them`,
+    `${waiting}https://old.example.org (1.0.0); bring them up to date, or end them`,
+  ]);
+  await newer.close();
+});
+
+test('a node that is ended while it waits does not go on', async () => {
+  const { join } = network();
+  const old = await join('old', { schemas: { system: 1, tenant: 1 } });
+  const newer = await join('newer');
+  const ready = newer.allKnowSchemas(5);
+  ready.catch(() => {});
+  await wait(20);
+  await newer.close();
+  await assert.rejects(ready, { code: 'unavailable' });
+  await old.close();
+});
+
+test('a clock that is another than that of the database is said once, and that it is right again', async () => {
+  const { database, said, join } = network();
+  let apart = 999;
+  const node = await join('a', { now: () => database.now + apart });
+  for (const each of [1_500, 40_000, 1_000, 0]) {
+    apart = each;
+    await node.allKnowSchemas();
+  }
+  assert.deepEqual(said, [
+    'warn of the database: its clock and that of this machine are 1.5 seconds apart; set the clock that is wrong; from 30 s on a node does not serve',
+    'info the clock of the database and that of this machine agree again',
+  ]);
+  await node.close();
+});
