@@ -132,7 +132,7 @@ export class HeldAppliance implements Appliance, Sealing {
   async start(): Promise<KmsError | undefined> {
     await this.#unsealer.look();
     const onPurpose = await this.#seal.isOnPurpose();
-    if (this.#node) this.#lookOut(onPurpose);
+    if (this.#node) this.#lookOut();
     if (onPurpose) return sealedOnPurpose;
     try {
       const opened = await this.#unsealer.take({ retry: true });
@@ -158,8 +158,8 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** Now and then, while it is sealed: where another node was unsealed, this one opens too, if its key comes by itself. */
-  #lookOut(wasOnPurpose: boolean): void {
-    let was = wasOnPurpose;
+  #lookOut(): void {
+    let was = true;
     const look = async (): Promise<void> => {
       if (!this.#state.sealed) {
         was = true;

@@ -110,6 +110,7 @@ export function storeClosed(): KmsError {
 export function notServing(reason: string, cause?: unknown): KmsError {
   return new KmsError('unavailable', `the store does not serve: ${reason}`, {
     hint: 'it goes on by itself once the cause is gone',
+    retryAfter: 1,
     ...(cause === undefined ? {} : { cause }),
   });
 }

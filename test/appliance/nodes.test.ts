@@ -1,13 +1,20 @@
 // Nodes of one appliance in a PostgreSQL, where the system has one, each with its own directory: what is done on one
 // counts on the others with their next answer.
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { sentSlot } from '../../src/appliance/custody/master-admin.ts';
+import { newCustodian } from '../../src/appliance/custody/new-custodian.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import type { StoreSource } from '../../src/appliance/store-url.ts';
+import { postgresConfig, type StoreSource } from '../../src/appliance/store-url.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
+import { openPostgres } from '../../src/store/shared/postgres.ts';
+import { createShared } from '../../src/store/shared/shared-store.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -26,6 +33,8 @@ let databases = 0;
 interface Nodes {
   readonly store: StoreSource;
   readonly made: Initialised;
+  /** As its file has it. */
+  readonly key: string;
   /** A further node, with a directory of its own and a copy of the key file. */
   serve(name: string): Promise<Served>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -34,7 +43,9 @@ interface Nodes {
 interface Served {
   readonly data: string;
   readonly serving: Serving;
-  ask(method: string, path: string, body?: object, key?: string, host?: string): Promise<Answer>;
+  ask(method: string, path: string, body?: object, key?: string): Promise<Answer>;
+  /** As if a client had asked at this host. */
+  at(host: string, method: string, path: string, key: string): Promise<Answer>;
   local(method: string, path: string, body?: object): Promise<Answer>;
 }
 
@@ -48,18 +59,32 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
-async function nodes(): Promise<Nodes> {
+function emptyDatabase(): StoreSource {
   assert.ok(postgres);
   const database = `kms${++databases}`;
   postgres.createDatabase(database);
   const url = `postgres://kms@/${database}?host=${encodeURIComponent(postgres.dir)}`;
-  const store: StoreSource = { url, isListed: false, env: () => undefined };
+  return { url, isListed: false, env: () => undefined };
+}
+
+/** What other nodes learn by themselves takes a second or two. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await holds()); ) {
+    assert.ok(Date.now() < end, 'it never came to be so');
+    await wait(50);
+  }
+}
+
+async function nodes(): Promise<Nodes> {
+  const store = emptyDatabase();
+  const database = `nodes-${databases}`;
   const data = join(base, database, 'first');
   const made = await initAppliance({ data, store });
   const open: Serving[] = [];
   return {
     store,
     made,
+    key: readFileSync(made.keyFile, 'utf8'),
     async serve(name) {
       const own = join(base, database, name);
       if (own !== data && !existsSync(`${own}.master.key`)) copyFileSync(made.keyFile, `${own}.master.key`);
@@ -72,6 +97,11 @@ async function nodes(): Promise<Nodes> {
           const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
           const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
           return answerOf(await fetch(serving.url + path, init));
+        },
+        at: async (host, method, path, key) => {
+          const headers = { host, authorization: `Bearer ${key}` };
+          const request = new Request(`http://kms.local${path}`, { method, headers });
+          return answerOf(await serving.appliance.app.fetch(request, {}));
         },
         async local(method, path, body) {
           const headers = { 'content-type': 'application/json' };
@@ -94,8 +124,187 @@ if (!postgres) {
   test('a key that is made on one node is good on the other at once, and one that is revoked is not', async () => {
     await using all = await nodes();
     const [a, b] = [await all.serve('first'), await all.serve('second')];
-    const ring = await a.ask('POST', '/ks/keyrings', { name: 'r' });
-    assert.equal(ring.status, 200);
+    assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'r' })).status, 200);
     assert.equal((await b.ask('GET', '/ks/keyrings')).body.data[0].name, 'r');
+    for (let round = 0; round < 5; round++) {
+      const flags = { 'keyring.r.encrypt': true };
+      const made = await a.ask('POST', '/auth/apikey', { accountId: all.made.accountId, flags });
+      assert.equal(made.status, 200, JSON.stringify(made.body));
+      const { key } = made.body;
+      const encrypted = await b.ask('POST', '/ks/encrypt', { ringname: 'r' }, key);
+      assert.equal(encrypted.status, 200, JSON.stringify(encrypted.body));
+      const gone = await b.ask('DELETE', `/auth/apikey/${key}`);
+      assert.equal(gone.status, 200, JSON.stringify(gone.body));
+      assert.equal((await a.ask('POST', '/ks/encrypt', { ringname: 'r' }, key)).status, 401);
+    }
+    for (const { ask } of [a, b]) {
+      assert.equal((await ask('GET', '/ks/keyrings', undefined, 'no-such-key')).status, 401);
+    }
+  });
+
+  test('what is done to a tenant on one node counts on the other', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    await a.ask('POST', '/ks/keyrings', { name: 'r1' });
+    assert.equal((await a.local('PUT', '/local/tenants/default/limits', { keyrings: 1 })).status, 200);
+    assert.equal((await b.ask('POST', '/ks/keyrings', { name: 'r2' })).status, 403);
+    assert.equal((await b.local('PUT', '/local/tenants/default/limits', { keyrings: 2 })).status, 200);
+    assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'r2' })).status, 200);
+
+    const blue = await a.local('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
+    assert.equal(blue.status, 200, JSON.stringify(blue.body));
+    const { key } = blue.body.apiKey;
+    const asked = (node: Served, host: string) => node.at(host, 'GET', '/auth/accounts/admin?uid=true', key);
+    await until(async () => (await asked(b, 'blue.example')).status === 200);
+    // The same name and host from two nodes at once: one of them is told.
+    const twice = await Promise.all(
+      [a, b].map(({ local }) => local('POST', '/local/tenants', { name: 'red', hosts: ['red.example'] })),
+    );
+    assert.deepEqual(twice.map(({ status }) => status).sort(), [200, 400]);
+    assert.equal((await b.local('PATCH', '/local/tenants/blue', { hosts: ['navy.example'] })).status, 200);
+    await until(async () => (await asked(a, 'navy.example')).status === 200);
+    assert.equal((await asked(a, 'blue.example')).status, 401, 'it is for the tenant of all other hosts now');
+    const { id } = (await a.local('GET', '/local/tenants/blue')).body;
+    assert.equal((await a.local('DELETE', '/local/tenants/blue')).status, 200);
+    assert.notEqual((await asked(b, 'navy.example')).status, 200, 'with the next request');
+    assert.equal((await asked(b, 'navy.example')).status, 401);
+    assert.equal((await b.local('POST', `/local/tenants/${id}/restore`, {})).status, 200);
+    await until(async () => (await asked(a, 'navy.example')).status === 200);
+    assert.equal((await asked(b, 'navy.example')).status, 200);
+    const listed = async ({ local }: Served) =>
+      (await local('GET', '/local/tenants')).body.data.map(({ name }: { name: string }) => name);
+    assert.deepEqual(await listed(a), await listed(b));
+  });
+
+  test('a seal on one node seals all, and unsealing one opens those whose key comes by itself', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const sealed = async ({ ask }: Served): Promise<boolean> => (await ask('GET', '/system/seal-status')).body.sealed;
+    for (const [one, other] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      assert.equal((await one.ask('POST', '/system/seal', {})).status, 200);
+      const { status, body } = await other.ask('GET', '/ks/keyrings');
+      assert.deepEqual([status, /sealed/.test(body.message)], [503, true]);
+      await until(() => sealed(other));
+      assert.equal(await sealed(one), true);
+      const late = await all.serve('late');
+      assert.match(late.serving.sealed?.message ?? '', /on purpose/);
+      await assert.rejects(openAppliance({ data: join(late.data, '..', 'command'), store: all.store }), {
+        code: 'sealed',
+      });
+      await until(async () => (await other.ask('POST', '/system/unseal', { key: all.key })).status === 200);
+      for (const each of [one, late]) await until(async () => !(await sealed(each)));
+      for (const each of [one, other, late]) assert.equal((await each.ask('GET', '/ks/keyrings')).status, 200);
+      await late.serving.close();
+    }
+    const acts = await a.ask('POST', '/auth/search/activity', { action: 'system.unseal' });
+    assert.equal(acts.body.data.length, 2);
+  });
+
+  test('the master key and its custodians are changed on any node', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const master = async ({ local }: Served) => (await local('GET', '/local/master')).body;
+    const before = await master(b);
+    assert.equal((await a.local('POST', '/local/master/rotate', {})).status, 200);
+    await until(async () => (await b.ask('GET', '/ks/keyrings')).status === 200);
+    await until(async () => (await master(b)).fingerprint !== before.fingerprint);
+    assert.deepEqual(await master(b), await master(a));
+    const slots = await Promise.all(
+      [a, b].map(async ({ local }) => {
+        const { slot } = await newCustodian({ kind: 'recovery-kit' });
+        const { status, body } = await local('POST', '/local/master/custodians', sentSlot(slot));
+        assert.equal(status, 200, JSON.stringify(body));
+        return slot.id;
+      }),
+    );
+    await a.ask('GET', '/ks/keyrings');
+    await b.ask('GET', '/ks/keyrings');
+    for (const each of [a, b]) {
+      const { custodians } = await master(each);
+      const ids = custodians.map(({ id }: { id: string }) => id);
+      assert.deepEqual(
+        slots.filter((id) => !ids.includes(id)),
+        [],
+      );
+    }
+  });
+
+  test('a command opens the appliance beside the nodes that serve it', async () => {
+    await using all = await nodes();
+    const a = await all.serve('first');
+    const data = join(a.data, '..', 'command');
+    copyFileSync(all.made.keyFile, `${data}.master.key`);
+    const opened = await openAppliance({ data, store: all.store });
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: 'by-command' });
+    const request = new Request('http://kms.local/ks/keyrings', { method: 'POST', headers, body });
+    assert.equal((await opened.fetchLocal(request)).status, 200);
+    assert.equal((await a.ask('GET', '/ks/keyrings/by-command')).status, 200);
+    await assert.rejects(openAppliance({ data, store: all.store }), { code: 'in-use' });
+    await opened.close();
+    await (await openAppliance({ data, store: all.store })).close();
+  });
+
+  test('a directory is a node of one appliance, or an appliance itself, or neither', async () => {
+    await using all = await nodes();
+    await using others = await nodes();
+    const first = all.made.data;
+    const embedded = join(base, `embedded-${databases}`);
+    await initAppliance({ data: embedded });
+    const serveAt = (data: string, store?: StoreSource): Promise<Serving> =>
+      serve({ data, listen: '127.0.0.1:0', logLevel: 'silent', ...(store && { store }) });
+    const refused: readonly [() => Promise<unknown>, RegExp][] = [
+      [() => serveAt(embedded, all.store), /holds an appliance of its own/],
+      [() => initAppliance({ data: embedded, store: all.store }), /holds an appliance of its own/],
+      [() => openAppliance({ data: first }), /is the directory of a node/],
+      [() => serveAt(first), /is the directory of a node/],
+      [() => initAppliance({ data: first }), /is the directory of a node/],
+      [() => initAppliance({ data: first, store: all.store }), /is the directory of a node/],
+      [() => serveAt(first, others.store), /and the database has/],
+      [() => initAppliance({ data: join(base, 'second'), store: all.store }), /has an appliance already/],
+      [() => serveAt(base, all.store), /holds other files/],
+    ];
+    for (const [act, message] of refused) await assert.rejects(act(), { code: 'refused', message });
+    assert.deepEqual(readdirSync(embedded).sort(), ['kms.lock', 'kms.seal', 'system', 'tenants']);
+    const store = emptyDatabase();
+    await assert.rejects(serveAt(join(base, 'third'), store), { code: 'unavailable', message: /no appliance in the/ });
+    const half = await openPostgres(await postgresConfig(store));
+    const keys = { epoch: 1, epochs: [1], key: () => new Uint8Array(32), wipe: () => {} };
+    const random = (length: number): Uint8Array => new Uint8Array(randomBytes(length));
+    await createShared({ engine: half, uid: random(16), keys, random, name: 'system' });
+    await assert.rejects(initAppliance({ data: join(base, 'fourth'), store }), {
+      code: 'refused',
+      message: /under way/,
+    });
+    await half.close();
+  });
+
+  test('without its database a node answers 503 and says why, and goes on by itself', async () => {
+    await using all = await nodes();
+    const a = await all.serve('first');
+    await a.ask('POST', '/ks/keyrings', { name: 'r' });
+    assert.equal((await a.ask('GET', '/readyz')).status, 200);
+    postgres.stop();
+    const away = await fetch(`${a.serving.url}/ks/keyrings`, {
+      headers: { authorization: `Bearer ${all.made.apiKey.key}` },
+    });
+    assert.equal(away.status, 503);
+    assert.ok(Number(away.headers.get('retry-after')) > 0, String(away.headers.get('retry-after')));
+    const ready = await a.ask('GET', '/readyz');
+    assert.equal(ready.status, 503);
+    assert.match(JSON.stringify(ready.body), /database/);
+    for (const path of ['/ks/keyrings', '/auth/activity/head', '/metrics', '/system/seal-status']) {
+      const { status } = await a.ask('GET', path);
+      assert.ok(status === 503 || status === 200, `${path}: ${status}`);
+    }
+    await assert.rejects(serve({ data: join(base, 'away'), store: all.store, listen: '127.0.0.1:0' }), {
+      code: 'unavailable',
+    });
+    postgres.start();
+    await until(async () => (await a.ask('GET', '/ks/keyrings/r')).status === 200);
+    await until(async () => (await a.ask('GET', '/readyz')).status === 200);
   });
 }

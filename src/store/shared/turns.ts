@@ -333,5 +333,5 @@ function isInDoubt(error: unknown): boolean {
 
 function takenBack(cause: unknown): KmsError {
   const what = isInDoubt(cause) ? 'it is not known whether the request was done' : 'the request was taken back';
-  return new KmsError('unavailable', `${what}: ${reasonOf(cause)}`, { hint: 'try again', cause });
+  return new KmsError('unavailable', `${what}: ${reasonOf(cause)}`, { hint: 'try again', retryAfter: 1, cause });
 }
