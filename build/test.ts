@@ -20,6 +20,7 @@ const needy: readonly { dir: string; program: string; variable?: string; usually
   { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
   { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
   { dir: 'test/programs/age.', program: 'age', usually: '/usr/bin/age' },
+  { dir: 'test/programs/passwords.', program: 'restic', usually: '/usr/bin/restic' },
   { dir: 'test/languages/go.', program: 'Go 1.26', variable: 'KMS_GO', usually: '/usr/local/go/bin/go' },
   {
     dir: 'test/languages/python.',
