@@ -87,11 +87,7 @@ export class Nodes {
 
   /** Nodes that are there, as far as is known: this one at the least. */
   get count(): number {
-    return Math.max(1, this.#live.length);
-  }
-
-  get #live(): readonly ListedNode[] {
-    return this.#listed.filter(({ age }) => age < gone);
+    return Math.max(1, this.#listed.filter(isLive).length);
   }
 
   /** All of them as they are now, those that are gone too, the oldest first. Throws `EngineError`. */
@@ -101,24 +97,22 @@ export class Nodes {
 
   /**
    * Resolves once every node that is there knows the newest schemas of this program, so that it may bring the stores up
-   * to them. Says what it waits for, once.
+   * to them. Tells what it waits for, whenever that changes. Throws `unavailable` once it is
+   * `stopping`.
    */
-  async allKnowSchemas(retry = 1_000): Promise<void> {
+  async allKnowSchemas({ told, stopping, retry = 1_000 }: Waiting = {}): Promise<void> {
     const { schemas = ownSchemas, onEvent } = this.#world;
-    const lag = (): readonly ListedNode[] =>
-      this.#live.filter((node) => node.schemas.system < schemas.system || node.schemas.tenant < schemas.tenant);
-    let said = '';
+    let said: string | undefined;
     for (;;) {
       await this.#note(false);
-      const older = lag();
-      if (older.length === 0) return;
-      if (this.#timer === undefined) throw new KmsError('unavailable', 'the node ends before it could serve');
-      const names = older.map(({ places, id, build }) => `${places.join(', ') || id} (${build})`).join('; ');
-      if (names !== said) {
-        said = names;
-        const message = `the stores are not brought up to this program's schema, and not served, while older nodes run: ${names}`;
-        onEvent?.({ level: 'warn', message: `${message}; bring them up to date, or end them` });
+      const reason = waitsFor(olderThan(schemas, this.#listed));
+      if (reason === undefined) return;
+      if (said !== reason) {
+        said = reason;
+        told?.(reason);
+        onEvent?.({ level: 'warn', message: reason });
       }
+      if (stopping?.aborted) throw new KmsError('unavailable', reason);
       await new Promise<void>((resolve) => setTimeout(resolve, retry));
     }
   }
@@ -132,7 +126,32 @@ export class Nodes {
   }
 }
 
-/** For whoever is no node. */
-export function statusOf(nodes: readonly ListedNode[], own?: string): readonly NodeStatus[] {
-  return nodes.map((node) => ({ ...node, own: node.id === own, live: node.age < gone }));
+interface Waiting {
+  readonly told?: ((reason: string) => void) | undefined;
+  readonly stopping?: AbortSignal | undefined;
+  readonly retry?: number;
+}
+
+function isLive({ age }: ListedNode): boolean {
+  return age < gone;
+}
+
+function olderThan({ system, tenant }: NodeEntry['schemas'], nodes: readonly ListedNode[]): readonly ListedNode[] {
+  return nodes.filter((node) => isLive(node) && (node.schemas.system < system || node.schemas.tenant < tenant));
+}
+
+function waitsFor(older: readonly ListedNode[]): string | undefined {
+  if (older.length === 0) return undefined;
+  const names = older.map(({ places, id, build }) => `${places.join(', ') || id} (${build})`).join('; ');
+  return `the stores wait to be brought up to the schema of this program while older nodes run: ${names}`;
+}
+
+/** For a command that is no node of its own. Throws `refused` where nodes are there that do not know its schemas. */
+export async function needSchemasKnown(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
+  const reason = waitsFor(olderThan(ownSchemas, await engine.nodes()));
+  if (reason !== undefined) throw new KmsError('refused', reason, { hint: 'bring the nodes up to date first' });
+}
+
+function statusOf(nodes: readonly ListedNode[], own?: string): readonly NodeStatus[] {
+  return nodes.map((node) => ({ ...node, own: node.id === own, live: isLive(node) }));
 }

@@ -82,6 +82,10 @@ export interface ApplianceOptions {
   readonly unseals?: boolean;
   /** What goes out of the data directory, and what is thrown away, waits for this: the end of an upgrade's trial. */
   readonly held?: Promise<void> | undefined;
+  /** Told why it does not open yet, where that may take long. */
+  readonly onWaiting?: ((reason: string) => void) | undefined;
+  /** Ends that waiting. */
+  readonly stopping?: AbortSignal | undefined;
   /** Clock and randomness; the system's when absent. */
   readonly world?: World;
   /** Milliseconds of a clock that nobody sets; the process's when absent. */
@@ -190,6 +194,9 @@ async function openData(
     wasm: await sqlWasm(),
     onEvent: storeEvents(onEvent),
     counts: (dir) => metrics.store(dir),
+    ...(node && {
+      beforeMigration: () => node.node.maySchemasChange({ told: options.onWaiting, stopping: options.stopping }),
+    }),
     ...(!shared && {
       needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes),
       beforeMigration: backupBeforeMigration({ files, root, seal, now }, onEvent),

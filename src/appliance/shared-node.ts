@@ -17,8 +17,12 @@ import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { uidLength } from '../store/store-files.ts';
 import { dataDirState, foreign, needPrivateDirectory, nodeFile, sealName, systemDir, unrestored } from './data-dir.ts';
+import { examineEngine, needSoundEngine } from './doctor/engine.ts';
+import type { Finding } from './doctor/finding.ts';
+import type { ApplianceEvent } from './events.ts';
+import { Nodes, needSchemasKnown } from './live-nodes.ts';
 import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
-import { postgresConfig, type StoreSource } from './store-url.ts';
+import { postgresConfig, type StoreSource, storeName } from './store-url.ts';
 import type { ListedStore, SharedPlace, StoreOptions } from './stores.ts';
 
 /** Milliseconds after which a store that was not finished is the rest of something that was cut off. */
@@ -31,17 +35,45 @@ export class SharedNode {
   readonly seal: SealPlace;
   /** Whoever unseals it does so in spite of the mark of a seal on purpose. */
   isUnsealing = false;
+  /** The others, once this one serves. */
+  nodes: Nodes | undefined;
+  /** Of the database, without a password. */
+  readonly name: string;
   readonly #close: () => Promise<void>;
 
-  private constructor(engine: SharedEngine & { close(): Promise<void> }) {
+  private constructor(engine: SharedEngine & { close(): Promise<void> }, name: string) {
     this.engine = engine;
+    this.name = name;
     this.seal = sharedSeal(engine);
     this.#close = () => engine.close();
   }
 
   /** Throws `unavailable` where the database cannot be reached. */
   static async connect(store: StoreSource): Promise<SharedNode> {
-    return new SharedNode(await openPostgres(await postgresConfig(store)));
+    return new SharedNode(await openPostgres(await postgresConfig(store)), storeName(store.url));
+  }
+
+  /**
+   * Looks whether a node may serve from the database, and says there that this one does. Throws `refused` where none
+   * may.
+   */
+  async enter(root: string, { now, onEvent, baseUrl }: Entering): Promise<void> {
+    await needSoundEngine(this.engine, this.name, now, onEvent);
+    await this.join(root);
+    const known = await readNode(nodeFiles(root));
+    if (!known || !baseUrl) return;
+    const { engine } = this;
+    this.nodes = await Nodes.join({ engine, id: known.node, places: () => [baseUrl()], now, onEvent });
+  }
+
+  /** Resolves once the stores may be brought up to the schema of this program. */
+  maySchemasChange(waiting: Parameters<Nodes['allKnowSchemas']>[0]): Promise<void> {
+    return this.nodes ? this.nodes.allKnowSchemas(waiting) : needSchemasKnown(this.engine);
+  }
+
+  /** As doctor looks at it. */
+  examine(now: () => number): Promise<readonly Finding[]> {
+    return examineEngine(this.engine, this.name, now);
   }
 
   /**
@@ -93,9 +125,17 @@ export class SharedNode {
     if (!isFirst) throw taken();
   }
 
-  close(): Promise<void> {
-    return this.#close();
+  async close(): Promise<void> {
+    await this.nodes?.close();
+    await this.#close();
   }
+}
+
+interface Entering {
+  readonly now: () => number;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+  /** Where it is reached; absent where it serves nobody. */
+  readonly baseUrl?: (() => string) | undefined;
 }
 
 function taken(): KmsError {

@@ -115,6 +115,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       onEvent: (event: ApplianceEvent) => logEvent(logger, event),
       space: { every: 1000, ...options.space },
       held: hold?.released,
+      onWaiting: (reason: string) => gate.wait(reason),
       certificates: options,
     };
     const started = await HeldAppliance.hold({ ...options, ...own }, { serves: true });
@@ -210,6 +211,8 @@ function refusedBy({ refusal }: Hold): Response {
 class Gate {
   #hold: Hold | undefined;
   readonly #opened = Promise.withResolvers<HeldAppliance | undefined>();
+  readonly #waiting = Promise.withResolvers<undefined>();
+  #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
 
   constructor(hold: Hold | undefined) {
@@ -229,6 +232,12 @@ class Gate {
   readonly straightTo = (target: string): Straight | undefined =>
     this.#hold ? undefined : this.#appliance?.straightTo(target);
 
+  /** Requests are answered so until it opens, and not held: it may take long. */
+  wait(reason: string): void {
+    this.#reason = reason;
+    this.#waiting.resolve(undefined);
+  }
+
   open(appliance: HeldAppliance): void {
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
@@ -239,9 +248,8 @@ class Gate {
   }
 
   async #later(request: Request, env: RequestEnv): Promise<Response> {
-    const appliance = await this.#opened.promise;
-    return (
-      appliance?.fetch(request, env) ?? Response.json({ message: 'the appliance could not start' }, { status: 503 })
-    );
+    const appliance = await Promise.race([this.#opened.promise, this.#waiting.promise]);
+    if (appliance) return appliance.fetch(request, env);
+    return Response.json({ message: this.#reason ?? 'the appliance could not start' }, { status: 503 });
   }
 }

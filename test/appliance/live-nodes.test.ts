@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Nodes, statusOf } from '../../src/appliance/live-nodes.ts';
+import { Nodes, needSchemasKnown } from '../../src/appliance/live-nodes.ts';
 import { version } from '../../src/version.ts';
 import { prng } from '../support/prng.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
@@ -49,9 +49,9 @@ test('nodes are listed with what they are; one that ends, or is not heard of, do
   await a.allKnowSchemas();
   assert.equal(a.count, 1, 'b was not heard of for 15 s');
   assert.deepEqual(
-    statusOf(await new SimEngine(database).nodes()).map(({ id, own, live }) => [id, own, live]),
+    (await a.list()).map(({ id, own, live }) => [id, own, live]),
     [
-      ['a', false, true],
+      ['a', true, true],
       ['b', false, false],
     ],
   );
@@ -91,7 +91,8 @@ test('a schema is changed only once all nodes that are there know it', async () 
   const older = await join('older', { build: '0.9.0', schemas: { system: 3, tenant: 20 } });
   const newer = await join('newer', { build: '1.1.0', schemas: { system: 4, tenant: 21 } });
   let isReady = false;
-  const ready = newer.allKnowSchemas(5).then(() => {
+  const told: string[] = [];
+  const ready = newer.allKnowSchemas({ retry: 5, told: (reason) => told.push(reason) }).then(() => {
     isReady = true;
   });
   await wait(60);
@@ -102,27 +103,46 @@ test('a schema is changed only once all nodes that are there know it', async () 
   await old.close();
   await ready;
   const next = await join('next', { schemas: { system: 5, tenant: 22 } });
-  await newer.allKnowSchemas(5);
+  await newer.allKnowSchemas({ retry: 5 });
   await next.close();
-  const waiting =
-    "warn the stores are not brought up to this program's schema, and not served, while older nodes run: ";
-  assert.deepEqual(said, [
-    `${waiting}https://old.example.org (1.0.0); https://older.example.org (0.9.0); bring them up to date, or end them`,
-    `${waiting}https://old.example.org (1.0.0); bring them up to date, or end them`,
-  ]);
+  const waits = 'the stores wait to be brought up to the schema of this program while older nodes run: ';
+  const reasons = [
+    `${waits}https://old.example.org (1.0.0); https://older.example.org (0.9.0)`,
+    `${waits}https://old.example.org (1.0.0)`,
+  ];
+  assert.deepEqual(
+    said,
+    reasons.map((reason) => `warn ${reason}`),
+  );
+  assert.deepEqual(told, reasons);
   await newer.close();
 });
 
-test('a node that is ended while it waits does not go on', async () => {
+test('a node that is to stop while it waits does not go on', async () => {
   const { join } = network();
   const old = await join('old', { schemas: { system: 1, tenant: 1 } });
   const newer = await join('newer');
-  const ready = newer.allKnowSchemas(5);
+  const stopping = new AbortController();
+  const ready = newer.allKnowSchemas({ retry: 5, stopping: stopping.signal });
   ready.catch(() => {});
   await wait(20);
-  await newer.close();
+  stopping.abort();
   await assert.rejects(ready, { code: 'unavailable' });
+  await newer.close();
   await old.close();
+});
+
+test('a command that is no node leaves the schema as it is while nodes run that do not know its own', async () => {
+  const { database, join } = network();
+  const engine = new SimEngine(database);
+  await needSchemasKnown(engine);
+  const old = await join('old', { build: '1.0.0', schemas: { system: 1, tenant: 1 } });
+  await assert.rejects(needSchemasKnown(engine), {
+    code: 'refused',
+    message: /while older nodes run: https:\/\/old\.example\.org \(1\.0\.0\)$/,
+  });
+  await old.close();
+  await needSchemasKnown(engine);
 });
 
 test('a clock that is another than that of the database is said once, and that it is right again', async () => {

@@ -102,6 +102,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   const serving = await serve({
     ...options,
     sources: serverKeySources(cli),
+    stopping: signal,
     onInitialised: async (made) => {
       isNew = true;
       await printFirstKey(cli, made);
