@@ -14,6 +14,7 @@ const levels: Readonly<Record<StoreEvent['kind'], ApplianceEvent['level']>> = {
   'recovery-failed': 'error',
   'no-turn': 'error',
   'turn-again': 'info',
+  'commits-lost': 'error',
   checkpoint: 'info',
   'checkpoint-failed': 'error',
   'segment-fault': 'error',

@@ -112,6 +112,7 @@ export interface StoreEvent {
     | 'recovery-failed'
     | 'no-turn'
     | 'turn-again'
+    | 'commits-lost'
     | 'checkpoint'
     | 'checkpoint-failed'
     | 'segment-fault'

@@ -220,7 +220,7 @@ test('a failover that lost commits is noticed, and the node goes on from what is
   assert.match(events[0]?.message ?? '', /does not have the row 4 that this node had seen/);
   assert.deepEqual(
     events.map(({ kind }) => kind),
-    ['write-failed', 'recovered'],
+    ['write-failed', 'commits-lost', 'recovered'],
   );
   await store.close();
 });

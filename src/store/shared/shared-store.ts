@@ -1,6 +1,7 @@
 // SharedStore is the driver of one of several equal nodes: the state is in memory, the truth in the log of an engine
 // that all of them share. There is no leader: whoever has something to do takes a turn of the log, runs what the others
 // appended, then its own, and answers at the commit. So every answer of every node is at one place in one history.
+import { equalBytes } from '../../crypto/bytes.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { Mark } from '../../model/store-mark.ts';
@@ -100,9 +101,11 @@ class SharedStore<T extends object> implements Store<T> {
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
       release: (dead) => dead.state.close(),
-      recover: async () => {
+      recover: async (dead) => {
         await world.beforeRecovery();
-        return new SharedLive(world, await recoverOf(world));
+        const recovered = await recoverOf(world);
+        await this.#sayWhatIsLost(dead);
+        return new SharedLive(world, recovered);
       },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
@@ -284,6 +287,16 @@ class SharedStore<T extends object> implements Store<T> {
     this.status();
     this.#mark = this.mark;
     this.#availability.leave(live, cause, Promise.resolve());
+  }
+
+  /** Whatever it was that failed: what this node knows to be committed may be gone from the log. */
+  async #sayWhatIsLost({ place }: SharedLive<T>): Promise<void> {
+    const { engine, uid, onEvent } = this.#world;
+    const [row] = await engine.rows(storeIdOf(uid), place.seq, 1);
+    // A later one: the log was trimmed meanwhile.
+    if (row && (row.seq > place.seq || equalBytes(row.tag, place.tag))) return;
+    const { message } = new LostBranch(uid, place.seq);
+    onEvent({ kind: 'commits-lost', message: `the database has lost answered requests: ${message}` });
   }
 
   /** A node that has nothing to do stays near the end, so that its next turn has little to run again. */
