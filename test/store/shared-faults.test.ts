@@ -93,6 +93,12 @@ class Nodes {
   }
 }
 
+interface Pair {
+  readonly primary: Postgres;
+  readonly standby: Postgres;
+  readonly nodes: Nodes;
+}
+
 if (!programs) {
   test('faults of nodes on PostgreSQL', (context) => {
     context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
@@ -197,6 +203,74 @@ if (!programs) {
     await postgres.query(`ALTER ROLE asked PASSWORD 'first'`);
     await nodes.goOn();
     await nodes.judge(context);
+  });
+
+  /** A primary with a standby, and the address of both; nodes under way. */
+  async function pair(settings: readonly string[], run: (to: Pair) => Promise<void>): Promise<void> {
+    const primary = new Postgres(programs ?? '', { settings });
+    try {
+      const standby = new Postgres(programs ?? '', { primary });
+      try {
+        await primary.until(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`);
+        const hosts = [...primary.address.hosts, ...standby.address.hosts];
+        await using nodes = await Nodes.open({ ...primary.address, hosts });
+        await nodes.goOn();
+        await run({ primary, standby, nodes });
+      } finally {
+        standby.end();
+      }
+    } finally {
+      primary.end();
+    }
+  }
+
+  test('the primary is lost and its synchronous standby promoted: nothing is lost', async (context) => {
+    await pair(['synchronous_standby_names=standby'], async ({ primary, standby, nodes }) => {
+      primary.stop();
+      standby.promote();
+      await nodes.goOn();
+      await nodes.judge(context);
+    });
+  });
+
+  test('what only the primary has is not answered, even where connections are cut while it waits', async (context) => {
+    await pair(['synchronous_standby_names=standby'], async ({ primary, standby, nodes }) => {
+      standby.stop('fast');
+      await primary.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+      const since = now();
+      for (let round = 0; round < 3; round++) {
+        // The primary shows from then on what it has committed alone.
+        await primary.cutConnections();
+        await wait(150);
+      }
+      assert.equal(nodes.load.ops.filter(({ until = 0, answer }) => until > since && answer !== undefined).length, 0);
+      primary.stop();
+      standby.start();
+      standby.promote();
+      await nodes.goOn();
+      await nodes.judge(context);
+    });
+  });
+
+  test('an asynchronous standby that is behind is promoted: the nodes say so, and nothing else is lost', async (context) => {
+    await pair([], async ({ primary, standby, nodes }) => {
+      standby.stop('fast');
+      await nodes.goOn();
+      primary.stop();
+      for (const op of nodes.load.ops) op.mayBeLost = true;
+      standby.start();
+      standby.promote();
+      await nodes.goOn();
+      const found = await nodes.judge(context);
+      const { ops } = nodes.load;
+      const lost = ops.filter(({ kind, answer, number }) => kind !== 'look' && answer === 200 && !found.has(number));
+      context.diagnostic(`${lost.length} answered requests were lost`);
+      assert.ok(lost.length > 0, 'too little happened to prove anything');
+      for (const { events } of nodes.nodes) {
+        const said = events.filter(({ kind }) => kind === 'commits-lost');
+        assert.equal(said.length, 1, events.map(({ message }) => message).join('; '));
+      }
+    });
   });
 
   const [disk] = smallDisks(8);

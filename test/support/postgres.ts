@@ -1,7 +1,7 @@
 // A PostgreSQL of its own for a test, from the system's package, in a temporary directory and on a Unix socket; and a
 // standby of it.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,7 +90,8 @@ export class Postgres {
 
   /** For the product. */
   get address(): PostgresConfig {
-    return addressOf(this.config);
+    const { host, port, user, database } = this.config;
+    return { hosts: [{ host, port, tls: false }], user, database };
   }
 
   createDatabase(name: string): void {
@@ -160,33 +161,5 @@ export class Postgres {
       stdio: program === 'pg_ctl' ? 'ignore' : 'pipe',
     });
     if (status !== 0) throw new Error(`${program}: ${stdout} ${stderr}`);
-  }
-}
-
-function addressOf({ host, port, user, database }: Postgres['config']): PostgresConfig {
-  return { hosts: [{ host, port, tls: false }], user, database };
-}
-
-/** One place to connect to, which leads to one server or another: what a failover changes. */
-export class PostgresPlace {
-  readonly dir = mkdtempSync(join(tmpdir(), 'kms-postgres-place-'));
-
-  constructor(to: Postgres) {
-    this.lead(to);
-  }
-
-  /** For the product. */
-  get address(): PostgresConfig {
-    return addressOf({ host: this.dir, port: 5432, user: 'kms', database: 'postgres' });
-  }
-
-  lead(to: Postgres): void {
-    const socket = '.s.PGSQL.5432';
-    rmSync(join(this.dir, socket), { force: true });
-    symlinkSync(join(to.dir, socket), join(this.dir, socket));
-  }
-
-  end(): void {
-    rmSync(this.dir, { recursive: true, force: true });
   }
 }
