@@ -32,6 +32,8 @@ export const restoreMark = 'kms.restore';
 
 /** There while an upgrade is under way: how far it is. */
 export const upgradeJournal = 'kms.upgrade';
+/** Locked by the upgrade that is running, and there no longer than that. */
+export const upgradeLock = 'kms.upgrade.lock';
 /** The data as they were before an upgrade that is under way. */
 export const upgradeCopy = 'kms.before-upgrade';
 
@@ -42,7 +44,7 @@ export const reserveFile = 'kms.reserve';
  * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
  * others.
  */
-const harmless = ['lost+found', lockFile, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
+const harmless = ['lost+found', lockFile, upgradeLock, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
 
 /** Some of these are opened in ways that would wait for the other end of a pipe. */
 const opened = [

@@ -19,6 +19,31 @@ export function groupIds(): readonly number[] {
   return [...(process.getgroups?.() ?? []), ...(own === undefined ? [] : [own])];
 }
 
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Does `work` as another user, where the process is root's and that user is not; otherwise as it is. The whole process
+ * is that user meanwhile, so that nothing else may go on in it.
+ */
+export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): Promise<T> {
+  const { geteuid, getegid, getgroups, seteuid, setegid, setgroups } = process;
+  if (uid === 0 || geteuid?.() !== 0 || !getegid || !getgroups || !seteuid || !setegid || !setgroups) return work();
+  const [group, groups] = [getegid(), getgroups()];
+  setgroups([gid]);
+  setegid(gid);
+  seteuid(uid);
+  try {
+    return await work();
+  } finally {
+    seteuid(0);
+    setegid(group);
+    setgroups(groups);
+  }
+}
+
 /** The system's clock and secure generator, and ids that only grow. */
 export function systemWorld(): World {
   const random = drawnTogether(systemRandom, setImmediate);

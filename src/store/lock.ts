@@ -21,16 +21,17 @@ export interface DirectoryLock {
    * hold.
    */
   needInPlace(): void;
+  isInPlace(): boolean;
   /** Lets go; may be called twice. */
   release(): void;
 }
 
 /**
  * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing
- * about itself, and changes no file.
+ * about itself, and changes no file. `name`: of the file that is locked, where it is held for something else.
  */
-export function lockDirectory(root: string, { onlyLooks = false } = {}): DirectoryLock {
-  const path = join(root, lockFile);
+export function lockDirectory(root: string, { onlyLooks = false, name = lockFile } = {}): DirectoryLock {
+  const path = join(root, name);
   const pidPath = join(root, pidFile);
   // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
@@ -53,6 +54,7 @@ export function lockDirectory(root: string, { onlyLooks = false } = {}): Directo
   const isInPlace = sameFileAs(path);
   let held = true;
   return {
+    isInPlace,
     needInPlace() {
       if (!isInPlace()) throw outOfPlace();
     },

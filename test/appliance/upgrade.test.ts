@@ -2,9 +2,13 @@
 // whole, with the data that belong to it, and nothing that was acknowledged is lost. The points are found by running it
 // once, so that a new step is swept too.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -12,14 +16,17 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
+import { needRoomForCopy, type Reached } from '../../src/appliance/upgrade/files.ts';
 import { readJournal, type Step, steps } from '../../src/appliance/upgrade/journal.ts';
-import { alone } from '../../src/appliance/upgrade/upgrade.ts';
+import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
+import { alone, resume, type UpgradePorts, upgrade } from '../../src/appliance/upgrade/upgrade.ts';
 import type { RunInput, RunReport } from '../support/upgrade-run.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));
@@ -172,6 +179,124 @@ test('of two upgrades of one directory one is refused', async () => {
     await alone(place(), async () => {});
   });
   await alone(dir, async () => {});
+});
+
+test('a lock that an upgrade left behind, or that is taken away, keeps nobody out and lets only one in', async () => {
+  const dir = place();
+  const lock = join(dir, 'kms.upgrade.lock');
+  writeFileSync(lock, '', { mode: 0o600 });
+  await alone(dir, async () => {
+    assert.ok(existsSync(lock));
+    await assert.rejects(
+      alone(dir, async () => {}),
+      { code: 'in-use' },
+    );
+  });
+  assert.ok(!existsSync(lock));
+  // A name that any user of the machine could take stops nobody.
+  const name = `\0kms-upgrade-${createHash('sha256').update(dir).digest('hex').slice(0, 32)}`;
+  const squatter = createServer().listen(name);
+  await once(squatter, 'listening');
+  await alone(dir, async () => {});
+  squatter.close();
+});
+
+test('root upgrades the service of another user: what is there stays that user’s, whose word root does not take', async () => {
+  const own = process.getuid?.() ?? 0;
+  const other = own === 0 ? 65_532 : own;
+  const start = async (
+    stopsAt?: string,
+  ): Promise<{ dir: string; data: string; ports: UpgradePorts; used: unknown[] }> => {
+    const dir = place();
+    const data = join(dir, 'data');
+    // That user gets there.
+    for (const above of [base, dir]) chmodSync(above, 0o711);
+    const used: unknown[] = [];
+    const asked = async (service: unknown): Promise<void> => {
+      assert.equal(process.geteuid?.(), own);
+      used.push(service);
+    };
+    if (other !== own) {
+      for (const name of ['', ...(readdirSync(data, { recursive: true }) as string[])])
+        chownSync(join(data, name), other, other);
+    }
+    const ports: UpgradePorts = {
+      backUp: async () => {},
+      probe: async () => [],
+      stop: asked,
+      start: ({ service }) => asked(service),
+      check: async () => {},
+      release: asked,
+      say: async () => {},
+      now: Date.now,
+      reached: async (point) => {
+        for (const name of readdirSync(data, { recursive: true }) as string[]) {
+          assert.equal(lstatSync(join(data, name)).uid, other, `${point}: ${name}`);
+        }
+        if (point === stopsAt) await new Promise(() => {});
+      },
+    };
+    return { dir, data, ports, used };
+  };
+  const input = { version: '1.0.0', allowDowngrade: false } as const;
+  const service = { kind: 'commands', stop: 'stop', start: 'start' } as const;
+  const manifest = { name: 'kms', version: '9.9.9', platform: ownPlatform, formats: ownFormats, files: [] } as const;
+  const release = { executable: Buffer.from('the new executable'), manifest };
+
+  const whole = await start();
+  const executable = join(whole.dir, 'kms');
+  const ended = await upgrade({ ...input, data: whole.data, executable, release, service }, whole.ports);
+  assert.equal(ended.outcome, 'upgraded');
+  assert.deepEqual(readdirSync(whole.dir).sort(), ['data', 'kms', 'kms.previous', 'model.json']);
+  assert.deepEqual(whole.used, [service, service, service]);
+
+  // Cut off, and changed by the service: other commands, other executables, or made up altogether.
+  const cut = await start('trying: begin');
+  const its = join(cut.dir, 'kms');
+  const reached = new Promise<void>((resolve) => {
+    const reached: Reached = async (point) => {
+      if (point === 'trying: begin') resolve();
+      await cut.ports.reached?.(point);
+    };
+    const ports = { ...cut.ports, reached };
+    void upgrade({ ...input, data: cut.data, executable: its, release, service }, ports);
+  });
+  await reached;
+  const noted = await readJournal(cut.data);
+  assert.ok(noted);
+  const ports = { ...cut.ports, reached: () => {} };
+  if (other !== own) {
+    assert.equal(lstatSync(`${its}.upgrade-orders`).mode & 0o777, 0o600);
+    for (const lie of [{ token: 'another' }, { executable: join(cut.data, 'kms') }]) {
+      writeFileSync(join(cut.data, 'kms.upgrade-orders'), JSON.stringify({ ...noted, ...lie }));
+      chownSync(join(cut.data, 'kms.upgrade-orders'), other, other);
+      cut.used.length = 0;
+      await assert.rejects(resume({ ...noted, ...lie }, cut.data, ports), {
+        code: 'refused',
+        message: /kms\.upgrade: this user began no such upgrade, and .* belongs to another/,
+      });
+      assert.deepEqual(cut.used, []);
+      rmSync(join(cut.data, 'kms.upgrade-orders'));
+    }
+  }
+  const evil = { kind: 'commands', stop: 'evil', start: 'evil' } as const;
+  const back = await resume(other === own ? noted : { ...noted, service: evil }, cut.data, ports);
+  assert.equal(back.outcome, 'returned');
+  assert.deepEqual(cut.used.slice(-3), [service, service, service]);
+  assert.equal(readFileSync(its, 'utf8'), 'the old executable');
+  assert.deepEqual(readdirSync(cut.dir).sort(), ['data', 'kms', 'kms.previous', 'model.json']);
+});
+
+test('root refuses to upgrade what the owner of the data could not copy, before anything is changed', async () => {
+  const dir = place();
+  const data = join(dir, 'data');
+  if (process.getuid?.() !== 0) return;
+  for (const name of ['', 'kms.seal', 'system', 'tenants']) chownSync(join(data, name), 65_532, 65_532);
+  await assert.rejects(needRoomForCopy(data), {
+    code: 'refused',
+    message: /belongs to user 0, and the data directory to user 65532/,
+    hint: /^run: chown 65532 /,
+  });
 });
 
 test('while an upgrade holds clients off nobody opens the directory, and a journal that was damaged is said', async () => {

@@ -15,6 +15,7 @@ import {
   socketFile,
   upgradeCopy,
   upgradeJournal,
+  upgradeLock,
   witnessFile,
 } from '../data-dir.ts';
 import { userId } from '../environment.ts';
@@ -88,6 +89,7 @@ const known = [
   reserveFile,
   initMark,
   restoreMark,
+  upgradeLock,
   'lost+found',
 ];
 const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/;

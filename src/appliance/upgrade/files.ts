@@ -16,14 +16,15 @@ import {
   rm,
   stat,
   statfs,
-  unlink,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { toHex } from '../../crypto/bytes.ts';
 import { runningSha256 } from '../../crypto/hash.ts';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
+import { isJsonObject } from '../../model/json.ts';
 import { lockFile, pidFile } from '../../store/lock.ts';
-import { inDir, sealFile, socketFile, upgradeCopy, upgradeJournal } from '../data-dir.ts';
+import { inDir, sealFile, socketFile, upgradeCopy, upgradeJournal, upgradeLock } from '../data-dir.ts';
+import { actingAs } from '../environment.ts';
 import { inUnits } from '../space/disk.ts';
 import type { Journal } from './journal.ts';
 
@@ -33,6 +34,70 @@ export type Reached = (point: string) => Promise<void> | void;
 /** Where the executable that was in use before stays after an upgrade. */
 export const previousOf = (executable: string): string => `${executable}.previous`;
 const newOf = (executable: string): string => `${executable}.new`;
+
+/**
+ * Does `work` in the data directory as the user whom it belongs to: root, who upgrades the service of another, could be
+ * led elsewhere by links that the service puts there.
+ */
+export async function asOwner<T>(data: string, work: () => Promise<T>): Promise<T> {
+  return actingAs(await stat(data), work);
+}
+
+/** Whether this is root, and the data directory belongs to another. */
+async function isAnothers(data: string): Promise<boolean> {
+  return process.geteuid?.() === 0 && (await stat(data)).uid !== 0;
+}
+
+/** Of a journal: what decides which programs are run, and where executables go. */
+type Orders = Pick<Journal, 'token' | 'executable' | 'from' | 'to' | 'service'>;
+
+const ordersOf = (executable: string): string => `${executable}.upgrade-orders`;
+
+/** What root keeps for itself of a journal that lies where another user can change it: beside the executable. */
+export async function keepOrders(data: string, journal: Journal): Promise<void> {
+  if (!(await isAnothers(data))) return;
+  const { token, executable, from, to, service } = journal;
+  const path = ordersOf(executable);
+  const orders: Orders = { token, executable, from, to, service };
+  try {
+    await rm(path, { force: true });
+    await writeDurably(path, Buffer.from(`${JSON.stringify(orders)}\n`), { mode: 0o600, uid: 0, gid: 0 });
+    await syncDir(dirname(path));
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing. */
+export async function underOwnOrders(data: string, journal: Journal): Promise<Journal> {
+  if (!(await isAnothers(data))) return journal;
+  const orders = await readOrders(ordersOf(journal.executable));
+  if (orders?.token === journal.token) return { ...journal, ...orders };
+  const path = inDir(data, upgradeJournal);
+  throw new KmsError('refused', `${path}: this user began no such upgrade, and ${data} belongs to another`, {
+    hint: `let its owner run \`kms upgrade --resume\`; where nobody began an upgrade, find out who wrote it, and remove it`,
+  });
+}
+
+async function readOrders(path: string): Promise<Orders | undefined> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  try {
+    const info = await handle.stat();
+    if (!info.isFile() || info.uid !== 0 || (info.mode & 0o022) !== 0) return undefined;
+    const value: unknown = JSON.parse(await handle.readFile('utf8'));
+    // Cast: root alone could write it, and wrote it whole.
+    return isJsonObject(value) ? (value as unknown as Orders) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await handle.close();
+  }
+}
 
 /** SHA-256 in hex; undefined where there is no such file. */
 export async function digestOf(path: string): Promise<string | undefined> {
@@ -110,13 +175,8 @@ async function linkOver(path: string, name: string, reached: Reached): Promise<v
 /** What an upgrade copies: everything but what belongs to a process, copies that do not change, and its own. */
 async function entriesOf(data: string): Promise<string[]> {
   const own = [
-    lockFile,
-    pidFile,
-    socketFile,
-    upgradeJournal,
-    `${upgradeJournal}.tmp`,
-    upgradeCopy,
-    `${upgradeCopy}.tmp`,
+    ...[lockFile, pidFile, socketFile, upgradeLock],
+    ...[upgradeJournal, `${upgradeJournal}.tmp`, upgradeCopy, `${upgradeCopy}.tmp`],
   ];
   const names = await readdir(data);
   return names.filter((name) => !own.includes(name) && !name.endsWith('.kms-backup')).sort();
@@ -124,10 +184,9 @@ async function entriesOf(data: string): Promise<string[]> {
 
 /** Throws `refused` where the disk has no room for a second copy of the data, or one cannot be made. */
 export async function needRoomForCopy(data: string): Promise<void> {
-  const bytes = (await Promise.all((await entriesOf(data)).map((name) => sizeOf(join(data, name))))).reduce(
-    (sum, size) => sum + size,
-    0,
-  );
+  const owner = (await isAnothers(data)) ? (await stat(data)).uid : undefined;
+  const sizes = await Promise.all((await entriesOf(data)).map((name) => sizeOf(join(data, name), owner)));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
   const { bsize, bavail } = await statfs(data);
   const spare = 32 * 1024 * 1024;
   if (bavail * bsize >= bytes + spare) return;
@@ -138,7 +197,8 @@ export async function needRoomForCopy(data: string): Promise<void> {
   );
 }
 
-async function sizeOf(path: string): Promise<number> {
+/** `owner`: whose it has to be, where it is copied as that user. */
+async function sizeOf(path: string, owner: number | undefined): Promise<number> {
   const info = await lstat(path).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
@@ -149,19 +209,23 @@ async function sizeOf(path: string): Promise<number> {
       hint: 'put the files themselves there; nothing was changed',
     });
   }
+  if (owner !== undefined && info.uid !== owner) {
+    throw new KmsError('refused', `${path}: belongs to user ${info.uid}, and the data directory to user ${owner}`, {
+      hint: `run: chown ${owner} ${path}; nothing was changed`,
+    });
+  }
   if (!info.isDirectory()) return info.size;
-  const sizes = (await readdir(path)).map((name) => sizeOf(join(path, name)));
+  const sizes = (await readdir(path)).map((name) => sizeOf(join(path, name), owner));
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** Copies the data aside. The caller has the lock. There is a whole copy, or none. */
+/** Copies the data aside. The caller has the lock, as the owner of the data. There is a whole copy, or none. */
 export async function copyAside(data: string, reached: Reached): Promise<void> {
   const draft = inDir(data, `${upgradeCopy}.tmp`);
   try {
     await forgetCopy(data);
     await mkdir(draft, { mode: 0o700 });
-    const { uid, gid } = await stat(data);
-    await lchown(draft, uid, gid);
+    await giveTo(await stat(data), draft);
     for (const name of await entriesOf(data)) await copyTree(join(data, name), join(draft, name), reached);
     await syncDir(draft);
     await reached('name the copy');
@@ -186,7 +250,12 @@ async function copyTree(from: string, to: string, reached: Reached): Promise<voi
     await chmod(to, info.mode & 0o777);
     await syncFile(to);
   } else return;
-  await lchown(to, info.uid, info.gid);
+  await giveTo(info, to);
+}
+
+/** Whoever is not root has what it makes already, and can give it to nobody. */
+async function giveTo({ uid, gid }: { readonly uid: number; readonly gid: number }, path: string): Promise<void> {
+  if (process.geteuid?.() === 0) await lchown(path, uid, gid);
 }
 
 /** Whether the data were copied aside, or are being put back. */
@@ -218,29 +287,39 @@ export async function putBack(data: string, reached: Reached): Promise<void> {
   await syncDir(data);
 }
 
-export async function forgetCopy(data: string): Promise<void> {
-  for (const name of [upgradeCopy, `${upgradeCopy}.tmp`]) await rm(inDir(data, name), { recursive: true, force: true });
+export function forgetCopy(data: string): Promise<void> {
+  return asOwner(data, async () => {
+    for (const name of [upgradeCopy, `${upgradeCopy}.tmp`]) {
+      await rm(inDir(data, name), { recursive: true, force: true });
+    }
+  });
 }
 
 /** So that it is there after a crash as it is here, for whoever owns the data directory. */
-export async function writeJournal(data: string, journal: Journal): Promise<void> {
+export function writeJournal(data: string, journal: Journal): Promise<void> {
   const path = inDir(data, upgradeJournal);
-  try {
-    const { uid, gid } = await stat(data);
-    const bytes = Buffer.from(`${JSON.stringify(journal, null, 2)}\n`);
-    await rm(`${path}.tmp`, { force: true });
-    await writeDurably(`${path}.tmp`, bytes, { mode: 0o600, uid, gid });
-    await rename(`${path}.tmp`, path);
-    await syncDir(data);
-  } catch (error) {
-    await rm(`${path}.tmp`, { force: true }).catch(() => {});
-    throw systemError(error, path);
-  }
+  return asOwner(data, async () => {
+    try {
+      const { uid, gid } = await stat(data);
+      const bytes = Buffer.from(`${JSON.stringify(journal, null, 2)}\n`);
+      await rm(`${path}.tmp`, { force: true });
+      await writeDurably(`${path}.tmp`, bytes, { mode: 0o600, uid, gid });
+      await rename(`${path}.tmp`, path);
+      await syncDir(data);
+    } catch (error) {
+      await rm(`${path}.tmp`, { force: true }).catch(() => {});
+      throw systemError(error, path);
+    }
+  });
 }
 
-export async function removeJournal(data: string): Promise<void> {
-  await unlink(inDir(data, upgradeJournal));
-  await syncDir(data);
+/** And what root kept of it. Where even the first note could not be made there is none. */
+export async function removeJournal(data: string, { executable }: Journal): Promise<void> {
+  await asOwner(data, async () => {
+    await rm(inDir(data, upgradeJournal), { force: true });
+    await syncDir(data);
+  });
+  await rm(ordersOf(executable), { force: true });
 }
 
 interface Owned {

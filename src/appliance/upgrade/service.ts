@@ -5,7 +5,7 @@ import { readFile, readlink, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KmsError } from '../../errors.ts';
 import { lockDirectory } from '../../store/lock.ts';
-import { holderOf, previousOf } from './files.ts';
+import { asOwner, holderOf, previousOf } from './files.ts';
 import type { Service } from './journal.ts';
 
 /** The unit in which systemd runs the process; undefined where it does not. */
@@ -142,7 +142,7 @@ export class ServiceControl {
 
   async #isHeld(): Promise<boolean> {
     try {
-      lockDirectory(this.#settings.data, { onlyLooks: true }).release();
+      await asOwner(this.#settings.data, async () => lockDirectory(this.#settings.data, { onlyLooks: true }).release());
       return false;
     } catch (error) {
       if (error instanceof KmsError && error.code === 'in-use') return true;

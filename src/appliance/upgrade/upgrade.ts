@@ -2,21 +2,22 @@
 // fails, and by whoever comes after one that was cut off. What it does not know is how a server is started and asked:
 // that is its ports.
 import { randomBytes } from 'node:crypto';
-import { realpath } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { toHex, utf8 } from '../../crypto/bytes.ts';
+import { toHex } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/hash.ts';
-import { KmsError, reasonOf, systemCode } from '../../errors.ts';
+import { KmsError, reasonOf, systemError } from '../../errors.ts';
 import { type DirectoryLock, lockDirectory } from '../../store/lock.ts';
-import { dataDirState } from '../data-dir.ts';
+import { dataDirState, inDir, upgradeLock } from '../data-dir.ts';
 import {
+  asOwner,
   clearData,
   copyAside,
   digestOf,
   forgetCopy,
   forgetStaged,
   hasCopy,
+  keepOrders,
   needRoomForCopy,
   putBack,
   type Reached,
@@ -24,6 +25,7 @@ import {
   stageExecutable,
   swapExecutable,
   swapExecutableBack,
+  underOwnOrders,
   writeJournal,
 } from './files.ts';
 import type { Journal, Probe, Service, Step } from './journal.ts';
@@ -108,9 +110,12 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
   return run.forward(release.executable);
 }
 
-/** Ends an upgrade that was cut off: one that had passed stays, any other is taken back. */
+/**
+ * Ends an upgrade that was cut off: one that had passed stays, any other is taken back. Throws `refused` where root has
+ * nothing but another user's word for it.
+ */
 export async function resume(journal: Journal, data: string, ports: UpgradePorts): Promise<Outcome> {
-  return new Run(data, ports, journal).end();
+  return new Run(data, ports, await underOwnOrders(data, journal)).end();
 }
 
 class Run {
@@ -129,6 +134,7 @@ class Run {
   async forward(executable: Uint8Array): Promise<Outcome> {
     const { from, service, backup } = this.#journal;
     try {
+      await keepOrders(this.#data, this.#journal);
       await this.#step('staging');
       await stageExecutable(this.#journal.executable, executable);
       await this.#step('backing-up');
@@ -185,10 +191,7 @@ class Run {
   async #unchanged(): Promise<void> {
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
-    // Where even the first note could not be made there is none.
-    await removeJournal(this.#data).catch((error) => {
-      if (systemCode(error) !== 'ENOENT') throw error;
-    });
+    await removeJournal(this.#data, this.#journal);
   }
 
   async #passed(): Promise<Outcome> {
@@ -198,7 +201,7 @@ class Run {
     await forgetCopy(this.#data);
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
-    await removeJournal(this.#data);
+    await removeJournal(this.#data, this.#journal);
     return { outcome: 'upgraded', version: to.version, backup };
   }
 
@@ -235,18 +238,20 @@ class Run {
     await forgetCopy(this.#data);
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
-    await removeJournal(this.#data);
+    await removeJournal(this.#data, this.#journal);
     return { outcome: 'returned', version: from.version, reason, backup };
   }
 
-  /** While nobody else has the data directory. */
-  async #locked(work: () => Promise<void>): Promise<void> {
-    const lock = await lockSoon(this.#data);
-    try {
-      await work();
-    } finally {
-      lock.release();
-    }
+  /** As the owner of the data directory, while nobody else has it. */
+  #locked(work: () => Promise<void>): Promise<void> {
+    return asOwner(this.#data, async () => {
+      const lock = await lockSoon(this.#data);
+      try {
+        await work();
+      } finally {
+        lock.release();
+      }
+    });
   }
 }
 
@@ -263,18 +268,41 @@ async function lockSoon(data: string): Promise<DirectoryLock> {
 }
 
 /**
- * Runs `work` unless another upgrade of this directory is running, and keeps others from beginning meanwhile. A name
- * that the system forgets with the process, and no file.
+ * Runs `work` unless another upgrade of this directory is running, and keeps others from beginning meanwhile: by a lock
+ * of the system's, which ends with the process.
  */
 export async function alone<T>(data: string, work: () => Promise<T>): Promise<T> {
   await needDirectory(data);
-  const name = `\0kms-upgrade-${toHex(sha256(utf8(await realpath(data)))).slice(0, 32)}`;
-  const server = createServer((socket) => socket.destroy());
-  await listening(server, name, data);
+  const path = inDir(data, upgradeLock);
+  const lock = await asOwner(data, async () => {
+    try {
+      return takeAlone(data);
+    } catch (error) {
+      throw systemError(error, path);
+    }
+  });
   try {
     return await work();
   } finally {
-    server.close();
+    await asOwner(data, () => rm(path, { force: true })).catch(() => {});
+    lock.release();
+  }
+}
+
+function takeAlone(data: string): DirectoryLock {
+  for (;;) {
+    try {
+      const lock = lockDirectory(data, { onlyLooks: true, name: upgradeLock });
+      if (lock.isInPlace()) return lock;
+      // Of an upgrade that ended in between, which took the file away.
+      lock.release();
+    } catch (cause) {
+      if (!(cause instanceof KmsError) || cause.code !== 'in-use') throw cause;
+      throw new KmsError('in-use', `${data}: another \`kms upgrade\` is running`, {
+        hint: '`kms upgrade --status` says how far it is',
+        cause,
+      });
+    }
   }
 }
 
@@ -282,18 +310,5 @@ async function needDirectory(data: string): Promise<void> {
   if ((await dataDirState(data)) !== 'missing') return;
   throw new KmsError('unavailable', `${data}: there is no data directory here`, {
     hint: 'give another one with --data',
-  });
-}
-
-function listening(server: Server, path: string, data: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause) => {
-      const inUse = new KmsError('in-use', `${data}: another \`kms upgrade\` is running`, {
-        hint: '`kms upgrade --status` says how far it is',
-        cause,
-      });
-      reject(systemCode(cause) === 'EADDRINUSE' ? inUse : cause);
-    });
-    server.listen(path, resolve);
   });
 }

@@ -1,7 +1,7 @@
 // `kms upgrade`: another executable in the place of this one. What is asked of the servers before and after goes through
 // the local socket, or into the data directory in this process where no server runs.
 
-import { chown, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus, SealedStatus } from '../../api/local.ts';
@@ -170,12 +170,15 @@ async function here<T>(cli: Cli, use: (connection: Connection) => Promise<T>): P
 }
 
 async function backUp(cli: Cli, data: string, name: string): Promise<void> {
+  const { asOwner } = await import('../../appliance/upgrade/files.ts');
   const path = join(data, name);
-  await here(cli, (connection) => writeBackup(cli, connection, path));
-  const { uid, gid } = await stat(data);
-  await chown(path, uid, gid);
-  const older = (await readdir(data)).filter((each) => backupName.test(each)).sort();
-  for (const each of older.slice(0, -keptBackups)) await unlink(join(data, each));
+  await here(cli, (connection) =>
+    asOwner(data, async () => {
+      await writeBackup(cli, connection, path);
+      const older = (await readdir(data)).filter((each) => backupName.test(each)).sort();
+      for (const each of older.slice(0, -keptBackups)) await unlink(join(data, each));
+    }),
+  );
   await say(cli.io, visible(`backup: ${path}`));
 }
 
