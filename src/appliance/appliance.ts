@@ -434,6 +434,14 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 }
 
+/** Whether somebody sealed the appliance on purpose, asked without holding or changing anything. */
+export async function wasSealedOnPurpose({ data, store }: Pick<ApplianceOptions, 'data' | 'store'>): Promise<boolean> {
+  if (!store) return sealInFiles(nodeFiles(resolve(data)), data).isOnPurpose();
+  const { SharedNode } = await import('./shared-node.ts');
+  const node = await SharedNode.connect(store);
+  return node.seal.isOnPurpose().finally(() => node.close());
+}
+
 /**
  * Opens the appliance in a data directory for this process alone. Throws `sealed` where somebody sealed it on purpose,
  * and where the master key is not to be had.

@@ -144,6 +144,7 @@ async function initShared(
   options: InitOptions,
 ): Promise<Initialised> {
   const { beginNode, makeNodeDirectory, readNode, SharedNode, SharedStores } = await import('./shared-node.ts');
+  const isNew = (await dataDirState(data)) === 'missing';
   await makeNodeDirectory(data);
   const lock = lockDirectory(data);
   try {
@@ -176,6 +177,9 @@ async function initShared(
       await node.close();
     }
   } catch (error) {
+    // Only a directory without anything but the lock goes.
+    lock.release();
+    if (isNew) await removeEmpty(data);
     throw systemError(error, data);
   } finally {
     lock.release();

@@ -161,6 +161,7 @@ interface OpenData {
   readonly files: Files;
   readonly sealPlace: SealPlace;
   readonly seal: SealKeeper;
+  readonly shared: SharedStores | undefined;
   readonly space: SpaceGuard;
   readonly metrics: Metrics;
   readonly system: SystemStore;
@@ -221,7 +222,6 @@ async function openData(
   });
   const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
   await admin.openAll(read.tenants);
-  shared?.follow(admin);
   await acceptOlder({ system, tenants, read, world });
   reportAccepted(read, onEvent);
   await read.discard();
@@ -232,7 +232,7 @@ async function openData(
   closeWitness = () => witness.close();
   // It notes what was done at its end, too.
   if (serves) witness.start();
-  return { root, files, sealPlace, seal, space, metrics, system, tenants, admin, baseUrl };
+  return { root, files, sealPlace, seal, shared, space, metrics, system, tenants, admin, baseUrl };
 }
 
 /** A node keeps next to nothing on its own disk, and its database tells by itself when that is full. */
@@ -282,6 +282,13 @@ async function openServices(
   const whenFree = ends.starting(options.held);
   const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent, whenFree);
   ends.push(() => copies.close());
+  data.shared?.follow({
+    async refresh() {
+      await admin.refresh();
+      await copies.refresh();
+    },
+    isDeleted: (name) => admin.isDeleted(name),
+  });
   const mustWait = (): boolean => space.refusal !== undefined;
   const streaming = await openStreaming(
     { system, tenants, now: world.now, onEvent, mustWait, whenFree },

@@ -216,9 +216,9 @@ export interface SharedEvents {
   rotated(): void;
 }
 
-/** Whoever knows the tenants. */
+/** Whoever knows the tenants, and what else the store of the appliance itself tells. */
 interface TenantsHere {
-  /** Learns what the store of the appliance itself says of them. */
+  /** Learns what that says now. */
   refresh(): Promise<void>;
   /** Whether others deleted the tenant whose store has this name. */
   isDeleted(name: string): boolean;
@@ -314,7 +314,7 @@ export class SharedStores implements SharedPlace {
     if (sealVersion !== this.#seal.version) await this.#refreshSeal();
     if (name === systemDir) return;
     await this.#refreshTenants(systemSeq);
-    if (this.#tenants?.isDeleted(name)) throw new KmsError('not-found', 'the tenant was deleted');
+    if (this.#tenants?.isDeleted(name)) throw new KmsError('not-found', 'no tenant answers this host');
   }
 
   async #refreshSeal(): Promise<void> {

@@ -84,19 +84,23 @@ export class TenantAdmin {
     for (const { record, handle } of tenants.all) {
       const now = records.get(record.id);
       if (now && now.deletedAt === undefined) {
-        tenants.change(now);
+        if (JSON.stringify(now) !== JSON.stringify(record)) tenants.change(now);
         continue;
       }
       this.#deleted.add(record.dir);
       tenants.remove(record.id);
       handle.store.close().catch(() => {});
     }
-    const isMissing = ({ id, deletedAt }: TenantRecord): boolean =>
-      deletedAt === undefined && !tenants.all.some(({ record }) => record.id === id);
-    if (![...records.values()].some(isMissing)) return;
+    if (this.#missing([...records.values()]).length === 0) return;
+    // Not here: whoever asks has the turn of a store, and opening another takes long.
     this.#queue.add(async () => {
-      for (const record of (await this.#records().catch(() => [])).filter(isMissing)) await this.#join(record);
+      for (const record of this.#missing(await this.#records().catch(() => []))) await this.#join(record);
     });
+  }
+
+  #missing(records: readonly TenantRecord[]): readonly TenantRecord[] {
+    const served = new Set(this.#deps.tenants.all.map(({ record }) => record.id));
+    return records.filter(({ id, deletedAt }) => deletedAt === undefined && !served.has(id));
   }
 
   isDeleted(dir: string): boolean {

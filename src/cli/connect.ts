@@ -313,11 +313,16 @@ function segment(text: string): string {
 
 /**
  * To a server that may be sealed. Opening the data directory in this process is no way here, since the keys would be
- * gone with it.
+ * gone with it; as a further node `orNode` it is, where what is done is for the others.
  */
-export async function withServer<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
+export async function withServer<T>(
+  cli: Cli,
+  use: (connection: Connection) => Promise<T>,
+  { orNode = false } = {},
+): Promise<T> {
   const data = dataDirectory(cli);
-  if ((await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
+  const isEnough = orNode && sharedStore(cli) !== undefined;
+  if (!isEnough && (await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
     throw new KmsError('unavailable', `no server is running on ${data}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });

@@ -1,6 +1,7 @@
 // Nodes of one appliance in a PostgreSQL, where the system has one, each with its own directory: what is done on one
 // counts on the others with their next answer.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -280,6 +281,26 @@ if (!postgres) {
       message: /under way/,
     });
     await half.close();
+  });
+
+  test('what it takes to reach a database is not loaded for an appliance in a data directory', async () => {
+    await using all = await nodes();
+    const program = `
+      import { createRequire } from 'node:module';
+      const { initAppliance } = await import('./src/appliance/init.ts');
+      const { openAppliance } = await import('./src/appliance/appliance.ts');
+      const [data, url] = process.argv.slice(1);
+      const store = url && { url, isListed: false, env: () => undefined };
+      if (!store) await initAppliance({ data });
+      const opened = await openAppliance({ data, ...(store && { store }) });
+      const loaded = Object.keys(createRequire(import.meta.url).cache);
+      await opened.close();
+      console.log(loaded.some((path) => path.includes('/node_modules/pg')));
+    `;
+    const loads = (...args: string[]): string =>
+      execFileSync(process.execPath, ['--input-type=module', '--eval', program, ...args], { encoding: 'utf8' });
+    assert.equal(loads(join(base, 'embedded-alone')), 'false\n');
+    assert.equal(loads(all.made.data, all.store.url), 'true\n');
   });
 
   test('without its database a node answers 503 and says why, and goes on by itself', async () => {

@@ -38,6 +38,8 @@ export interface Copies {
   startBackup(): void;
   /** Makes a scheduled backup now, where there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
+  /** Another node may have begun a new epoch. */
+  refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,7 +50,8 @@ export async function openCopies(
   whenFree: (start: () => void) => void = (start) => start(),
 ): Promise<Copies> {
   const { system, seal, world } = deps;
-  const epoch = await system.peek((tables) => currentEpoch(tables.settings));
+  const readEpoch = (): Promise<Epoch> => system.peek((tables) => currentEpoch(tables.settings));
+  let epoch = await readEpoch();
   const keeper = new BackupKeeper(deps);
   await keeper.open();
   const schedule =
@@ -74,7 +77,12 @@ export async function openCopies(
     };
   };
   return {
-    epoch,
+    get epoch() {
+      return epoch;
+    },
+    async refresh() {
+      epoch = await readEpoch();
+    },
     status,
     local: copyHandlers(keeper, status),
     stream: () => keeper.stream(),

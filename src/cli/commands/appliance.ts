@@ -198,6 +198,11 @@ async function shipping(cli: CliOf<typeof appliance.serve>): Promise<CopySetting
     refuse(cli, ['--ship-every', '--ship-window'], '--ship-to');
     return undefined;
   }
+  if (sharedStore(cli)) {
+    throw new KmsError('usage', '--ship-to is for a data directory: with --store the database replicates', {
+      hint: 'set up replication of the database, and make backups with --backup-to',
+    });
+  }
   await checkDirectory(cli, '--ship-to', to);
   const { defaultShipEvery, defaultShipWindow } = await import('../../appliance/backup/ship.ts');
   return {

@@ -1,19 +1,18 @@
 // Sealing a server, and unsealing it with what opens it or one share towards that. What is typed is not echoed.
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { ask, localOf, sealStatus, withServer } from '../connect.ts';
+import { ask, type Connection, localOf, sealStatus, withServer } from '../connect.ts';
 import { answers } from '../fetch.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
 import { givenPassphrase, keySources, readLines, readSecret, readSecretFile } from '../secrets.ts';
-import { dataDirectory, isOpenToOthers, remoteOf } from '../target.ts';
+import { dataDirectory, isOpenToOthers, remoteOf, sharedStore } from '../target.ts';
 
 export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
-  await withServer(cli, async (connection) => {
+  const act = async (connection: Connection): Promise<void> => {
     const { sealed } = await sealStatus(cli, connection);
     if (sealed) await say(cli.io, 'it is sealed already');
     // Also then it is to stay so, whatever becomes of its key.
@@ -23,7 +22,8 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
       await ask<SealStatus>(cli, connection, { method: 'POST', path: '/system/seal', body: {}, headers });
     }
     await printSealStatus(cli, await sealStatus(cli, connection));
-  });
+  };
+  await withServer(cli, act, { orNode: true });
 }
 
 export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
@@ -53,16 +53,14 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
 async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const data = dataDirectory(cli);
   if ((await remoteOf(cli)) !== undefined || (await answers(join(data, 'kms.sock')))) return undefined;
-  const [{ openAppliance }, { sealMark }] = await Promise.all([
-    import('../../appliance/appliance.ts'),
-    import('../../appliance/data-dir.ts'),
-  ]);
-  if (!existsSync(join(data, sealMark))) return undefined;
+  const store = sharedStore(cli);
+  const { openAppliance, wasSealedOnPurpose } = await import('../../appliance/appliance.ts');
+  if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
   const sources = keySources(cli);
   const passphrase = async (): Promise<string | undefined> =>
     (await sources.passphrase?.()) ?? (await readLines(cli, 'passphrase'))[0];
   const keyFile = cli.globals.get('--key-file');
-  const appliance = await openAppliance({ data, keyFile, sources: { ...sources, passphrase }, unseals: true });
+  const appliance = await openAppliance({ data, store, keyFile, sources: { ...sources, passphrase }, unseals: true });
   const kinds = [...new Set(appliance.custodians().map(({ kind }) => kind))];
   await appliance.close();
   return { sealed: false, kinds };

@@ -1,0 +1,103 @@
+// Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node of
+// its own, or goes to the server whose directory it names.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { after, test } from 'node:test';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import { type Desk, desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+const programs = postgresPrograms();
+const postgres = programs === undefined ? undefined : new Postgres(programs);
+after(() => postgres?.end());
+
+let databases = 0;
+
+function emptyDatabase(): string {
+  assert.ok(postgres);
+  const name = `cli${++databases}`;
+  postgres.createDatabase(name);
+  return `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+}
+
+/** An appliance in a database, which the environment names. */
+async function shared(
+  d: Desk,
+): Promise<{ readonly env: { readonly KMS_STORE: string; readonly KMS_KEY_FILE: string } }> {
+  const options = { env: { KMS_STORE: emptyDatabase(), KMS_KEY_FILE: d.path('master.key') } };
+  const made = await d.kms('init --data a', options);
+  assert.equal(made.code, 0, made.stderr);
+  return options;
+}
+
+if (!postgres) {
+  test('commands with --store', (context) => {
+    context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
+  });
+} else {
+  test('init makes an appliance in the database once, and any directory is a node of it', async () => {
+    await using d = await desk();
+    const options = await shared(d);
+    assert.deepEqual(readdirSync(d.path('a')).sort(), ['kms.lock', 'kms.node']);
+    const again = await d.kms('init --data b', options);
+    assert.equal(again.code, 1);
+    assert.match(again.stderr, /the database: has an appliance already; nothing was changed/);
+    assert.equal(existsSync(d.path('b')), false);
+    const made = await d.kms('keyring create r --data c', options);
+    assert.equal(made.code, 0, made.stderr);
+    const listed = await d.json<{ data: { name: string }[] }>('keyring list --json --data e', options);
+    assert.deepEqual(
+      listed.data.map(({ name }) => name),
+      ['r'],
+    );
+    const without = await d.kms('keyring list --data c', { env: { KMS_KEY_FILE: d.path('master.key') } });
+    assert.equal(without.code, 1);
+    assert.match(without.stderr, /is the directory of a node, whose appliance is in a database; .*--store/);
+    const typed = await d.kms(['tenant', 'list', '--store', options.env.KMS_STORE, '--data', 'f'], {
+      env: { KMS_KEY_FILE: d.path('master.key'), KMS_SERVER: 'http://127.0.0.1:1' },
+    });
+    assert.equal(typed.code, 0, typed.stderr);
+  });
+
+  test('it is sealed, and unsealed, for all from where no server runs', async () => {
+    await using d = await desk();
+    const options = await shared(d);
+    const server = await serving(d, ['--data', 'a'], options.env);
+    const health = async (): Promise<number> => (await fetch(`${server.url}/readyz`)).status;
+    assert.equal(await health(), 200);
+    const sealed = await d.kms('seal --data b', options);
+    assert.deepEqual([sealed.code, /^sealed {6}yes/.test(sealed.stdout)], [0, true], sealed.stderr);
+    for (let tries = 0; (await health()) !== 503; tries++) await pause(tries);
+    const refused = await d.kms('keyring list --data b', options);
+    assert.equal(refused.code, 4);
+    assert.match(refused.stderr, /somebody sealed it on purpose/);
+    const unsealed = await d.kms('unseal --data b', options);
+    assert.deepEqual([unsealed.code, /^sealed {6}no/.test(unsealed.stdout)], [0, true], unsealed.stderr);
+    for (let tries = 0; (await health()) !== 200; tries++) await pause(tries);
+    assert.equal((await d.kms('keyring list --data b', options)).code, 0);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test('options that do not go together are refused', async () => {
+    await using d = await desk();
+    const options = await shared(d);
+    const wrong: readonly [string, RegExp][] = [
+      ['serve --data a --ship-to shipped', /--ship-to is for a data directory/],
+      ['serve --data a --store mysql://x/y', /--store/],
+      ['keyring list --data a --store postgres://kms:secret@db/kms', /password/],
+    ];
+    for (const [line, message] of wrong) {
+      const ran = await d.kms(line, options);
+      assert.notEqual(ran.code, 0, line);
+      assert.match(ran.stderr, message, line);
+      assert.ok(!ran.stderr.includes('secret'), line);
+    }
+    const alone = await d.kms('keyring list --store-password-file p', { env: {} });
+    assert.match(alone.stderr, /--store-password-file goes with --store/);
+  });
+}
+
+async function pause(tries: number): Promise<void> {
+  assert.ok(tries < 400, 'it never came to be so');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+}
