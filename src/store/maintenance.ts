@@ -3,15 +3,8 @@
 import { KmsError, reasonOf } from '../errors.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import { droppedFiles } from './activity/dropped.ts';
-import {
-  readError,
-  resealedSegment,
-  SegmentFault,
-  segmentEpoch,
-  headerLength as segmentHeaderLength,
-  segmentPath,
-} from './activity/segment.ts';
-import { ByteCache, SegmentReader } from './activity/segment-reader.ts';
+import { epochsOfSegments, resealSegments } from './activity/resealing.ts';
+import { segmentPath } from './activity/segment.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
 import type { LogWriter } from './log-file.ts';
 import type { SegmentSummary, StoreHold } from './port.ts';
@@ -249,64 +242,38 @@ export class Maintenance {
 
   async #resealOnce(): Promise<readonly number[]> {
     await this.checkpoint();
-    const { activity, uid } = await this.#service.serving();
-    const { files, dir, context } = this.#world;
-    const reader = new SegmentReader({ files, dir, keys: context.keys, uid, cache: new ByteCache(0) });
-    const faults: SegmentFault[] = [];
-    for (const summary of activity.segments) {
-      try {
-        // Whatever is not the segment itself stands for one that may come back, under the old key.
-        await reader.look(summary);
-        await this.#resealSegment(reader.path(summary), summary.hash);
-      } catch (error) {
-        if (!(error instanceof SegmentFault)) throw error;
-        if (await this.#isKept(summary)) faults.push(error);
-      }
-    }
-    const [first] = faults;
-    if (first) throw first;
+    await resealSegments(await this.#resealed());
     // Whoever copies the files now may have those of before.
     await this.#free();
     return this.#epochs();
   }
 
-  /** Not where retention dropped it meanwhile. */
-  async #isKept({ file }: SegmentSummary): Promise<boolean> {
-    return (await this.#service.serving()).activity.segments.some((segment) => segment.file === file);
-  }
-
-  async #resealSegment(path: string, hash: string): Promise<void> {
-    const { files, context } = this.#world;
-    const read = (run: Promise<Uint8Array>): Promise<Uint8Array> =>
-      run.catch((cause: unknown) => {
-        throw readError(path, cause);
-      });
-    const start = await read(files.readAt(path, 0, segmentHeaderLength));
-    if (segmentEpoch(start, path) === context.keys.epoch) return;
-    await this.#free();
-    const bytes = await read(files.read(path));
-    await files.replace(path, pieces(resealedSegment(bytes, context.keys, path, hash)));
+  async #resealed() {
+    const { activity, uid } = await this.#service.serving();
+    const { files, dir, context } = this.#world;
+    return {
+      files,
+      dir,
+      keys: context.keys,
+      uid,
+      segments: activity.segments,
+      isKept: async ({ file }: SegmentSummary) =>
+        (await this.#service.serving()).activity.segments.some((segment) => segment.file === file),
+      free: () => this.#free(),
+    };
   }
 
   /** Of the files that a recovery reads. */
   async #epochs(): Promise<readonly number[]> {
     const { files, dir } = this.#world;
-    const { activity, snapshot } = await this.#service.serving();
-    const found = new Set<number>();
+    const { snapshot } = await this.#service.serving();
+    const found = await epochsOfSegments(await this.#resealed());
     const name = snapshotName(dir, snapshot.generation);
     found.add(decodeFileHeader('snapshot', name, await files.readAt(name, 0, headerLength)).epoch);
     const { logs } = await listStoreFiles(files, dir);
     for (const generation of logs.filter((number) => number > snapshot.generation)) {
       const log = logName(dir, generation);
       found.add(decodeFileHeader('log', log, await files.readAt(log, 0, headerLength)).epoch);
-    }
-    for (const summary of activity.segments) {
-      const path = segmentPath(dir, summary.file);
-      try {
-        found.add(segmentEpoch(await files.readAt(path, 0, segmentHeaderLength), path));
-      } catch (error) {
-        if (await this.#isKept(summary)) throw error;
-      }
     }
     return [...found].sort((a, b) => a - b);
   }
@@ -337,8 +304,4 @@ function filesOf(
     tables: counted ? state.countRows() : {},
     release,
   };
-}
-
-async function* pieces(parts: Iterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  yield* parts;
 }

@@ -36,10 +36,10 @@ for (const loses of [false, true]) {
     context.diagnostic(JSON.stringify(total));
     if (lives < 100) return;
     const { answered = 0, faults = 0, deaths = 0, stalls = 0, failovers = 0 } = total;
-    const { checkpoints = 0, copies = 0, lost = 0 } = total;
+    const { checkpoints = 0, copies = 0, rekeyings = 0, lost = 0 } = total;
     assert.ok(answered > lives * 50 && faults > lives * 5, 'too little happened to prove anything');
     assert.ok(Math.min(deaths, stalls, failovers, checkpoints) > lives / 2, 'too little happened to prove anything');
-    assert.ok(copies > lives / 4, 'too little happened to prove anything');
+    assert.ok(copies > lives / 4 && (loses || rekeyings > lives / 4), 'too little happened to prove anything');
     assert.equal(lost > 0, loses);
     // At each of them the nodes have to find out what is true.
     assert.ok(faults + deaths + stalls + failovers > lives * 10, 'too little happened to prove anything');

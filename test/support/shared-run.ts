@@ -10,7 +10,7 @@ import type { Prng } from './prng.ts';
 import { type Entry, judge, type Kind, logOf, type Op, quota } from './shared-judge.ts';
 import { sharedOptions, simShared } from './shared-store.ts';
 import { SimEngine, type SimFault } from './sim-engine.ts';
-import { testStoreKeys } from './store-keys.ts';
+import { ChangingKeys, testStoreKeys } from './store-keys.ts';
 import { sqlWasm } from './wasm.ts';
 
 export const keys = ['k0', 'k1', 'k2'];
@@ -33,6 +33,7 @@ export interface SharedReport {
   stalls: number;
   checkpoints: number;
   copies: number;
+  rekeyings: number;
   lostBranches: number;
   lost: number;
 }
@@ -74,12 +75,14 @@ class SharedRun {
     stalls: 0,
     checkpoints: 0,
     copies: 0,
+    rekeyings: 0,
     lostBranches: 0,
     lost: 0,
   };
   #nodes: Node[] = [];
   /** Their processes run on here: what they were asked has to end. */
   readonly #dead: Node[] = [];
+  readonly #keys = new ChangingKeys();
   #clock = 0;
   #messages = 0;
   /** Messages from this number on, and before that, may meet with a fault. */
@@ -122,6 +125,7 @@ class SharedRun {
 
   async #open(node: Node): Promise<void> {
     const options = sharedOptions(node.engine, this.#prng, {
+      keys: this.#keys,
       limits: {
         checkpointBytes: 2500,
         segmentRecords: 8,
@@ -139,8 +143,6 @@ class SharedRun {
       onEvent: ({ kind, cause }) => {
         if (kind === 'checkpoint') this.#report.checkpoints++;
         if (String(cause).includes('that this node had seen')) this.#report.lostBranches++;
-        // A look at the segments may come between a failover that lost some and the turn that shows it.
-        if (kind === 'segment-fault' && this.#faults.loses) return;
         // Nothing else that happens here may look like damage.
         if (/corrupt|verify|is missing/.test(String(cause)) && !node.engine.dead) this.#damage ??= cause;
       },
@@ -198,8 +200,25 @@ class SharedRun {
   #checkpoint(): void {
     const { store } = this.#prng.pick(this.#nodes);
     if (!store) return;
-    if (this.#prng.chance(0.3)) this.#work(this.#copy(store));
+    const dice = this.#prng.next();
+    if (dice < 0.3) this.#work(this.#copy(store));
+    else if (dice < 0.5) this.#work(this.#rekey(store));
     else this.#work(store.checkpoint().catch(() => {}));
+  }
+
+  /** All nodes hear of the new key at once; the old one goes when nothing needs it. */
+  async #rekey(store: Store<NoteTables>): Promise<void> {
+    const epoch = ++this.#keys.epoch;
+    try {
+      const needed = await store.reseal?.();
+      // With its last commits a database would lose the seal too that does without.
+      if (this.#faults.loses || this.#keys.epoch !== epoch) return;
+      assert.deepEqual(needed, [epoch], 'what is still needed');
+      this.#keys.retired = epoch - 1;
+      this.#report.rekeyings++;
+    } catch (error) {
+      if (!isOutage(error) && !(this.#faults.loses && String(error).includes('is missing'))) this.#damage ??= error;
+    }
   }
 
   /** As a backup does it; what comes of it is a store whose chain verifies, or nothing. */
@@ -220,7 +239,8 @@ class SharedRun {
       hold?.release();
     }
     try {
-      const checked = await checkStore({ files, dir: 'notes', keys: testStoreKeys(), wasm: sqlWasm });
+      const keys = testStoreKeys('test', this.#keys.epoch);
+      const checked = await checkStore({ files, dir: 'notes', keys, wasm: sqlWasm });
       assert.deepEqual([checked.tables, checked.activity], [hold?.tables, hold?.activity], 'what is in a copy');
       this.#report.copies++;
     } catch (error) {

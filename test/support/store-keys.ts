@@ -1,7 +1,18 @@
 // Keys for a store of the tests: different for each label and epoch, and the same in each run.
 import { createHash } from 'node:crypto';
 import { KmsError } from '../../src/errors.ts';
-import type { StoreKeys } from '../../src/store/store-files.ts';
+import type { StoreKeyLabel, StoreKeys } from '../../src/store/store-files.ts';
+
+/** Keys whose epoch goes on: those of `retired` and before are not held any more. */
+export class ChangingKeys implements StoreKeys {
+  epoch = 1;
+  retired = 0;
+
+  key(label: StoreKeyLabel, wanted = this.epoch): Uint8Array {
+    if (wanted <= this.retired) throw new KmsError('not-found', `the key of epoch ${wanted} is retired`);
+    return testStoreKeys('test', this.epoch).key(label, wanted);
+  }
+}
 
 export function testStoreKeys(secret = 'test', epoch = 1): StoreKeys {
   const known = new Map<string, Uint8Array>();

@@ -17,6 +17,8 @@ import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts'
 interface WatchedService {
   /** What is in service now; throws while nothing is. */
   inService(): Promise<Watched>;
+  /** The same once it goes by what others made and removed meanwhile; absent where nobody else does. */
+  upToDate?(): Promise<Watched>;
 }
 
 interface Watched {
@@ -138,6 +140,10 @@ export class SegmentWatch implements StoreSegments {
     return { uid, segments: activity.segments };
   }
 
+  #upToDate(): Promise<Watched> {
+    return this.#service.upToDate ? this.#service.upToDate() : this.#service.inService();
+  }
+
   async #isKept({ file }: SegmentSummary): Promise<boolean> {
     return (await this.#current()).segments.some((segment) => segment.file === file);
   }
@@ -151,7 +157,7 @@ export class SegmentWatch implements StoreSegments {
       for (const summary of waiting) {
         const look = (): Promise<void> => reader.look(summary);
         // Once more: it may have been replaced, with its key, meanwhile.
-        const fault = (await faultOf(look)) && (await faultOf(look));
+        const fault = (await faultOf(look)) && (await this.#upToDate().then(() => faultOf(look)));
         // Not at all where retention dropped it meanwhile.
         if (!fault || !(await this.#isKept(summary))) continue;
         this.#note(fault);
@@ -172,7 +178,10 @@ export class SegmentWatch implements StoreSegments {
       const problem = await verify({ dir, uid, summary });
       if (problem === undefined) return this.#well(path);
       // Once more: it may have been replaced, with its key, meanwhile.
-      if (tries === 1) continue;
+      if (tries === 1) {
+        await this.#upToDate();
+        continue;
+      }
       // Throws where it is not the file: the whole directory was taken away.
       const seen = await faultOf(() => this.#reader(uid).look(summary));
       return this.#note(seen ?? new SegmentFault(path, problem));

@@ -1,12 +1,12 @@
 // A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a snapshot,
 // with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
-import { KmsError } from '../../errors.ts';
+import { KmsError, systemCode } from '../../errors.ts';
 import { type CheckpointResult, writeRecovered } from '../checkpoint.ts';
 import type { WholeFiles } from '../files.ts';
 import type { ChainHead } from '../port.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles } from '../store-files.ts';
-import type { KnownRow, SharedEngine } from './engine.ts';
+import { EngineError, type KnownRow, type SharedEngine } from './engine.ts';
 import { recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } from './recovery.ts';
 
 export interface SharedCheckpointJob {
@@ -60,7 +60,10 @@ export async function writeSharedCheckpoint(
   const tables = counted ? state.countRows() : {};
   const header = { uid, generation: through, sequence, chain };
   const written = await writeRecovered({ files, dir, keys, random }, { ...recovered, runs, header }, job);
-  await readSnapshot(engine.files, dir, through, keys);
+  await readSnapshot(engine.files, dir, through, keys).catch((cause: unknown) => {
+    // A failover cut it off.
+    throw systemCode(cause) === 'ENOENT' ? new EngineError('retry', cause) : cause;
+  });
   return { ...written, sequence, chain, activity, tables };
 }
 

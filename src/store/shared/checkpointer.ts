@@ -22,8 +22,15 @@ interface CheckpointerWorld<T extends object> extends Pick<SharedRecovery, 'engi
   serving(): Promise<SharedLive<T>>;
 }
 
+export interface How {
+  /** Whether the rows of the tables are counted. */
+  readonly counted?: boolean;
+  /** Milliseconds for which rows are kept; those of the store when absent. */
+  readonly keep?: number;
+}
+
 /** A checkpoint of this node, and the row that it covers. */
-interface Covering {
+export interface Covering {
   readonly generation: number;
   readonly made: SharedCheckpoint;
 }
@@ -54,17 +61,13 @@ export class Checkpointer<T extends object> {
 
   /** Runs one after the one under way. Where another node is at it, that one stands for it. */
   async checkpoint(): Promise<void> {
-    await this.#alone(false);
+    await this.cover({});
   }
 
-  /** The same with the rows of the tables counted, maybe; undefined where another node is at it, or was. */
-  cover(counted: boolean): Promise<Covering | undefined> {
-    return this.#alone(counted);
-  }
-
-  async #alone(counted: boolean): Promise<Covering | undefined> {
+  /** The same; undefined where another node is at it, or was. */
+  async cover(how: How): Promise<Covering | undefined> {
     await this.stop();
-    const running = this.#checkpoint(counted);
+    const running = this.#checkpoint(how);
     this.#running = running;
     try {
       const covering = await running;
@@ -102,7 +105,7 @@ export class Checkpointer<T extends object> {
     const { place, snapshot } = await this.#world.serving();
     const isNewer = (generation: number): boolean => generation > snapshot.generation && generation <= place.seq;
     const found = await newestSnapshot(this.#world, isNewer);
-    if (!found) return;
+    if (!found || found.missing.length > 0) return;
     const { header, manifest, size } = found;
     const live = await this.#world.serving();
     if (live.snapshot.generation >= header.generation || live.place.seq < header.generation) return;
@@ -110,20 +113,20 @@ export class Checkpointer<T extends object> {
     live.adopt({ generation: header.generation, bytes: size, savedAt: manifest.savedAt });
   }
 
-  async #checkpoint(counted: boolean): Promise<Covering | undefined> {
+  async #checkpoint(how: How): Promise<Covering | undefined> {
     const { engine, uid } = this.#world;
     let covering: Covering | undefined;
     const done = await engine.alone(storeIdOf(uid), async () => {
       await this.adoptNewer();
-      covering = await this.#write(counted);
+      covering = await this.#write(how);
     });
     if (!done) await this.adoptNewer();
     return covering;
   }
 
-  async #write(counted: boolean): Promise<Covering | undefined> {
+  async #write({ counted = false, keep = this.#world.limits.keepRows }: How): Promise<Covering | undefined> {
     const { engine, uid, now, onEvent, limits, runCheckpoint } = this.#world;
-    const { segmentRecords, keepRows } = limits;
+    const { segmentRecords } = limits;
     const { place, snapshot } = await this.#world.serving();
     const dropTo = this.#dropTo;
     const through = place.seq;
@@ -139,7 +142,7 @@ export class Checkpointer<T extends object> {
     const old = await this.#superseded(through);
     // What is not there any more a failover cut off, and nothing may go for it.
     const covered = { files: needed, seq: through, tag: made.chain };
-    if (!(await engine.trim(dir, covered, keepRows, old))) return undefined;
+    if (!(await engine.trim(dir, covered, keep, old))) return undefined;
     const live = await this.#world.serving();
     if (live.place.seq >= through) {
       live.activity.adopt(segments, dropped);

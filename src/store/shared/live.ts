@@ -38,8 +38,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
   readonly session: Session<T>;
   readonly activity: ActivityLog;
   snapshot: SharedRecovered['snapshot'];
-  /** Segments that were missing when it was recovered: damage, and whoever reads them is told so. */
-  missing = '';
+  readonly missing: string;
   /** What it holds is thrown away: nothing of it may be shown. */
   dead = false;
   /** The turn under way, until its answers may be given; what the state holds may be ahead of the log till then. */
@@ -53,12 +52,13 @@ export class SharedLive<T extends object> implements ReplayWitness {
   #ranControl = false;
   #isMigrated: boolean;
 
-  constructor(world: LiveWorld<T>, { state, activity, place, rows, snapshot }: SharedRecovered) {
+  constructor(world: LiveWorld<T>, { state, activity, place, rows, snapshot, missing }: SharedRecovered) {
     this.#world = world;
     this.uid = world.uid;
     this.state = state;
     this.activity = activity;
     this.snapshot = snapshot;
+    this.missing = missing;
     this.session = new Session(state, (sql) => world.tables(sql), activity);
     this.#place = place;
     this.#rows = [...rows];

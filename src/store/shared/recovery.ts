@@ -39,6 +39,8 @@ export interface SharedRecovered {
   readonly rows: readonly RowBytes[];
   /** Generation 0: none is needed yet. */
   readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
+  /** Segments that were missing, with no other snapshot to go by: damage, and whoever reads them is told so. */
+  readonly missing: string;
 }
 
 /** Rows that are read at once. */
@@ -91,7 +93,8 @@ async function withSnapshots<R>(
 }
 
 type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
-type Described = Awaited<ReturnType<typeof describeSnapshot>>;
+/** With the segments that were missing then. */
+type Described = Awaited<ReturnType<typeof describeSnapshot>> & { readonly missing: readonly string[] };
 
 /**
  * One that was written behind a failover of the engine, of a branch or with segments that this cut off, is passed over:
@@ -112,10 +115,13 @@ async function readNewest(
     const [row] = await engine.rows(store, generation, 1);
     if (row?.seq !== generation || !equalBytes(row.tag, snapshot.header.chain)) continue;
     const names = new Set(await engine.files.list(store));
-    if (snapshot.manifest.activity.segments.every(({ file }) => names.has(file))) return snapshot;
-    incomplete ??= snapshot;
+    const missing = snapshot.manifest.activity.segments.map(({ file }) => file).filter((file) => !names.has(file));
+    if (missing.length === 0) return { ...snapshot, missing };
+    incomplete ??= { ...snapshot, missing };
   }
-  return incomplete;
+  // From its first row on the log needs none.
+  const [first] = incomplete ? await engine.rows(store, 1, 1) : [];
+  return first?.seq === 1 ? undefined : incomplete;
 }
 
 async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {
@@ -143,7 +149,7 @@ async function recoverOnce(options: SharedRecovery, generations: readonly number
     if (migrations) refuseNewer(state.schemaVersion, migrations, dir);
     const { generation = 0 } = snapshot?.header ?? {};
     const described = { generation, bytes: snapshot?.size ?? 0, savedAt: snapshot?.manifest.savedAt ?? 0 };
-    return { state, activity, place, rows, snapshot: described };
+    return { state, activity, place, rows, snapshot: described, missing: newest?.missing.join() ?? '' };
   } catch (error) {
     state.close();
     throw error;

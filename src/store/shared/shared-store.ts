@@ -26,11 +26,12 @@ import { StateLost } from '../session.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
-import { Checkpointer } from './checkpointer.ts';
+import { Checkpointer, type Covering, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
 import { LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
+import { resealShared } from './reseal.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
 import { type TurnLimits, TurnLoop, type TurnMeter } from './turns.ts';
 
@@ -89,6 +90,7 @@ class SharedStore<T extends object> implements Store<T> {
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus = emptyStatus;
   #hadTurn = false;
+  #resealing: Promise<readonly number[]> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(world: SharedWorld<T>) {
@@ -127,7 +129,12 @@ class SharedStore<T extends object> implements Store<T> {
       },
     });
     this.#checkpointer = new Checkpointer({ ...world, serving });
-    this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, this.#availability);
+    const watched = {
+      inService: () => this.#availability.inService(),
+      // A failover may have cut segments off, and a node may have brought them under a key that came since.
+      upToDate: () => this.#current(),
+    };
+    this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, watched);
     this.#reads = new ActivityReads(this.segments, async () => {
       const live = await this.#current();
       return { activity: live.activity, durable: () => live.durable() };
@@ -179,9 +186,7 @@ class SharedStore<T extends object> implements Store<T> {
       return resolve;
     });
     await leaving.catch(() => {});
-    const recovered = await this.#barrier();
-    recovered.missing = (await this.#checkpointer.missing(recovered)).join();
-    return recovered;
+    return this.#barrier();
   }
 
   /** Resolves with what is in service, at the end of the log as it was when this was called or later. */
@@ -265,22 +270,57 @@ class SharedStore<T extends object> implements Store<T> {
 
   /** By a checkpoint of this node, which says all there is to say of the commit that it stands for. */
   async hold(counted: boolean): Promise<StoreHold> {
-    const { dir, limits, later, now } = this.#world;
+    const { dir, limits } = this.#world;
     const hold = await SharedHold.begin({ ...this.#world, ...limits });
     try {
-      for (const until = now() + limits.holdMs; ; ) {
-        await this.#appendNothing();
-        const covering = await this.#checkpointer.cover(counted);
-        if (covering) return hold.filesOf(covering.generation, covering.made, dir);
-        if (now() > until) {
-          throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
-        }
-        await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
-      }
+      const { generation, made } = await this.#cover({ counted });
+      return hold.filesOf(generation, made, dir);
     } catch (error) {
       hold.release();
       throw error;
     }
+  }
+
+  /** A checkpoint of this node, and of now. */
+  async #cover(how: How): Promise<Covering> {
+    const { limits, now } = this.#world;
+    for (const until = now() + limits.holdMs; ; await this.#pause()) {
+      // There is something to cover then, and it is of the newest key.
+      await this.#appendNothing();
+      const covering = await this.#checkpointer.cover(how);
+      if (covering) return covering;
+      if (now() > until) {
+        throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
+      }
+    }
+  }
+
+  async #pause(): Promise<void> {
+    const { later, limits } = this.#world;
+    await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
+    if (this.#closing) throw storeClosed();
+  }
+
+  async reseal(): Promise<readonly number[]> {
+    while (this.#resealing) await this.#resealing.catch(() => {});
+    this.#resealing = this.#reads.noting(() => this.#reseal());
+    try {
+      return await this.#resealing;
+    } finally {
+      this.#resealing = undefined;
+    }
+  }
+
+  #reseal(): Promise<readonly number[]> {
+    return resealShared({
+      ...this.#world,
+      serving: () => this.#availability.serving(),
+      renew: async () => {
+        const { generation, made } = await this.#cover({ keep: 0 });
+        return { seq: generation, tag: made.chain };
+      },
+      pause: () => this.#pause(),
+    });
   }
 
   #leave(live: SharedLive<T>, cause: unknown): void {
@@ -317,6 +357,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   async #close(): Promise<void> {
     this.#availability.beginClosing();
+    await this.#resealing?.catch(() => {});
     await this.#turns.idle();
     await this.#checkpointer.stop();
     this.status();
