@@ -10,7 +10,7 @@ import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
-import { type Hold, holdOf } from '../appliance/upgrade/journal.ts';
+import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
 import { type KmsError, systemError } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
@@ -69,6 +69,7 @@ export interface Serving {
 
 export async function serve(options: ServeOptions): Promise<Serving> {
   const data = resolve(options.data);
+  await stayOut(data, options.stopping);
   await hardenProcess();
   const where = await listening(options);
   const { logger, flush } = createLog(options.logLevel);
@@ -120,6 +121,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     };
     const started = await HeldAppliance.hold({ ...options, ...own }, { serves: true });
     appliance = started;
+    // From here on an upgrade that begins has this server ended first; one that began meanwhile does not know of it.
+    if (!hold) await needNoUpgrade(data);
     const sealed = await started.start();
     await openSocket(socket, data, logger);
     gate.open(started);
