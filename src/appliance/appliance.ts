@@ -198,8 +198,8 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** Another node was sealed on purpose. */
-  #sealedElsewhere(): void {
-    this.#queue.add(async () => {
+  #sealedElsewhere(): Promise<void> {
+    return this.#queue.run(async () => {
       if (!this.#closed && !this.#state.sealed) this.#becomeSealed(this.#state);
     });
   }
@@ -216,7 +216,7 @@ export class HeldAppliance implements Appliance, Sealing {
         if (opened) await state.adopt(opened.seal);
       } catch (cause) {
         this.#report('error', 'the master key was rotated on another node, and cannot be had here', cause);
-        this.#sealedElsewhere();
+        await this.#sealedElsewhere();
       }
     };
     void this.#localSteps.run(find).finally(() => {
@@ -289,12 +289,22 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
-    if (from.local) {
-      await this.#localSteps.run(() => this.#step(step, from));
-    } else {
-      if (step.retry || step.reset) throw localOnly(step);
-      await this.#step(step, from);
+    if (!from.local && (step.retry || step.reset)) throw localOnly(step);
+    // Another node may have been sealed a moment ago, of which no turn has told yet.
+    if (!this.#node || this.#state.sealed || !(await this.#seal.isOnPurpose())) return this.#unseal(step, from);
+    // What closes does not wait for this request, which came while it was open.
+    this.#underWay--;
+    try {
+      await this.#sealedElsewhere();
+      return await this.#unseal(step, from);
+    } finally {
+      this.#underWay++;
     }
+  }
+
+  async #unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
+    if (from.local) await this.#localSteps.run(() => this.#step(step, from));
+    else await this.#step(step, from);
     return this.status();
   }
 
@@ -400,7 +410,7 @@ export class HeldAppliance implements Appliance, Sealing {
     try {
       const node = this.#node && {
         node: this.#node,
-        events: { sealed: () => this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
+        events: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
       };
       const holder = { lock: this.#lock, world: this.world, sealing: this, serves: this.#serves, node };
       const open = await openUnsealed(this.#options, opened, holder);
