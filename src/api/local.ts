@@ -88,6 +88,23 @@ const cryptoInUse = z
   .meta({ description: 'what does the primitives: node:crypto, which is OpenSSL, or noble' });
 export type CryptoInUse = z.output<typeof cryptoInUse>;
 
+const sharedStatus = z.object({
+  database: z.string().meta({ description: 'its address, without a password' }),
+  nodes: z.array(
+    z.object({
+      id: z.string(),
+      own: z.boolean().meta({ description: 'whether it is the one that was asked' }),
+      live: z.boolean().meta({ description: 'whether it was heard of within the last 15 seconds' }),
+      build: z.string().meta({ description: 'the version of its program' }),
+      schemas: z.object({ system: z.int(), tenant: z.int() }).meta({ description: 'the newest that it knows' }),
+      appendRule: z.int(),
+      places: z.array(z.string()).meta({ description: 'where it is reached' }),
+      upFor: z.number().meta({ description: 'milliseconds since it began' }),
+      age: z.number().meta({ description: 'milliseconds since it was last heard of' }),
+    }),
+  ),
+});
+
 const openStatus = z.object({
   version: z.string(),
   sealed: z.literal(false),
@@ -143,6 +160,9 @@ const openStatus = z.object({
     }),
   ),
   system: storeStatus,
+  shared: sharedStatus
+    .exactOptional()
+    .meta({ description: 'the database and the nodes, where several share the appliance' }),
 });
 export type OpenStatus = Sent<z.output<typeof openStatus>>;
 

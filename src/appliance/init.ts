@@ -157,6 +157,7 @@ async function initShared(
     }
     const node = await SharedNode.connect(address);
     try {
+      await node.needSound(Date.now);
       await node.makeRoom();
       const { first, kit } = await custodiansFor(data, options);
       const [seal, dir] = firstSeal(first, kit);

@@ -316,8 +316,9 @@ async function openServices(
   const { people, close: closePeople } = servedPeople(world, options.people);
   ends.push(closePeople);
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
-  const status = (): Promise<OpenStatus> =>
+  const status = async (): Promise<OpenStatus> =>
     applianceStatus(seal.current, system, tenants, {
+      ...(node && { shared: await node.node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
       ...(retention && { activityRetention: retention.status }),
@@ -334,7 +335,8 @@ async function openServices(
     local: {
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
-      examineAppliance: () => examineServed({ ...data, copies, streaming, certificates, now: world.now }),
+      examineAppliance: () =>
+        examineServed({ ...data, copies, streaming, certificates, now: world.now, node: node?.node }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),
@@ -356,6 +358,7 @@ async function openServices(
         streams: streaming.status(),
         retention: retention?.status,
         space: space.status(),
+        nodes: node?.node.nodes?.count,
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,

@@ -26,7 +26,7 @@ import { hasColour, say, write } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { keySources } from '../secrets.ts';
 import { byteCount } from '../streams.ts';
-import { dataDirectory, refuseRemote } from '../target.ts';
+import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { printSealStatus } from './seal.ts';
 
@@ -116,7 +116,17 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     ...status.tenants.flatMap(droppedLine),
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
+    ['database', status.shared?.database],
   ]);
+  if (status.shared) {
+    await printTable(cli, status.shared.nodes, [
+      { title: 'node', value: ({ places, id, own }) => `${places.join(' ') || id}${own ? ' (this one)' : ''}` },
+      { title: 'version', value: ({ build }) => build },
+      { title: 'schema', value: ({ schemas }) => `${schemas.system}.${schemas.tenant}` },
+      { title: 'up for', value: ({ upFor }) => ageOf(Math.round(upFor / 1000)) },
+      { title: 'heard of', value: ({ age, live }) => `${ageOf(Math.round(age / 1000))} ago${live ? '' : ': gone'}` },
+    ]);
+  }
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
@@ -220,6 +230,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     }),
     sources: keySources(cli),
     served: isServed ? served : undefined,
+    store: sharedStore(cli),
   });
   const isWell = examination.findings.every(({ severity }) => severity === 'advice');
   if (cli.json) await printJson(cli, { ok: isWell, ...examination });
