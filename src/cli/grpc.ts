@@ -8,7 +8,7 @@ import { answers } from './fetch.ts';
 import { fileError } from './files.ts';
 
 /** What each call does with its message. What it throws becomes the status. */
-export type Calls = Readonly<Record<string, (message: Uint8Array) => Promise<Uint8Array>>>;
+type Calls = Readonly<Record<string, (message: Uint8Array) => Promise<Uint8Array>>>;
 
 /** The numbers of gRPC for what goes wrong; of all others 13, internal. */
 const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
