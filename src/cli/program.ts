@@ -5,7 +5,7 @@ import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
-import { appliance, upgrading } from './grammar/appliance.ts';
+import { appliance, standing, upgrading } from './grammar/appliance.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -90,6 +90,7 @@ function addCommands(kms: GrammarCommand): void {
     .group('backup', 'sealed copies of the whole appliance, which can be stored anywhere')
     .add(backup, () => import('./commands/backup.ts'));
   kms.add(copies, () => import('./commands/backup.ts'));
+  kms.add(standing, () => import('./commands/standby.ts'));
 
   kms.commandsGroup('This command line:');
   kms

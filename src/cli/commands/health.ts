@@ -2,7 +2,7 @@
 // what Prometheus reads.
 
 import { join } from 'node:path';
-import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local.ts';
+import type { CryptoInUse, OpenStatus, SealedStatus, StandbyAnswer } from '../../api/local.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
@@ -67,7 +67,8 @@ async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | un
 
 async function showLocal(cli: Cli, connection: Connection): Promise<void> {
   const status = await localOf(cli, connection).ask('applianceStatus');
-  if (status.sealed) await showSealed(cli, status);
+  if ('standby' in status) await showStandby(cli, status);
+  else if (status.sealed) await showSealed(cli, status);
   else await showAll(cli, status, connection);
 }
 
@@ -77,6 +78,24 @@ async function showSealed(cli: Cli, status: SealedStatus): Promise<void> {
     ['sealed', onPurpose ? 'yes, on purpose' : 'yes'],
     ['master key', kinds.join(', ')],
     ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
+  ]);
+}
+
+async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
+  const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem } = status.standby;
+  const distance = behind && `${behind.transactions} transactions, ${ageOf(behind.seconds)}`;
+  await printThing(cli, status, [
+    ['standby', 'yes: it serves nobody until `kms standby promote`'],
+    ['version', status.version],
+    ['follows', from],
+    ['appliance', appliance ?? 'nothing arrived yet'],
+    ['epoch', epoch],
+    ['behind what is shipped', distance ?? 'not known'],
+    ['shipped', shipped ? `${shipped.transactions} transactions, as of ${shipped.at}` : undefined],
+    ['copied', copied ? `${copied.transactions} transactions, as of ${copied.at}` : undefined],
+    ['proven to open', proven ? `${proven.transactions} transactions, as of ${proven.at}` : 'nothing yet'],
+    ['master key', hasKey ? 'at hand' : 'not at hand: nothing can be proven'],
+    ['problem', problem],
   ]);
 }
 
