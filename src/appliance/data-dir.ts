@@ -260,7 +260,7 @@ export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise
 /** The same, of a store that was read and is not open. */
 export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
   const [row] = system.rows<{ value: string }>((schema) =>
-    schema === 0 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = 'epoch'`,
+    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = 'epoch'`,
   );
   // Cast: only `nextEpoch` writes it.
   return row ? (JSON.parse(row.value) as Epoch).number : first.number;

@@ -7,6 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import type { z } from 'zod';
 import { localEndpoints } from '../../src/api/local.ts';
+import { Standby } from '../../src/appliance/backup/standby.ts';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';
@@ -234,6 +235,12 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('backup create b.kms-backup');
   await run('backup verify b.kms-backup');
   await run('restore b.kms-backup --data restored');
+
+  const shipping = await serving(d, ['--ship-to', 'shipped']);
+  await shipping.stop();
+  const standby = await Standby.open({ from: d.path('shipped'), data: d.path('standby'), keys: { keys: {} } });
+  await standby.close();
+  await run('standby promote --data standby --wait 0s');
 
   await run('drill');
   await run('upgrade --status');
