@@ -240,7 +240,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await shipping.stop();
   const standby = await Standby.open({ from: d.path('shipped'), data: d.path('standby'), keys: { keys: {} } });
   await standby.close();
-  await run('standby promote --data standby --wait 0s');
+  await run('standby promote --data standby --wait 1s');
 
   await run('drill');
   await run('upgrade --status');
