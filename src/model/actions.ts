@@ -25,7 +25,6 @@ const withoutFlag = [
   'system.restore',
   'system.retention',
   'system.accept-older',
-  'system.take-back',
   'none',
 ] as const;
 
