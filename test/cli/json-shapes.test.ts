@@ -152,6 +152,8 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('user set-up-link');
 
   await run('keyring create payroll --private-key-out payroll.pem');
+  await run('age recipient payroll');
+  await run('age identity payroll');
   await run('keyring list');
   await run('keyring show payroll');
   await run('keyring keys payroll');
