@@ -120,7 +120,7 @@ export class HeldAppliance implements Appliance, Sealing {
         filesInPlace(nodeFiles(resolve(data), { ofItsOwner: true }), () => lock.needInPlace()),
         data,
       );
-    this.#backoff = new UnsealBackoff(world);
+    this.#backoff = new UnsealBackoff(world, () => node?.nodes?.count ?? 1);
     const read = () => this.#seal.read();
     this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read });
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };

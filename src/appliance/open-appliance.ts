@@ -313,7 +313,7 @@ async function openServices(
     verifier.start();
     ends.push(() => verifier.close());
   }
-  const { people, close: closePeople } = servedPeople(world, options.people);
+  const { people, close: closePeople } = servedPeople(world, options.people, () => node?.node.nodes?.count ?? 1);
   ends.push(closePeople);
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
   const status = (): Promise<OpenStatus> =>
