@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { initAppliance } from '../../src/appliance/init.ts';
+import { alone } from '../../src/appliance/upgrade/upgrade.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import { serve } from '../../src/server/serve.ts';
+import { lockDirectory } from '../../src/store/lock.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-hold-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -104,4 +106,85 @@ test('a held server ends as any other, and the next one is free', async () => {
   assert.equal(free.held, undefined);
   assert.equal((await fetch(`${free.url}/readyz`)).status, 200);
   await free.close();
+});
+
+test('while an upgrade that runs works on the directory a server stays out, and has to be started again afterwards', async () => {
+  const data = join(base, 'busy');
+  await initAppliance({ data, env });
+  const path = join(data, 'kms.upgrade');
+  const options = { data, listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
+  for (const [busy, next] of [
+    ['stopping', 'trying'],
+    ['copying', 'trying'],
+    ['swapping', 'trying'],
+    ['ending-trial', 'starting-again'],
+    ['clearing', 'starting-again'],
+    ['putting-back', 'starting-again'],
+    ['swapping-back', 'starting-again'],
+  ] as const) {
+    writeFileSync(path, journal(busy), { mode: 0o600 });
+    await alone(data, async () => {
+      const started = serve(options);
+      const refused = assert.rejects(started, { code: 'unavailable', hint: /start it again/ }, busy);
+      await delay(250);
+      // It has nothing of the directory.
+      lockDirectory(data).release();
+      assert.ok(!readdirSync(data).includes('kms.sock'), busy);
+      writeFileSync(path, journal(next));
+      await refused;
+      const serving = await serve(options);
+      assert.match(serving.held?.message ?? '', /an upgrade is under way/);
+      await serving.close();
+    });
+  }
+  // Of one that was cut off nobody waits for the end.
+  writeFileSync(path, journal('swapping'));
+  writeFileSync(join(data, 'kms.upgrade.lock'), '', { mode: 0o600 });
+  const serving = await serve(options);
+  assert.match(serving.held?.message ?? '', /an upgrade is under way/);
+  await serving.close();
+  const stop = new AbortController();
+  await alone(data, async () => {
+    const started = serve({ ...options, stopping: stop.signal });
+    setTimeout(() => stop.abort(), 150);
+    await assert.rejects(started, { name: 'AbortError' });
+  });
+  rmSync(path);
+});
+
+test('a server that had begun to start before an upgrade began does not serve', async () => {
+  const data = join(base, 'began');
+  await initAppliance({ data, env });
+  const path = join(data, 'kms.upgrade');
+  const options = { data, listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
+  const seen = new Set<string>();
+  for (let wait = 0; wait < 40; wait++) {
+    const starting = serve(options).then(
+      (serving) => ({ serving }),
+      (error) => ({ error }),
+    );
+    await delay(wait);
+    // As an upgrade does: noted first; then who has the directory is ended.
+    writeFileSync(path, journal('stopping'), { mode: 0o600 });
+    const isHeld = (() => {
+      try {
+        lockDirectory(data, { onlyLooks: true }).release();
+        return false;
+      } catch {
+        return true;
+      }
+    })();
+    const ended = await starting;
+    if ('serving' in ended) {
+      // Ended by the upgrade, as it has the directory; or it holds clients off.
+      assert.ok(isHeld || ended.serving.held, `served after ${wait} ms`);
+      seen.add('served');
+      await ended.serving.close();
+    } else {
+      assert.match(String(ended.error), /an upgrade is under way|in use by/);
+      seen.add('refused');
+    }
+    rmSync(path);
+  }
+  assert.ok(seen.size > 0);
 });

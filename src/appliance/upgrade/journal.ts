@@ -3,10 +3,13 @@
 // itself is answered, so that nothing can be acknowledged that going back would lose.
 
 import { timingSafeEqual } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
-import { inDir, upgradeJournal } from '../data-dir.ts';
+import { lockDirectory } from '../../store/lock.ts';
+import { inDir, upgradeJournal, upgradeLock } from '../data-dir.ts';
 
 /**
  * In the order in which an upgrade takes them; `holds`: clients are not served, `back`: the upgrade failed, and what was
@@ -115,6 +118,43 @@ export async function needNoUpgrade(data: string): Promise<void> {
   if (journal && steps[journal.step].holds) throw underWay(journal.step);
 }
 
+/** How often a server looks at the journal that keeps it from serving, in milliseconds. */
+const pause = 100;
+
+/** In these a server is started, to be checked. */
+const trials: readonly Step[] = ['trying', 'starting-again'];
+
+/**
+ * Waits while an upgrade that is running works on executable and data: a supervisor starts what was ended again, at
+ * once. Throws `unavailable` after that, as another executable may be in this one's place by then. Where an upgrade was
+ * cut off nobody waits.
+ */
+export async function stayOut(data: string, signal?: AbortSignal): Promise<void> {
+  for (let waited = false; ; waited = true) {
+    const journal = await readJournal(data);
+    const isBusy = journal && steps[journal.step].holds && !trials.includes(journal.step) && isRunning(data);
+    if (!isBusy) {
+      if (!waited) return;
+      throw new KmsError('unavailable', 'an upgrade was under way, which may have put another executable here', {
+        hint: 'start it again; a supervisor does that by itself',
+      });
+    }
+    await delay(pause, undefined, signal && { signal });
+  }
+}
+
+/** Whether the upgrade is, which holds its lock. */
+function isRunning(data: string): boolean {
+  if (!existsSync(inDir(data, upgradeLock))) return false;
+  try {
+    lockDirectory(data, { onlyLooks: true, name: upgradeLock }).release();
+    return false;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'in-use') return true;
+    throw error;
+  }
+}
+
 /** What a server has that was started while an upgrade holds clients. */
 export interface Hold {
   /** Whether the headers are those of the upgrade itself. */
@@ -125,9 +165,6 @@ export interface Hold {
   readonly released: Promise<void>;
   end(): void;
 }
-
-/** How often a server that holds clients looks whether it still has to, in milliseconds. */
-const pause = 100;
 
 export async function holdOf(data: string): Promise<Hold | undefined> {
   const journal = await readJournal(data);

@@ -206,6 +206,19 @@ class Run {
   }
 
   async #back(reason: string): Promise<Outcome> {
+    try {
+      return await this.#goBack(reason);
+    } catch (error) {
+      if (!(error instanceof KmsError)) throw error;
+      const then = 'nobody is served until `kms upgrade --resume` has put back what was before';
+      throw new KmsError(error.code, error.message, {
+        hint: error.hint?.includes('--resume') ? error.hint : [error.hint, then].filter(Boolean).join('; '),
+        cause: error,
+      });
+    }
+  }
+
+  async #goBack(reason: string): Promise<Outcome> {
     const { service, from, step } = this.#journal;
     const isAt = (...those: readonly Step[]): boolean => those.includes(step);
     await this.#ports.say(`going back to version ${from.version}: ${reason}`);
@@ -276,7 +289,7 @@ export async function alone<T>(data: string, work: () => Promise<T>): Promise<T>
   const path = inDir(data, upgradeLock);
   const lock = await asOwner(data, async () => {
     try {
-      return takeAlone(data);
+      return await takeAlone(data);
     } catch (error) {
       throw systemError(error, path);
     }
@@ -289,8 +302,11 @@ export async function alone<T>(data: string, work: () => Promise<T>): Promise<T>
   }
 }
 
-function takeAlone(data: string): DirectoryLock {
-  for (;;) {
+/** A server that starts has it for a moment, to see whether somebody else has. */
+const lookedAt = 500;
+
+async function takeAlone(data: string): Promise<DirectoryLock> {
+  for (const until = Date.now() + lookedAt; ; await delay(20)) {
     try {
       const lock = lockDirectory(data, { onlyLooks: true, name: upgradeLock });
       if (lock.isInPlace()) return lock;
@@ -298,6 +314,7 @@ function takeAlone(data: string): DirectoryLock {
       lock.release();
     } catch (cause) {
       if (!(cause instanceof KmsError) || cause.code !== 'in-use') throw cause;
+      if (Date.now() < until) continue;
       throw new KmsError('in-use', `${data}: another \`kms upgrade\` is running`, {
         hint: '`kms upgrade --status` says how far it is',
         cause,
