@@ -4,8 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Nodes, needSchemasKnown } from '../../src/appliance/live-nodes.ts';
+import { openShared } from '../../src/store/shared/shared-store.ts';
 import { version } from '../../src/version.ts';
+import { contractMigrations } from '../store/contract.ts';
 import { prng } from '../support/prng.ts';
+import { sharedOptions, simShared } from '../support/shared-store.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 
 type World = Parameters<typeof Nodes.join>[0];
@@ -116,6 +119,52 @@ test('a schema is changed only once all nodes that are there know it', async () 
   );
   assert.deepEqual(told, reasons);
   await newer.close();
+});
+
+test('upgrade node by node: the schema is brought up when the last older node ends, which one that comes back is told', async () => {
+  const { database, node, generator } = await simShared();
+  const join = (id: string, tenant: number) =>
+    Nodes.join({
+      engine: new SimEngine(database),
+      id,
+      places: () => [id],
+      now: () => database.now,
+      schemas: { system: 1, tenant },
+      every: 1_000_000,
+    });
+  const older = contractMigrations.length;
+  const newer = [...contractMigrations, { name: 'more', statements: ['CREATE TABLE more (id TEXT)'] }];
+  const { store: old } = await node();
+  const oldNode = await join('old', older);
+  await old.transaction((tx) => tx.notes.add('before'));
+  const newNode = await join('new', newer.length);
+  const engine = new SimEngine(database);
+  const opening = openShared({
+    ...sharedOptions(engine, generator, { migrations: newer }),
+    beforeMigration: () => newNode.allKnowSchemas({ retry: 5 }),
+  });
+  opening.catch(() => {});
+  await wait(30);
+  // The old one serves all the while.
+  await old.transaction((tx) => tx.notes.add('meanwhile'));
+  assert.equal(old.status().writable, true);
+  await oldNode.close();
+  const store = await opening;
+  const names = await store.peek(async (tables) => (await tables.notes.all()).map(({ name }) => name));
+  assert.deepEqual(names, ['before', 'meanwhile']);
+  await store.transaction((tx) => tx.notes.add('after'));
+  const wrong = { code: 'unavailable', message: /schema version \d+, this program knows versions up to/ };
+  await assert.rejects(
+    old.transaction((tx) => tx.notes.add('too late')),
+    wrong,
+  );
+  const { writable, reason } = old.status();
+  assert.equal(writable, false);
+  assert.match(reason ?? '', /has schema version \d+, this program knows versions up to \d+/);
+  await assert.rejects(node(), { code: 'refused', message: /schema version/ });
+  await newNode.close();
+  await store.close();
+  await old.close();
 });
 
 test('a node that is to stop while it waits does not go on', async () => {
