@@ -12,6 +12,7 @@ import { loginEndpoints } from './logins.ts';
 import { oidcEndpoints } from './oidc.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
 import { systemEndpoints } from './system.ts';
+import { transitEndpoints } from './transit.ts';
 import { userEndpoints } from './users.ts';
 
 export const endpoints = [
@@ -19,6 +20,7 @@ export const endpoints = [
   ...encryptionEndpoints,
   ...assetEndpoints,
   ...asymEndpoints,
+  ...transitEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,
   ...activityEndpoints,

@@ -33,6 +33,20 @@ export const clientPaths = {
   getAsymKey: ['GET', '/asym/keyrings/{ringname}/keys/{keyId}', 'id'],
   rotateAsymKeyring: ['POST', '/asym/rotate'],
 
+  createTransitRing: ['POST', '/transit/rings'],
+  listTransitRings: ['GET', '/transit/rings', 'deleted', 'cursor', 'limit'],
+  getTransitRing: ['GET', '/transit/rings/{ringname}'],
+  deleteTransitRing: ['DELETE', '/transit/rings/{ringname}'],
+  restoreTransitRing: ['POST', '/transit/rings/{id}/restore'],
+  rotateTransitRing: ['POST', '/transit/rings/{ringname}/rotate'],
+  configureTransitRing: ['PUT', '/transit/rings/{ringname}/config'],
+  transitEncrypt: ['POST', '/transit/rings/{ringname}/encrypt'],
+  transitDecrypt: ['POST', '/transit/rings/{ringname}/decrypt'],
+  transitRewrap: ['POST', '/transit/rings/{ringname}/rewrap'],
+  transitDataKey: ['POST', '/transit/rings/{ringname}/datakey'],
+  transitSign: ['POST', '/transit/rings/{ringname}/sign'],
+  transitVerify: ['POST', '/transit/rings/{ringname}/verify'],
+
   validateInvite: ['GET', '/auth/user/invite-validate', 'token'],
   completeInvite: ['POST', '/auth/user/invite-complete'],
   completeSetUp: ['POST', '/auth/user/set-up-complete'],
@@ -112,7 +126,6 @@ export const localPaths = {
   streamBackup: ['POST', '/local/backup'],
   drillBackup: ['POST', '/local/drill'],
   readCopies: ['GET', '/local/copies'],
-  promoteStandby: ['POST', '/local/standby/promote'],
 
   createTenant: ['POST', '/local/tenants'],
   listTenants: ['GET', '/local/tenants', 'deleted'],

@@ -20,7 +20,6 @@ import {
   foreign,
   inDir,
   initMark,
-  isStandby,
   needPrivateDirectory,
   ofNode,
   sealFile,
@@ -100,7 +99,6 @@ export async function refuseUnlessNew(data: string): Promise<void> {
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
   if (state === 'node') throw ofNode(data);
-  if (state === 'standby') throw isStandby(data);
   if (state !== 'whole') return;
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',
@@ -159,7 +157,6 @@ async function initShared(
     }
     const node = await SharedNode.connect(address);
     try {
-      await node.needSound(Date.now);
       await node.makeRoom();
       const { first, kit } = await custodiansFor(data, options);
       const [seal, dir] = firstSeal(first, kit);

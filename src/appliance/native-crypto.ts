@@ -71,6 +71,43 @@ function plain(bytes: Buffer): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
+/** Node's types tell the two apart where their names are known. */
+type AeadName = 'chacha20-poly1305' | 'aes-256-gcm';
+
+function sealWith(name: AeadName): Primitives['sealGcm'] {
+  return (key, nonce, plaintext, associated) => {
+    const options = { authTagLength: tagLength };
+    const cipher =
+      name === 'aes-256-gcm' ? createCipheriv(name, key, nonce, options) : createCipheriv(name, key, nonce, options);
+    cipher.setAAD(associated, { plaintextLength: plaintext.length });
+    const sealed = new Uint8Array(plaintext.length + tagLength);
+    sealed.set(cipher.update(plaintext));
+    cipher.final();
+    sealed.set(cipher.getAuthTag(), plaintext.length);
+    return sealed;
+  };
+}
+
+function openWith(name: AeadName): Primitives['openGcm'] {
+  return (key, nonce, sealed, associated) => {
+    const length = sealed.length - tagLength;
+    const options = { authTagLength: tagLength };
+    const cipher =
+      name === 'aes-256-gcm'
+        ? createDecipheriv(name, key, nonce, options)
+        : createDecipheriv(name, key, nonce, options);
+    cipher.setAAD(associated, { plaintextLength: length });
+    cipher.setAuthTag(sealed.subarray(length));
+    const plaintext = cipher.update(sealed.subarray(0, length));
+    try {
+      cipher.final();
+    } catch {
+      return undefined;
+    }
+    return plain(plaintext);
+  };
+}
+
 /** Since Node 20.12 and 24.7. */
 const { hash, argon2Sync } = nodeCrypto as Partial<typeof nodeCrypto>;
 
@@ -87,28 +124,10 @@ const nodePrimitives: Partial<Primitives> = {
     if (!key) throw new KmsError('internal', 'expected the SPKI of an Ed25519 key from node:crypto');
     return key;
   },
-  sealChaCha(key, nonce, plaintext, associated) {
-    const cipher = createCipheriv('chacha20-poly1305', key, nonce, { authTagLength: tagLength });
-    cipher.setAAD(associated, { plaintextLength: plaintext.length });
-    const sealed = new Uint8Array(plaintext.length + tagLength);
-    sealed.set(cipher.update(plaintext));
-    cipher.final();
-    sealed.set(cipher.getAuthTag(), plaintext.length);
-    return sealed;
-  },
-  openChaCha(key, nonce, sealed, associated) {
-    const length = sealed.length - tagLength;
-    const cipher = createDecipheriv('chacha20-poly1305', key, nonce, { authTagLength: tagLength });
-    cipher.setAAD(associated, { plaintextLength: length });
-    cipher.setAuthTag(sealed.subarray(length));
-    const plaintext = cipher.update(sealed.subarray(0, length));
-    try {
-      cipher.final();
-    } catch {
-      return undefined;
-    }
-    return plain(plaintext);
-  },
+  sealChaCha: sealWith('chacha20-poly1305'),
+  openChaCha: openWith('chacha20-poly1305'),
+  sealGcm: sealWith('aes-256-gcm'),
+  openGcm: openWith('aes-256-gcm'),
   ...(argon2Sync && {
     argon2id: (message, nonce, { m: memory, t: passes, p: parallelism }, length) =>
       plain(argon2Sync('argon2id', { message, nonce, memory, passes, parallelism, tagLength: length })),

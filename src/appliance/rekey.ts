@@ -4,6 +4,7 @@
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
+import { resealTransitKeys } from '../core/transit.ts';
 import { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ApplianceEvent } from './events.ts';
@@ -22,6 +23,8 @@ interface RekeyStep {
   /** As the seal calls the store. */
   readonly dir: string;
   readonly store: Pick<Store<object>, 'reseal'>;
+  /** Brings what is sealed within the database under the newest key. */
+  readonly resealKeys: () => Promise<void>;
 }
 
 /** Whether files may still be under an older key. */
@@ -30,8 +33,10 @@ export function isUnfinished(seal: SealKeeper, dir: string): boolean {
 }
 
 /** Brings the files under the newest key, and retires the keys that none of them needs. */
-export async function finishRekey({ seal, dir, store }: RekeyStep): Promise<RekeyResult> {
+export async function finishRekey({ seal, dir, store, resealKeys }: RekeyStep): Promise<RekeyResult> {
   const needed = (await store.reseal?.()) ?? [];
+  // From here on nobody writes under an older key any more.
+  await resealKeys();
   const epochs = seal.current.epochsOf(dir);
   const newest = epochs.at(-1)?.epoch ?? 0;
   const unneeded = epochs.filter(({ epoch, retired }) => !retired && epoch < newest && !needed.includes(epoch));
@@ -69,7 +74,7 @@ export class Rekeying {
     const begin = async (): Promise<RekeyResult> => {
       await this.#record(served);
       if (!isUnfinished(seal, dir)) await seal.change((current) => current.withNextEpoch(dir));
-      return finishRekey({ seal, dir, store: served.handle.store });
+      return finishRekey(this.#stepOf(served));
     };
     return { tenant: name, ...(await this.#once(id, begin)) };
   }
@@ -77,15 +82,20 @@ export class Rekeying {
   /** Goes on, in the background, with what a stop or a crash cut off. */
   resume(): void {
     const { tenants, seal, onEvent } = this.#deps;
-    for (const { record, handle } of tenants.all) {
-      const { id, name, dir } = record;
+    for (const served of tenants.all) {
+      const { id, name, dir } = served.record;
       if (!isUnfinished(seal, dir)) continue;
-      this.#once(id, () => finishRekey({ seal, dir, store: handle.store })).then(
+      this.#once(id, () => finishRekey(this.#stepOf(served))).then(
         () => onEvent?.({ level: 'info', message: `the files of the tenant ${name} are under its new key now` }),
         (cause: unknown) =>
           onEvent?.({ level: 'warn', message: `the tenant ${name} has files under an old key still`, cause }),
       );
     }
+  }
+
+  #stepOf({ record: { dir }, handle: { store, tenant } }: ServedTenant): RekeyStep {
+    const { seal, world } = this.#deps;
+    return { seal, dir, store, resealKeys: () => resealTransitKeys(store, tenant.keys, world.random) };
   }
 
   #once(id: string, run: () => Promise<RekeyResult>): Promise<RekeyResult> {

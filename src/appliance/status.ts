@@ -19,7 +19,6 @@ interface ServicesStatus {
   readonly activityTo: readonly StreamStatus[];
   readonly activityRetention?: RetentionStatus;
   readonly disk: SpaceStatus | undefined;
-  readonly shared?: NonNullable<OpenStatus['shared']>;
 }
 
 export async function applianceStatus(

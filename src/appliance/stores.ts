@@ -10,13 +10,12 @@ import type { Commit } from '../store/commit-log.ts';
 import { createEmbedded, type ReadStore, readEmbedded } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
-import type { TurnMeter } from '../store/shared/turns.ts';
 import type { Sql } from '../store/sql.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { type SystemTables, systemTables, tenantTables } from '../store/tables/databases.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { systemDir, tenantDir } from './data-dir.ts';
-import { StoreCounts, TurnCounts } from './metrics/counts.ts';
+import { StoreCounts } from './metrics/counts.ts';
 import { CheckpointThread } from './threads/checkpoint.ts';
 
 export type SystemStore = Store<SystemTables>;
@@ -63,8 +62,6 @@ export interface StoreOptions<T extends object> {
   onCommit(commit: Commit): void;
   onEvent(event: StoreEvent): void;
   beforeMigration(): Promise<void>;
-  /** Counts the turns of a store that several nodes share. */
-  readonly meter?: TurnMeter;
 }
 
 /** Stores that several nodes share. */
@@ -178,10 +175,7 @@ function read<T extends object>(
     },
     beforeMigration: async () => beforeMigration?.(),
   };
-  if (shared) {
-    counts.turns ??= new TurnCounts();
-    return shared.read(dir, keys, { ...common, meter: counts.turns });
-  }
+  if (shared) return shared.read(dir, keys, common);
   const thread = new CheckpointThread(root, keys, wasm);
   return readEmbedded({
     ...common,

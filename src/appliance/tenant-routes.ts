@@ -41,7 +41,7 @@ export function tenantHandlers(admin: TenantAdmin, rekeying: Rekeying, baseUrl: 
 }
 
 function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
-  const { id, name, hosts, limits, secondFactorFor, createdAt, updatedAt, deletedAt } = record;
+  const { id, name, hosts, limits, secondFactorFor, custody, createdAt, updatedAt, deletedAt } = record;
   return {
     id,
     name,
@@ -49,6 +49,7 @@ function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
     url: addressOf(hosts, baseUrl),
     limits,
     secondFactorFor,
+    custody,
     createdAt: timestamp(createdAt),
     updatedAt: timestamp(updatedAt),
     ...(deletedAt !== undefined && {

@@ -10,6 +10,7 @@ import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenan
 import type { Deed, Thing } from '../model/deed.ts';
 import { isKnownFlag } from '../model/flags.ts';
 import { checkTenantName } from '../model/names.ts';
+import type { CustodyPolicy } from '../model/transit.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import { tenantDir } from './data-dir.ts';
@@ -42,6 +43,9 @@ export function servedTenant(
     },
     get secondFactorFor() {
       return record.secondFactorFor;
+    },
+    get custody() {
+      return record.custody;
     },
   };
   return {
@@ -186,11 +190,13 @@ export interface TenantChanges {
   readonly hosts?: readonly string[];
   /** Flags: users who have one of them need a second factor. */
   readonly secondFactorFor?: readonly string[];
+  readonly custody?: CustodyPolicy;
 }
 
-export function tenantChanges({ name, hosts, secondFactorFor }: TenantChanges): TenantChanges {
+export function tenantChanges({ name, hosts, secondFactorFor, custody }: TenantChanges): TenantChanges {
   return {
     ...(secondFactorFor === undefined ? {} : { secondFactorFor: knownFlagList(secondFactorFor) }),
+    ...(custody === undefined ? {} : { custody }),
     ...(name === undefined ? {} : { name: checkTenantName(name) }),
     ...(hosts === undefined ? {} : { hosts: hostList(hosts) }),
   };

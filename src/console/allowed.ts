@@ -23,6 +23,8 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   getKey: { action: 'keyring.read', ring: 'ringname' },
   getConfig: { action: 'keyring.read', ring: 'ringname' },
   getAsymKey: { action: 'asym.read', ring: 'ringname' },
+  listTransitRings: { action: 'transit.list' },
+  getTransitRing: { action: 'transit.read', ring: 'ringname' },
   listSigningKeys: { action: 'asset.read' },
   getAsset: { action: 'asset.read' },
   searchAssets: { action: 'asset.search' },

@@ -9,6 +9,7 @@ type Parsed =
 export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
   ['asym', 'asym keyrings'],
+  ['transit', 'transit rings'],
   ['asset', 'assets'],
   ['user', 'users'],
   ['account', 'accounts'],

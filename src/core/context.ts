@@ -6,6 +6,7 @@ import type { KeyReference } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import type { Flags } from '../model/flags.ts';
+import type { CustodyPolicy } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
 import type { KeyUseKind } from '../store/tables/key-uses.ts';
@@ -46,6 +47,8 @@ export interface Tenant {
   readonly keys: TenantKeys;
   /** Flags: users who have one of them need a second factor. */
   readonly secondFactorFor?: readonly string[];
+  /** What new rings may have; absent = either custody. */
+  readonly custody?: CustodyPolicy;
 }
 
 /** The world outside an operation. */
@@ -85,6 +88,11 @@ export interface Context {
   note(deed: Deed): void;
   /** Says that the answer hands out a key, which is counted as its use, also in the body of a refusal. */
   handsOut(key: KeyHandedOut): void;
+  /**
+   * Says that the request did several things, in order, each of which is recorded with its own status in place of the
+   * request.
+   */
+  did(statuses: readonly number[]): void;
   /** Where the request came from; undefined where that is the machine itself. */
   readonly address?: string | undefined;
 }
@@ -98,7 +106,7 @@ export interface HowLoggedIn {
 }
 
 /** What an operation is given that needs no credential. */
-export interface PublicContext extends Omit<Context, 'caller' | 'handsOut'> {
+export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did'> {
   /**
    * Says under whose id the request is recorded, which nothing else tells: that of the user whose name or link it came
    * with. `undefined` for a name that nobody has: then it is counted, and not recorded. `how` holds of refusals too.

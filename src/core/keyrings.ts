@@ -14,7 +14,8 @@ import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
-import { findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
+import { countRings, findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
+import { purgeTransit } from './transit.ts';
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
   const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);
@@ -205,7 +206,7 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }
   if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken();
-  await needQuota(ctx, 'keyrings', () => tx.rings.count());
+  await needQuota(ctx, 'keyrings', () => countRings(tx));
   await tx.rings.unmarkDeleted(ring.id);
   ctx.note({ object: ringThing(ring) });
   return { ring: keyRing(ring) };
@@ -232,7 +233,10 @@ export async function noteUsesSince(store: Store, world: Pick<Context['world'], 
 }
 
 /** How many rings it erased; undefined when there is nothing left to erase. */
-async function purgeSome({ rings, ringKeys }: Tables, until: number): Promise<number | undefined> {
+async function purgeSome(tables: Tables, until: number): Promise<number | undefined> {
+  const { rings, ringKeys } = tables;
+  const transit = await purgeTransit(tables, until);
+  if (transit !== undefined) return transit;
   let erased = 0;
   let begun: string | undefined;
   for (let rows = 0; rows < purgedAtOnce; rows += 10) {

@@ -18,7 +18,7 @@ export type RingSource =
   | { readonly sealed: { readonly hash?: unknown; readonly header?: unknown } };
 
 interface SubjectContext {
-  readonly tx: Pick<Tables, 'rings'>;
+  readonly tx: Pick<Tables, 'rings' | 'transit'>;
   readonly tenant: Pick<Tenant, 'keys'>;
 }
 
@@ -33,7 +33,10 @@ export function ringSubject(ctx: SubjectContext, action: string, source: RingSou
   if ('name' in source) {
     return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
-  if ('id' in source) return isText(source.id) ? hidden(ctx, serviceOf(action), source.id) : { subject: none };
+  if ('id' in source) {
+    if (!isText(source.id)) return { subject: none };
+    return action.startsWith('transit.') ? hiddenTransit(ctx, source.id) : hidden(ctx, serviceOf(action), source.id);
+  }
   const { hash, header }: { hash?: unknown; header?: unknown } = 'sealed' in source ? source.sealed : source;
   const sealed = readSealed(ctx.tenant.keys, { hash, header });
   const ringId = isOneRing(sealed, hash, header) ? sealed.reference?.ringId : undefined;
@@ -63,6 +66,10 @@ function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: 
   };
   const ring = ctx.tx.rings.byId(service, id);
   return ring instanceof Promise ? ring.then(asked) : asked(ring);
+}
+
+async function hiddenTransit({ tx }: SubjectContext, id: string): Promise<RingAsked> {
+  return { subject: { kind: 'hidden', name: (await tx.transit.byId(id))?.name } };
 }
 
 function serviceOf(action: string): RingService {

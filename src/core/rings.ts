@@ -6,6 +6,7 @@ import { generateX25519, parsePublicKey, privateKeyToPkcs8, publicKeyToSpki } fr
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { checkRingName } from '../model/names.ts';
+import { heldByServer } from '../model/transit.ts';
 import type { Tables } from '../store/port.ts';
 import type { Soon } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
@@ -68,19 +69,21 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
 export function keyToServe(ctx: Context, ringname: string): Soon<RingKey> {
   const { tx } = ctx;
   const active = tx.rings.activeKeyOf('ks', ringname.toLowerCase());
-  if (!active) throw unknownRing();
-  const key = active instanceof Promise ? undefined : tx.ringKeys.byId(active.ringId, active.keyId);
-  if (active instanceof Promise || !key || key instanceof Promise) return keyLookedUp(ctx, active, key);
+  const key = !active || active instanceof Promise ? undefined : tx.ringKeys.byId(active.ringId, active.keyId);
+  if (!active || active instanceof Promise || !key || key instanceof Promise) {
+    return keyLookedUp(ctx, ringname, active, key);
+  }
   return freshKey(ctx, active, key);
 }
 
 async function keyLookedUp(
   ctx: Context,
+  ringname: string,
   found: Soon<ActiveKey | undefined>,
   known: Soon<RingKey | undefined>,
 ): Promise<RingKey> {
   const active = await found;
-  if (!active) throw unknownRing();
+  if (!active) throw await unknownTo(ctx.tx, { name: ringname });
   const key = (await known) ?? (await ctx.tx.ringKeys.byId(active.ringId, active.keyId));
   if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
   return freshKey(ctx, active, key);
@@ -105,14 +108,20 @@ export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
  * A deleted ring takes no place, but whoever makes and deletes rings in turn must not fill the appliance: where rings
  * are limited, those that wait for their 30 days to end are too.
  */
-async function needRingQuota(ctx: Context): Promise<void> {
+export async function needRingQuota(ctx: Context): Promise<void> {
   const { tx, tenant, world } = ctx;
-  await needQuota(ctx, 'keyrings', () => tx.rings.count());
+  await needQuota(ctx, 'keyrings', () => countRings(tx));
   const { keyrings } = tenant.limits;
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
-  if ((await tx.rings.countDeletedSince(world.now() - restorableFor)) < most) return;
+  const since = world.now() - restorableFor;
+  if ((await tx.rings.countDeletedSince(since)) + (await tx.transit.countDeletedSince(since)) < most) return;
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
+}
+
+/** Of every kind, without the deleted ones. */
+export async function countRings({ rings, transit }: Pick<Tables, 'rings' | 'transit'>): Promise<number> {
+  return (await rings.count()) + (await transit.count());
 }
 
 export function ringNameTaken(): KmsError {
@@ -165,14 +174,24 @@ function rawPublicKey(ring: Ring): Uint8Array {
 export type RingRef = { readonly name: string } | { readonly id: string };
 
 /** The ring. Throws `not-found`. */
-export async function findRing(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring> {
+export async function findRing(
+  tables: Pick<Tables, 'rings' | 'transit'>,
+  service: RingService,
+  ref: RingRef,
+): Promise<Ring> {
   const ring = await lookUp(tables, service, ref);
-  if (!ring) throw unknownRing();
+  if (!ring) throw service === 'ks' ? await unknownTo(tables, ref) : unknownRing();
   return ring;
 }
 
 export function unknownRing(): KmsError {
   return new KmsError('not-found', 'there is no such keyring');
+}
+
+/** Whoever is let in by a flag for the name may know that it is a ring of the other kind. */
+async function unknownTo({ transit }: Pick<Tables, 'transit'>, ref: RingRef): Promise<KmsError> {
+  const other = 'name' in ref ? await transit.byName(ref.name.toLowerCase()) : undefined;
+  return other ? new KmsError('conflict', heldByServer) : unknownRing();
 }
 
 async function lookUp(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring | undefined> {

@@ -380,7 +380,7 @@ export async function renewRecoveryCodes(ctx: Context, { proof }: Proven): Promi
 
 /** For who lost all of them: the next login takes the password alone. The sessions end. */
 export async function resetSecondFactor(
-  { tx, world, note }: Omit<Context, 'handsOut'>,
+  { tx, world, note }: Omit<Context, 'handsOut' | 'did'>,
   input: { readonly user: UserRef },
 ): Promise<{ readonly username: string; readonly removed: number }> {
   const user = await findUser(tx, input.user);

@@ -28,7 +28,7 @@ export async function createUser(ctx: Context, input: CreateUserInput): Promise<
 
 /** Adds a user, without a password hash one who is invited. */
 export async function addUser(
-  ctx: Omit<Context, 'handsOut'>,
+  ctx: Omit<Context, 'handsOut' | 'did'>,
   fields: Body<'createUser'>,
   passwordHash?: string,
 ): Promise<UserRow> {

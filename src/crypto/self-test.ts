@@ -6,6 +6,7 @@ import { concatBytes, equalBytes, toHex, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign } from './ed25519.ts';
 import { sha256 } from './fast-hash.ts';
 import { runningSha256 } from './hash.ts';
+import { openGcm, sealGcm } from './transit.ts';
 
 const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
 const key = counted(32);
@@ -41,6 +42,11 @@ const quickAnswers: readonly KnownAnswer[] = [
     run: () => sha256(concatBytes(...lengths.map(sealedAndOpened))),
   },
   {
+    of: 'AES-256-GCM',
+    answer: '2c62b2a474d04f7bebde36a335a8947d0f1f6a934add845d4960d45f2ed0aedd',
+    run: () => sha256(concatBytes(...lengths.map(gcmSealedAndOpened))),
+  },
+  {
     of: 'Argon2id',
     answer: '8ca4e3d3fceded62fac95118efe6d0b86242484b03163e5d8a47d401917a4f4a',
     run: () => argon2id(utf8('secret'), nonce, { m: 8, t: 1, p: 1 }, 32),
@@ -69,6 +75,15 @@ function sealedAndOpened(length: number): Uint8Array {
   const sealed = sealXChaCha(key, nonce, plaintext, nonce);
   const opened = openXChaCha(key, nonce, sealed, nonce);
   const isRefused = openXChaCha(key, nonce.toReversed(), sealed, nonce) === undefined;
+  return opened && equalBytes(opened, plaintext) && isRefused ? sealed : new Uint8Array();
+}
+
+function gcmSealedAndOpened(length: number): Uint8Array {
+  const plaintext = counted(length);
+  const short = nonce.subarray(0, 12);
+  const sealed = sealGcm(key, short, plaintext, nonce);
+  const opened = openGcm(key, short, sealed, nonce);
+  const isRefused = openGcm(key, short.toReversed(), sealed, nonce) === undefined;
   return opened && equalBytes(opened, plaintext) && isRefused ? sealed : new Uint8Array();
 }
 

@@ -8,6 +8,7 @@ import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
 import { systemNotes } from './notes/system.ts';
+import { transitNotes } from './notes/transit.ts';
 import type { Note } from './prose.ts';
 
 export interface DescribedEndpoint {
@@ -22,6 +23,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...encryptionNotes,
   ...assetNotes,
   ...asymNotes,
+  ...transitNotes,
   ...accountNotes,
   ...apikeyNotes,
   ...activityNotes,
@@ -60,7 +62,12 @@ export function requiredFlag(access: Access): string | undefined {
 /** As it stands in a refusal: a ring that is named in the request is named there too. */
 export function shownFlag(access: Access, flag: string): string {
   const named = access.kind === 'flag' && ['path', 'query', 'body'].includes(access.ring?.from ?? '');
-  return named ? flag.replace('<ringname>', flag.startsWith('asym.') ? 'devices' : 'payroll') : flag;
+  return named ? flag.replace('<ringname>', exampleRing(flag)) : flag;
+}
+
+function exampleRing(flag: string): string {
+  if (flag.startsWith('transit.')) return /\.(?:sign|verify)$/.test(flag) ? 'release' : 'unseal';
+  return flag.startsWith('asym.') ? 'devices' : 'payroll';
 }
 
 /** One sentence on who may call. */

@@ -206,6 +206,7 @@ function refusalOf({ endpoint, handle }: Asked, caller: Caller, subject?: RingSu
 
 /** Any action of the service that the path belongs to: it tells which rings an id is looked up among. */
 function serviceAction(path: string): string {
+  if (path.startsWith('/transit/')) return 'transit.read';
   return path.startsWith('/asym/') ? 'asym.read' : 'keyring.read';
 }
 

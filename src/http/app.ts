@@ -3,7 +3,7 @@
 // is an unknown path or another method.
 import { Hono } from 'hono';
 import type { Endpoint } from '../api/endpoint.ts';
-import { endpoints } from '../api/endpoints.ts';
+import { type EndpointId, endpoints } from '../api/endpoints.ts';
 import { localEndpoints } from '../api/local.ts';
 import { sealEndpoints } from '../api/system.ts';
 import type { Appliance } from './appliance.ts';
@@ -17,6 +17,7 @@ import { respond } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
 import { routes } from './routes.ts';
+import { transitSurface } from './transit.ts';
 import { isShadowed, serveUnmatched } from './unmatched.ts';
 
 export interface App {
@@ -40,9 +41,10 @@ export function createApp(appliance: Appliance): App {
   const queue = new FairQueue(appliance.fairLimits);
   const ofTenant = (endpoint: Endpoint, route: unknown) =>
     serveEndpoint(appliance, endpoint, route as PlainRoute, queue);
+  const ofTenants = new Map(endpoints.map((each) => [each.id, ofTenant(each, routes[each.id])] as const));
   const registry: readonly ServedPath[] = [
     // Each in one transaction of its tenant, with the record of it: 503 while the appliance is sealed.
-    ...endpoints.map((endpoint) => ofTenant(endpoint, routes[endpoint.id])),
+    ...ofTenants.values(),
     ofTenant(sealEndpoints.seal, sealRoute),
     // Health, the seal's state, unsealing.
     ...alwaysServed(appliance),
@@ -82,9 +84,12 @@ export function createApp(appliance: Appliance): App {
     }
   }
   hono.notFound(unmatched);
+  const handlers = new Map<EndpointId, Handler>();
+  for (const [id, served] of ofTenants) handlers.set(id, logged(appliance, ids, served));
+  const transit = transitSurface(appliance, handlers);
   return {
     paths: registry,
-    fetch: (request, env) => hono.fetch(request, env),
+    fetch: (request, env) => (env.transit ? transit(request, env) : hono.fetch(request, env)),
     straightTo(target) {
       const known = straight.get(target);
       if (known) return known;

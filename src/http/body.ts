@@ -3,7 +3,7 @@
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
-import { type AppContext, headerOf } from './request.ts';
+import { type AppContext, type BodySource, headerOf, type RequestEnv } from './request.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
 
@@ -32,8 +32,7 @@ export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<Bod
   if (problem) return { problem };
   let bytes: Uint8Array | undefined;
   try {
-    const source = c.env?.body;
-    bytes = source ? await source.read(limit, holder) : await readStream(c.req.raw.body, limit);
+    bytes = await bodySource(c.env, c.req.raw).read(limit, holder);
   } catch (error) {
     if (error instanceof KmsError) return { problem: error };
     return { problem: new KmsError('invalid', 'the body could not be read to its end') };
@@ -71,6 +70,11 @@ function typeProblem(contentType: string | undefined): KmsError | undefined {
   const charsets = parameters.map((each) => /^\s*charset\s*=\s*"?([^"]*?)"?\s*$/i.exec(each)?.[1]);
   if (charsets.every((charset) => charset === undefined || /^utf-?8$/i.test(charset))) return undefined;
   return new KmsError('unsupported-media', 'the header Content-Type: a body is taken in the charset UTF-8 alone');
+}
+
+/** Where the bytes of a request's body are to be had. */
+export function bodySource(env: RequestEnv | undefined, raw: AppContext['req']['raw']): BodySource {
+  return env?.body ?? { read: (limit) => readStream(raw.body, limit) };
 }
 
 /** Undefined when there are more than `limit`. */

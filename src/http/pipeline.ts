@@ -82,6 +82,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   deed: Deed | undefined = undefined;
   /** The key that its answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
+  /** The statuses of the things that it did, each of which has a record. */
+  did: readonly number[] | undefined = undefined;
   /** Whether the operation itself denied it. */
   isDenied = false;
   /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
@@ -305,7 +307,9 @@ export function serveEndpoint(
     const granted = isLetIn && !isDenied;
     // Here, since a refusal may hand out a key too, while all else that it did is taken back.
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
-    const id = record(exchange, tx, { keyid: caller.id, ringname, validAction: granted }, outcome);
+    const recorded = { keyid: caller.id, ringname, validAction: granted };
+    let id = '';
+    for (const status of exchange.did ?? [outcome.status]) id = record(exchange, tx, recorded, status);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };
   }
@@ -317,7 +321,7 @@ export function serveEndpoint(
     if (!named) return served;
     const { userId: keyid } = named;
     if (keyid !== undefined) {
-      record(exchange, tx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome);
+      record(exchange, tx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
       return { ...served, keyid };
     }
     // What is recorded takes a write, and whether there is such a user must not be told by the time.
@@ -328,7 +332,7 @@ export function serveEndpoint(
   type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
   /** Answers the record's id. */
-  function record({ deed, from, named }: Exchange, tx: Transaction, recorded: Recorded, { status }: Outcome): string {
+  function record({ deed, from, named }: Exchange, tx: Transaction, recorded: Recorded, status: number): string {
     const props = isActOfOperator && recorded.validAction ? byOperator : named?.how && { ...named.how };
     const made = activityRecord(world, { ...recorded, action, status, props, deed, address: from.remoteAddress });
     tx.record(made);
@@ -347,9 +351,12 @@ export function serveEndpoint(
       const handsOut = (key: KeyHandedOut): void => {
         exchange.handedOut = key;
       };
+      const did = (statuses: readonly number[]): void => {
+        exchange.did = statuses;
+      };
       const given = { tx, tenant: handle.tenant, world, note, address };
       const ctx: PublicContext | Context = admitted
-        ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut }
+        ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut, did }
         : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
       // Where there is no room for the answer, nothing is done.
       return await tx.savepoint(async () => {
@@ -359,6 +366,7 @@ export function serveEndpoint(
     } catch (error) {
       exchange.work = undefined;
       exchange.deed = undefined;
+      exchange.did = undefined;
       exchange.isDenied = error instanceof KmsError && error.denies;
       // A refusal with an answer in it hands out what is in that.
       if (!(error instanceof KmsError && error.body)) exchange.handedOut = undefined;

@@ -38,6 +38,10 @@ export interface RequestEnv {
    * administrator.
    */
   readonly local?: boolean;
+  /** Came to the listener for software that speaks Vault transit. */
+  readonly transit?: boolean;
+  /** Whose the request is, by the tenant's name, where whoever calls found out. */
+  readonly tenant?: string;
   /** As `plainAddress` has it. */
   readonly remoteAddress?: string;
   /** The request's body, where whoever calls keeps it back until it is asked for; all else is read from the request. */

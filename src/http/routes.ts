@@ -7,6 +7,7 @@ import type { asymEndpoints } from '../api/asym.ts';
 import type { encryptionEndpoints } from '../api/encryption.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
+import type { transitEndpoints } from '../api/transit.ts';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
 import {
   createApiKey,
@@ -39,6 +40,21 @@ import {
   rotateKeyring,
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';
+import {
+  configureTransitRing,
+  createTransitRing,
+  deleteTransitRing,
+  getTransitRing,
+  listTransitRings,
+  restoreTransitRing,
+  rotateTransitRing,
+  transitDataKey,
+  transitDecrypt,
+  transitEncrypt,
+  transitRewrap,
+  transitSign,
+  transitVerify,
+} from '../core/transit.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { oidcRoutes } from './routes/oidc.ts';
@@ -73,6 +89,24 @@ const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
   getAsymKey: (ctx, { params, query }) =>
     getAsymKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateAsymKeyring: (ctx, { body }) => rotateAsymKeyring(ctx, body),
+};
+
+const transitRoutes: RoutesOf<(typeof transitEndpoints)[number]['id']> = {
+  createTransitRing: (ctx, { body }) => createTransitRing(ctx, body),
+  listTransitRings: listed((reader, { query, page }) =>
+    listTransitRings(reader, { deleted: query.deleted === 'true', page }),
+  ),
+  getTransitRing: (ctx, { params }) => getTransitRing(ctx, params),
+  deleteTransitRing: (ctx, { params }) => deleteTransitRing(ctx, params),
+  restoreTransitRing: (ctx, { params }) => restoreTransitRing(ctx, params),
+  rotateTransitRing: (ctx, { params }) => rotateTransitRing(ctx, params),
+  configureTransitRing: (ctx, { params, body }) => configureTransitRing(ctx, { ...body, ...params }),
+  transitEncrypt: (ctx, { params, body }) => transitEncrypt(ctx, { ...body, ...params }),
+  transitDecrypt: (ctx, { params, body }) => transitDecrypt(ctx, { ...body, ...params }),
+  transitRewrap: (ctx, { params, body }) => transitRewrap(ctx, { ...body, ...params }),
+  transitDataKey: (ctx, { params, body }) => transitDataKey(ctx, { ...body, ...params }),
+  transitSign: (ctx, { params, body }) => transitSign(ctx, { ...body, ...params }),
+  transitVerify: (ctx, { params, body }) => transitVerify(ctx, { ...body, ...params }),
 };
 
 const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
@@ -126,6 +160,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...encryptionRoutes,
   ...assetRoutes,
   ...asymRoutes,
+  ...transitRoutes,
   ...accountRoutes,
   ...apikeyRoutes,
   ...activityRoutes,

@@ -24,7 +24,8 @@ export interface TenantDirectory {
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
   if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
-  const handle = tenants.byHost(hostName(hostOf(c)));
+  const named = c.env?.tenant;
+  const handle = named === undefined ? tenants.byHost(hostName(hostOf(c))) : tenants.byName(named.toLowerCase());
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
 }

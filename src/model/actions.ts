@@ -18,6 +18,7 @@ const withoutFlag = [
   'user.invited',
   'user.reset',
   'keyring.restore',
+  'transit.restore',
   'asset.signing-keys',
   'system.unseal',
   'system.master',
@@ -25,7 +26,6 @@ const withoutFlag = [
   'system.restore',
   'system.retention',
   'system.accept-older',
-  'system.take-back',
   'none',
 ] as const;
 

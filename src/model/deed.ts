@@ -2,6 +2,7 @@
 // flags it gained and lost. Names alone, never a value: no secret, no password, no token gets into a record this way.
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
+import type { Custody } from './transit.ts';
 
 /** What was made, changed or removed. */
 export interface Thing {
@@ -16,6 +17,7 @@ export interface Thing {
     | 'second-factor'
     | 'session'
     | 'tenant'
+    | 'transit-ring'
     | 'user';
   readonly id: string;
   /** What people call it; absent where it has no name. */
@@ -28,6 +30,8 @@ export interface Deed {
   readonly objects?: readonly Thing[];
   /** How many were touched along with it, where they are more than `mostNamed`. */
   readonly objectCount?: number;
+  /** Of a ring that was made: who can use its keys; absent = its clients. */
+  readonly custody?: Custody;
   /** Names of fields. */
   readonly changed?: readonly string[];
   /** Names of flags, in lower case. */
@@ -41,11 +45,12 @@ export const mostNamed = 100;
 const longestName = 256;
 
 /** The deed as a record has it in its `props`. What is empty is left out. */
-export function deedProps({ object, objects = [], objectCount = 0, ...lists }: Deed): JsonObject {
+export function deedProps({ object, objects = [], objectCount = 0, custody, ...lists }: Deed): JsonObject {
   const props: Record<string, unknown> = {};
   if (object) props.object = named(object);
   if (objects.length > 0) props.objects = objects.slice(0, mostNamed).map(named);
   if (objectCount > mostNamed) props.objectCount = objectCount;
+  if (custody) props.custody = custody;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;
 }

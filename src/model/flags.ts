@@ -27,6 +27,18 @@ export const flagTable: readonly FlagEntry[] = [
   { flag: 'asym.create', grants: 'make asym keyrings' },
   { flag: 'asym.<ringname>.read', grants: "read the asym keyring's keys" },
   { flag: 'asym.<ringname>.rotate', grants: 'give the asym keyring a new active key' },
+  { flag: 'transit.create', grants: 'make transit rings, whose keys the appliance holds' },
+  { flag: 'transit.list', grants: 'list transit rings' },
+  { flag: 'transit.<ringname>.read', grants: 'read the transit ring, its versions and its public keys' },
+  { flag: 'transit.<ringname>.encrypt', grants: 'have messages encrypted with the transit ring' },
+  { flag: 'transit.<ringname>.decrypt', grants: 'have messages decrypted with the transit ring' },
+  { flag: 'transit.<ringname>.rewrap', grants: 'have messages brought under a newer version of the transit ring' },
+  { flag: 'transit.<ringname>.datakey', grants: 'get new data keys, encrypted with the transit ring' },
+  { flag: 'transit.<ringname>.sign', grants: 'have messages signed with the transit ring' },
+  { flag: 'transit.<ringname>.verify', grants: "have the transit ring's signatures verified" },
+  { flag: 'transit.<ringname>.rotate', grants: 'give the transit ring a new version' },
+  { flag: 'transit.<ringname>.config', grants: "change the transit ring's config" },
+  { flag: 'transit.<ringname>.delete', grants: 'delete the transit ring, and restore it' },
   { flag: 'asset.read', grants: 'read Assets, and the public keys that verify their signatures' },
   { flag: 'asset.search', grants: 'search Assets' },
   { flag: 'asset.delete', grants: 'delete Assets' },
@@ -190,6 +202,9 @@ export function ringsNamed(flags: Flags): string[] {
   return [...rings];
 }
 
+/** Those whose flags name a ring. */
+const ringResources: ReadonlySet<string> = new Set(['keyring', 'asym', 'transit']);
+
 interface FlagParts {
   readonly resource: string;
   /** Only where the resource has rings. */
@@ -203,7 +218,7 @@ function splitFlag(name: string): FlagParts | undefined {
   if (first < 0) return undefined;
   const resource = name.slice(0, first);
   const last = name.lastIndexOf('.');
-  const hasRing = last > first && (resource === 'keyring' || resource === 'asym');
+  const hasRing = last > first && ringResources.has(resource);
   return {
     resource,
     ring: hasRing ? name.slice(first + 1, last) : undefined,

@@ -18,6 +18,7 @@ export type KeyLabel =
   | 'passkey'
   | 'oidc'
   | 'witness'
+  | 'transit'
   | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;

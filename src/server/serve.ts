@@ -4,9 +4,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
-import { Standby } from '../appliance/backup/standby.ts';
-import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
-import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
 import { hardenProcess } from '../appliance/hardening.ts';
@@ -34,6 +31,8 @@ import { createLog, type Logger } from './log.ts';
 export interface ServeOptions
   extends ListenOptions,
     Omit<ApplianceOptions, 'baseUrl' | 'logger' | 'onEvent' | 'certificates' | 'unseals' | 'world'> {
+  /** `HOST:PORT` for software that speaks Vault transit; absent = nowhere. */
+  readonly transitListen?: string | undefined;
   /** Of the first tenant, when the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
   /** Against slow clients, where the usual ones do not fit. */
@@ -50,6 +49,8 @@ export interface Serving {
   readonly address: string;
   /** Where clients reach it. */
   readonly url: string;
+  /** Where it listens for software that speaks Vault transit; undefined where it does not. */
+  readonly transitAddress: string | undefined;
   /** Throws `sealed` while it is. */
   readonly appliance: OpenAppliance;
   /**
@@ -71,64 +72,6 @@ export interface Serving {
 }
 
 export async function serve(options: ServeOptions): Promise<Serving> {
-  const server = await openServer(options);
-  try {
-    return await server.begin();
-  } catch (error) {
-    await server.close();
-    throw error;
-  }
-}
-
-/** A standby on the network and on its socket, which becomes the appliance's server where it is. */
-interface StandingBy extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
-  /** Resolves once it took over and serves. Rejects where it took over, and could not be opened. */
-  readonly tookOver: Promise<Serving>;
-}
-
-/** `from`: what it follows. */
-export async function standBy({ from, ...options }: ServeOptions & { readonly from: string }): Promise<StandingBy> {
-  const server = await openServer(options);
-  const { promise, resolve, reject } = Promise.withResolvers<Serving>();
-  // Whoever waits for it is told; nobody may.
-  promise.catch(() => {});
-  let standby: Standby | undefined;
-  const close = async (): Promise<void> => {
-    await server.close();
-    await standby?.close();
-  };
-  try {
-    const { onEvent } = server;
-    standby = await Standby.open({ from, data: options.data, keys: { keys: keysOf(options) }, onEvent });
-    const answers = standbyAnswers(standby, () =>
-      server
-        .begin()
-        .then(resolve, reject)
-        .then(() => promise),
-    );
-    await server.standBy(answers);
-    standby.start();
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { address: server.address, url: server.url, reloadTls: server.reloadTls, close, tookOver: promise };
-}
-
-function keysOf({ keyFile, sources }: ServeOptions): KeySources {
-  return { ...sources, ...(keyFile !== undefined && { keyFile }) };
-}
-
-/** The sockets, and what is to answer on them. */
-interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
-  readonly onEvent: (event: ApplianceEvent) => void;
-  /** Opens the appliance, which answers from then on. */
-  begin(): Promise<Serving>;
-  /** Has this answer until then. */
-  standBy(answers: AppFetch): Promise<void>;
-}
-
-async function openServer(options: ServeOptions): Promise<OpenServer> {
   const data = resolve(options.data);
   await stayOut(data, options.stopping);
   await hardenProcess();
@@ -137,7 +80,15 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const hold = await holdOf(data);
   const gate = new Gate(hold);
   const network = networkServer(gate, where, options.limits);
+  const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
+  const transit = transitWhere && networkServer({ fetch: gate.fetch }, transitWhere, options.limits, { transit: true });
   await takePort(network, where);
+  try {
+    if (transit) await takePort(transit, transitWhere);
+  } catch (error) {
+    await endServer(network);
+    throw error;
+  }
   const address = where.addressOf(portOf(network));
   const url = where.urlOf(portOf(network));
   const socket = httpServer(gate.fetch, {
@@ -149,20 +100,19 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   let appliance: HeldAppliance | undefined;
   let later: NodeJS.Timeout | undefined;
   const keepMemory = giveMemoryBack();
-  const onEvent = (event: ApplianceEvent): void => logEvent(logger, event);
-  const close = closeOnce(async () => {
+  const close = async (): Promise<void> => {
     keepMemory();
     clearTimeout(later);
     hold?.end();
     // Closing takes the socket's name away, which may be another server's by now.
-    if (appliance?.isInPlace ?? true) await Promise.all([endServer(network), endServer(socket)]);
-    else await endServer(network).finally(() => socket.unref());
+    const networks = [network, ...(transit ? [transit] : [])].map(endServer);
+    if (appliance?.isInPlace ?? true) await Promise.all([...networks, endServer(socket)]);
+    else await Promise.all(networks).finally(() => socket.unref());
     await appliance?.close();
     flush();
-  });
-  const reload = (): Promise<boolean> => reloadTls(network, options, logger);
-  const begin = async (): Promise<Serving> => {
-    const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
+  };
+  try {
+    const finishCrypto = startCrypto(options.crypto ?? 'node', (event) => logEvent(logger, event));
     if (!options.store && (await dataDirState(data)) !== 'whole') {
       const made = await initAppliance({
         data,
@@ -176,7 +126,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     const own = {
       logger,
       baseUrl: () => url,
-      onEvent,
+      onEvent: (event: ApplianceEvent) => logEvent(logger, event),
       space: { every: 1000, ...options.space },
       held: hold?.released,
       onWaiting: (reason: string) => gate.wait(reason),
@@ -187,38 +137,27 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     // From here on an upgrade that begins has this server ended first; one that began meanwhile does not know of it.
     if (!hold) await needNoUpgrade(data);
     const sealed = await started.start();
-    if (!socket.listening) await openSocket(socket, data, logger);
+    await openSocket(socket, data, logger);
     gate.open(started);
     later = setTimeout(finishCrypto, 1000).unref();
     return {
       address,
       url,
+      transitAddress: transit && transitWhere.addressOf(portOf(transit)),
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         return started.opened;
       },
       sealed,
       held: hold?.refusal,
-      reloadTls: reload,
-      close,
+      reloadTls: () => reloadTls([network, ...(transit ? [transit] : [])], options, logger),
+      close: closeOnce(close),
     };
-  };
-  return {
-    address,
-    url,
-    onEvent,
-    reloadTls: reload,
-    close,
-    begin: () =>
-      begin().catch((error: unknown) => {
-        gate.refuse();
-        throw systemError(error, data);
-      }),
-    async standBy(answers) {
-      await openSocket(socket, data, logger);
-      gate.standBy(answers);
-    },
-  };
+  } catch (error) {
+    gate.refuse();
+    await close();
+    throw systemError(error, data);
+  }
 }
 
 async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> {
@@ -230,29 +169,35 @@ async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> 
   return answer?.url;
 }
 
+/** The same certificate and proxy; no address that clients of the API reach. */
+function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
+  return { ...options, listen: options.transitListen ?? '' };
+}
+
 function networkServer(
-  { fetch, straightTo }: Gate,
+  { fetch, straightTo }: Pick<Gate, 'fetch'> & Partial<Pick<Gate, 'straightTo'>>,
   { tls, behindProxy }: Listening,
   limits: ServeOptions['limits'],
+  surface: Pick<RequestEnv, 'transit'> = {},
 ): Server {
   return httpServer(fetch, {
     tls,
-    straightTo,
+    ...(straightTo && { straightTo }),
     env: (incoming: IncomingMessage) => {
       const remoteAddress = clientAddress(incoming, behindProxy);
       const { headers } = incoming;
-      return remoteAddress === undefined ? { headers } : { headers, remoteAddress };
+      return remoteAddress === undefined ? { headers, ...surface } : { headers, remoteAddress, ...surface };
     },
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
   });
 }
 
-async function reloadTls(server: Server, options: ListenOptions, logger: Logger): Promise<boolean> {
+async function reloadTls(servers: readonly Server[], options: ListenOptions, logger: Logger): Promise<boolean> {
   try {
     const certificate = await readTls(options);
     if (!certificate) return false;
-    replaceCertificate(server, certificate);
+    for (const server of servers) replaceCertificate(server, certificate);
     logger.info({ file: options.tlsCert }, 'the certificate was read again');
   } catch (err) {
     logger.error({ err }, 'the certificate could not be read again; the one in use stays');
@@ -292,7 +237,6 @@ class Gate {
   readonly #waiting = Promise.withResolvers<undefined>();
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
-  #standby: AppFetch | undefined;
 
   constructor(hold: Hold | undefined) {
     this.#hold = hold;
@@ -304,7 +248,6 @@ class Gate {
   readonly fetch: AppFetch = (request, env) => {
     const appliance = this.#appliance;
     const hold = this.#hold;
-    if (this.#standby) return this.#standby(request, env);
     if (hold && !mayPass(hold, request, env)) return refusedBy(hold);
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
@@ -318,12 +261,7 @@ class Gate {
     this.#waiting.resolve(undefined);
   }
 
-  standBy(answers: AppFetch): void {
-    this.#standby = answers;
-  }
-
   open(appliance: HeldAppliance): void {
-    this.#standby = undefined;
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
   }

@@ -26,6 +26,7 @@ const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastN
 const makers: Readonly<Record<string, string>> = {
   createKeyring: 'ring',
   createAsymKeyring: 'asym',
+  createTransitRing: 'transit',
   createUser: 'user',
   inviteUser: 'user',
   completeInvite: 'invited',
@@ -57,6 +58,7 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
     });
   }
   if (leftOut !== 'asym') values[sample.asymKeyId] = (await post('/asym/keyrings', { name: 'Devices' })).key.id;
+  if (leftOut !== 'transit') Object.assign(values, await transitValues(a, id, post));
   if (leftOut !== 'account') values[sample.accountId] = (await post('/auth/accounts', { uid: 'billing' })).id;
   const { key, keyid } = await post('/auth/apikey', { accountId: a.accountId });
   Object.assign(values, { [sample.apikey]: key, [sample.apikeyId]: keyid });
@@ -80,6 +82,25 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   }
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
   return values;
+}
+
+/** Rings whose keys the appliance holds: one that encrypts, and one that signs. */
+async function transitValues(
+  a: Appliance,
+  id: string,
+  post: (path: string, body: object) => Promise<AnyJson>,
+): Promise<Readonly<Record<string, string>>> {
+  const { ring } = await post('/transit/rings', { name: 'Unseal' });
+  await post('/transit/rings', { name: 'Release', type: 'ed25519' });
+  const { items } = await post('/transit/rings/unseal/encrypt', { items: [{ plaintext: 'aGVsbG8=' }] });
+  const { signature } = await post('/transit/rings/release/sign', { input: 'aGVsbG8=' });
+  if (id.endsWith('TransitRing')) await a.call('PUT', '/transit/rings/unseal/config', { deletionAllowed: true });
+  if (id === 'restoreTransitRing') await a.call('DELETE', '/transit/rings/unseal');
+  return {
+    [sample.transitRingId]: ring.id,
+    [sample.transitCiphertext]: items[0].ciphertext,
+    [sample.transitSignature]: signature,
+  };
 }
 
 /** Of what the example needs to be there: an app, confirmed or not, or a passkey. */

@@ -118,6 +118,7 @@ test('an answer without a required field, or with one more, is not as described'
     assert.notDeepEqual(given({ ...example, surprise: 1 }), [], id);
     const optional = [
       'privateKey',
+      'plaintext',
       'asset',
       'threshold',
       'progress',

@@ -36,7 +36,17 @@ function flipped(given: Uint8Array, bit: number): Uint8Array {
 }
 
 test('this Node has all of them', () => {
-  const names = ['sha256', 'runningSha256', 'ed25519Sign', 'ed25519PublicKey', 'sealChaCha', 'openChaCha', 'argon2id'];
+  const names = [
+    'sha256',
+    'runningSha256',
+    'ed25519Sign',
+    'ed25519PublicKey',
+    'sealChaCha',
+    'openChaCha',
+    'argon2id',
+    'sealGcm',
+    'openGcm',
+  ];
   assert.deepEqual(
     by('node', () => Object.keys(native()).sort()),
     names.sort(),

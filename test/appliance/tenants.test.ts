@@ -48,6 +48,7 @@ test('a new tenant answers at its hosts at once, with its own root key, and afte
       url: 'https://blue.example:8443',
       limits: {},
       secondFactorFor: [],
+      custody: 'any',
       createdAt: '',
       updatedAt: '',
     },

@@ -111,7 +111,7 @@ for (const [line, code, stderr] of [
     'kms: --users: expected a whole number or none, got "many"; see `kms tenant limits --help`\n',
   ],
   ['tenant limits .. --users 1', 1, 'kms: there is no such tenant; check the name or id\n'],
-  ['tenant update default', 2, 'kms: nothing to change; give --name, --host or --second-factor-for\n'],
+  ['tenant update default', 2, 'kms: nothing to change; give --name, --host, --second-factor-for or --custody\n'],
   [
     'tenant delete default --yes',
     1,

@@ -26,7 +26,7 @@ const ring = fc.constantFrom('payroll', 'a.b', '*', 'Ledger');
 const operation = fc.constantFrom('read', 'encrypt', 'rotate', '*', 'own');
 const flag = fc.oneof(
   fc.constantFrom('*', 'keyring.*', 'asym.*', 'user.*', 'keyring.create', 'user.read', 'app.a.b', 'own', 'asset.x.*'),
-  fc.tuple(fc.constantFrom('keyring', 'asym', 'Keyring'), ring, operation).map((parts) => parts.join('.')),
+  fc.tuple(fc.constantFrom('keyring', 'asym', 'transit', 'Keyring'), ring, operation).map((parts) => parts.join('.')),
 );
 const flags = fc.dictionary(flag, fc.boolean(), { maxKeys: 6 });
 
@@ -38,7 +38,17 @@ test('the groups are the table, whole', () => {
   assert.deepEqual(new Set(['*', ...listed]), new Set(flagTable.map(({ flag }) => flag)));
   assert.deepEqual(
     flagGroups.map(({ title }) => title),
-    ['Keyrings', 'Asym keyrings', 'Assets', 'Users', 'Accounts', 'API keys', 'Activity', 'The appliance'],
+    [
+      'Keyrings',
+      'Asym keyrings',
+      'Transit rings',
+      'Assets',
+      'Users',
+      'Accounts',
+      'API keys',
+      'Activity',
+      'The appliance',
+    ],
   );
 });
 

@@ -23,7 +23,6 @@ const pages = [
   'docs/tenants.md',
   'docs/oidc.md',
   'docs/tofu.md',
-  'docs/kubernetes.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',
 ];

@@ -120,6 +120,7 @@ test('local endpoints are unknown to everybody else', async () => {
           url: '',
           limits: {},
           secondFactorFor: [],
+          custody: 'any',
           createdAt: '',
           updatedAt: '',
         };

@@ -153,6 +153,7 @@ const segment = fc.constantFrom(
   '*',
   'keyring',
   'asym',
+  'transit',
   'user',
   'payroll',
   'pay',

@@ -186,3 +186,25 @@ test('closing waits for the request under way', async () => {
   for (const each of settled) if (each.status === 'fulfilled') assert.equal(each.value.status, 200);
   await assert.rejects(fetch(`${url}/healthz`));
 });
+
+test('software that speaks Vault transit has a listener of its own', async () => {
+  const serving = await started('transit', { transitListen: '127.0.0.1:0' });
+  const { url, transitAddress = '', made } = serving;
+  assert.notEqual(url, transitAddress);
+  const ask = async (base: string, method: string, path: string, body?: string) => {
+    const headers = { 'X-Vault-Token': made?.apiKey.key ?? '', 'Content-Type': 'application/x-www-form-urlencoded' };
+    const answer = await fetch(`${base}${path}`, { method, headers, ...(body !== undefined && { body }) });
+    return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
+  };
+  assert.deepEqual(await ask(transitAddress, 'POST', '/v1/transit/keys/k', ''), { status: 204, type: null, text: '' });
+  const { status, type, text } = await ask(transitAddress, 'PUT', '/v1//transit//encrypt/k', '{"plaintext":"YQ=="}');
+  assert.deepEqual([status, type], [200, 'application/json']);
+  const { ciphertext } = JSON.parse(text).data;
+  const opened = await ask(transitAddress, 'POST', '/v1/transit/decrypt/k', JSON.stringify({ ciphertext }));
+  assert.equal(JSON.parse(opened.text).data.plaintext, 'YQ==');
+  assert.equal((await ask(transitAddress, 'HEAD', '/v1/sys/health')).status, 200);
+  assert.equal((await ask(transitAddress, 'GET', '/healthz')).status, 404);
+  assert.equal((await ask(url, 'GET', '/v1/sys/health')).status, 404);
+  await assert.rejects(started('open', { transitListen: '0.0.0.0:0' }), isCode('refused'));
+  await assert.rejects(started('nowhere', { transitListen: 'x' }), isCode('usage'));
+});

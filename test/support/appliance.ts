@@ -38,6 +38,7 @@ export interface ApplianceOptions {
     readonly hosts: readonly string[];
     readonly limits?: Limits;
     readonly secondFactorFor?: readonly string[];
+    readonly custody?: 'any' | 'client';
   }[];
   readonly bodyLimit?: number;
   readonly local?: Partial<LocalHandlers>;
@@ -117,7 +118,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   const world = testWorld(clock, 7);
   const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
   const tenants = await Promise.all(
-    wanted.map(async ({ name, hosts, limits = {}, secondFactorFor = [] }, index) => {
+    wanted.map(async ({ name, hosts, limits = {}, secondFactorFor = [], custody = 'any' }, index) => {
       const tables = (sql: Sql) => {
         options.onSql?.(sql);
         return tenantTables(sql);
@@ -125,7 +126,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       const store = await createMemoryStore({ migrations: tenantMigrations, tables });
       const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
       const handle: TenantHandle = {
-        tenant: { id: world.newId('tenant'), name, limits, keys, secondFactorFor },
+        tenant: { id: world.newId('tenant'), name, limits, keys, secondFactorFor, custody },
         store,
       };
       const { account, apiKey } = await store.transaction((tx) => bootstrap({ tx, world }));

@@ -52,7 +52,7 @@ export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTe
   const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
   const run: TestTenant['run'] = (fn, caller = localCaller) =>
     store.transaction((tx) =>
-      tx.savepoint(async () => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {} })),
+      tx.savepoint(async () => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {}, did: () => {} })),
     );
   return {
     store,

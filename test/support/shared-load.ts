@@ -67,11 +67,6 @@ export async function openNode(
   return { store, events, close };
 }
 
-/** Asks a store, as `SharedLoad` wants it. */
-export function asking(store: Store<NoteTables>): (op: Op) => Promise<number> {
-  return (op) => (op.kind === 'look' ? looks(store, op) : does(store, op));
-}
-
 /** One clock for all processes of the machine. */
 export function now(): number {
   return Number(process.hrtime.bigint());
@@ -92,12 +87,11 @@ export class SharedLoad {
     this.#say = say;
   }
 
-  /** `ask` answers a status, or what was seen, and fails with `unavailable`. */
-  clients(ask: (op: Op) => Promise<number>, count: number): void {
-    for (let i = 0; i < count; i++) this.#working.push(this.#client(ask));
+  clients(store: Store<NoteTables>, count: number): void {
+    for (let i = 0; i < count; i++) this.#working.push(this.#client(store));
   }
 
-  async #client(ask: (op: Op) => Promise<number>): Promise<void> {
+  async #client(store: Store<NoteTables>): Promise<void> {
     const generator = this.#generator;
     while (!this.#isOver) {
       const kind = generator.pick(['encrypt', 'encrypt', 'encrypt', 'switch', 'make', 'look'] as const);
@@ -107,7 +101,7 @@ export class SharedLoad {
       this.ops.push(op);
       this.#say(op);
       try {
-        op.answer = await ask(op);
+        op.answer = await (kind === 'look' ? looks(store, op) : does(store, op));
       } catch (error) {
         if (!isOutage(error)) throw error;
         op.refused = !String(error).includes('not known');
@@ -209,7 +203,7 @@ if (import.meta.main) {
   const { config, uid, first, clients }: Alone = JSON.parse(process.argv[2] ?? '');
   const node = await openNode(config, new Uint8Array(Buffer.from(uid, 'hex')));
   const load = new SharedLoad(first, (op) => writeSync(1, `${JSON.stringify(op)}\n`));
-  load.clients(asking(node.store), clients);
+  load.clients(node.store, clients);
   await once(process.stdin.resume(), 'end');
   await load.stop();
   await node.close();

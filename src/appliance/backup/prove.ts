@@ -13,8 +13,6 @@ interface Proving {
   readonly files: Files;
   readonly wasm: Uint8Array;
   keysOf(dir: string): StoreKeys;
-  /** Told of each store once it is proven. */
-  readonly onStore?: ((dir: string, checked: CheckedStore) => void) | undefined;
 }
 
 /** What is known of a store beforehand. */
@@ -41,7 +39,7 @@ export interface Proof {
 
 /** Throws `corrupt` where anything but a segment of the activity log differs or does not verify. */
 export async function proveStores(
-  { files, wasm, keysOf, onStore }: Proving,
+  { files, wasm, keysOf }: Proving,
   stores: readonly ExpectedStore[],
   summary: Summary,
 ): Promise<Proof> {
@@ -56,7 +54,6 @@ export async function proveStores(
     );
     compare(expected, summary[dir], checked);
     if (isSystem) compareTenants(dirs, checked.rows);
-    onStore?.(dir, checked);
     proof = {
       stores: proof.stores + 1,
       transactions: proof.transactions + checked.mark.sequence,

@@ -171,9 +171,8 @@ export class UnsealBackoff {
   readonly #slow = new Set<string>();
   readonly #queue = new SerialQueue();
 
-  /** `nodes`: how many are there that the same can be tried on. */
-  constructor({ now, random }: Pick<World, 'now' | 'random'>, nodes?: () => number) {
-    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most, sharers: nodes });
+  constructor({ now, random }: Pick<World, 'now' | 'random'>) {
+    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most });
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */

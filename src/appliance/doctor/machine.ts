@@ -8,7 +8,6 @@ import {
   exposureOf,
   initMark,
   modeText,
-  nodeFile,
   reserveFile,
   restoreMark,
   sealFile,
@@ -91,7 +90,6 @@ const known = [
   initMark,
   restoreMark,
   upgradeLock,
-  nodeFile,
   'lost+found',
 ];
 const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/;

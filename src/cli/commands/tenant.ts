@@ -43,9 +43,10 @@ export async function show(cli: CliOf<typeof tenant.show>): Promise<void> {
 }
 
 export async function update(cli: CliOf<typeof tenant.update>): Promise<void> {
-  const changes = { ...typedChanges(cli), ...given({ secondFactorFor: typedPolicy(cli) }) };
+  const custody = cli.isTyped('--custody') ? cli.get('--custody') : undefined;
+  const changes = { ...typedChanges(cli), ...given({ secondFactorFor: typedPolicy(cli), custody }) };
   if (Object.keys(changes).length === 0) {
-    throw new KmsError('usage', 'nothing to change', { hint: 'give --name, --host or --second-factor-for' });
+    throw new KmsError('usage', 'nothing to change', { hint: 'give --name, --host, --second-factor-for or --custody' });
   }
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask('updateTenant', { params: { name: cli.get('<NAME>') }, body: changes });
@@ -161,6 +162,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['address', tenant.url],
     ['limits', limitsOf(tenant) || 'none'],
     ['second factor', tenant.secondFactorFor.length > 0 ? `for ${tenant.secondFactorFor.join(' ')}` : undefined],
+    ['custody', tenant.custody === 'client' ? 'client: no transit rings' : undefined],
     ['created', tenant.createdAt],
     ['updated', tenant.updatedAt],
     ['deleted', tenant.deletedAt],

@@ -1,5 +1,5 @@
 // The commands about tenants, `kms tenant …`.
-import { argument, command, limit, list, required, text, toggle } from './declaration.ts';
+import { argument, command, limit, list, oneOf, required, text, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 export const tenant = {
@@ -22,10 +22,11 @@ export const tenant = {
   }),
   update: command(
     'update',
-    'change the name or hosts of a tenant, or whose logins need a second factor; takes effect at once',
+    'change the name or hosts of a tenant, whose logins need a second factor, or who may hold keys; takes effect at once',
     [
       'kms tenant update blue --host blue.example --host b.example',
       'kms tenant update blue --second-factor-for user.update --second-factor-for apikey.create',
+      'kms tenant update blue --custody client',
     ],
     {
       '<NAME>': argument('tenant'),
@@ -35,6 +36,11 @@ export const tenant = {
         'FLAG',
         'users with this permission need a second factor; the given ones replace all before, none removes it',
         'flag',
+      ),
+      '--custody': oneOf(
+        'any|client',
+        'who may hold the keys of new rings: client allows no new transit rings, whose keys the appliance holds',
+        ['any', 'client'],
       ),
     },
   ),

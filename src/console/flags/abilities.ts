@@ -23,12 +23,14 @@ const verbs: Readonly<Record<string, string>> = {
   update: 'change',
   config: 'change the settings of',
   validate: 'check',
+  datakey: 'get data keys from',
+  verify: 'verify signatures of',
   'system.metrics': 'read the metrics of',
   'system.backup': 'back up',
 };
 
 /** What is done with a ring rather than to it. */
-const uses: readonly string[] = ['encrypt', 'decrypt'];
+const uses: readonly string[] = ['encrypt', 'decrypt', 'rewrap', 'sign'];
 
 /** Names of rings in one clause; the rest are counted. */
 const mostRings = 4;

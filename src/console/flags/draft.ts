@@ -145,10 +145,11 @@ export function grantOf(flag: string): string | undefined {
     return group.plain.find(({ name }) => name === operation)?.grants;
   }
   const ring = lower.slice(first + 1, last);
-  const where = ring === wildcard ? 'every keyring' : `the keyring ${ring}`;
+  const thing = group.resource === 'transit' ? 'transit ring' : 'keyring';
+  const where = ring === wildcard ? `every ${thing}` : `the ${thing} ${ring}`;
   if (operation === wildcard) return `every operation on ${where}`;
   const grants = group.ofRing.find(({ name }) => name === operation)?.grants;
-  return grants?.replace(/the (?:asym )?keyring/, where);
+  return grants?.replace(/the (?:(?:asym )?keyring|transit ring)/, where);
 }
 
 export interface FlagOperation {
@@ -170,6 +171,7 @@ export interface FlagGroup {
 const titles: Readonly<Record<string, string>> = {
   keyring: 'Keyrings',
   asym: 'Asym keyrings',
+  transit: 'Transit rings',
   asset: 'Assets',
   user: 'Users',
   account: 'Accounts',

@@ -201,7 +201,7 @@ function namedUser({ username, email }: { readonly username: string; readonly em
 function asAdministrator<R>(
   { appliance: { world }, handle: { tenant, store } }: Around,
   recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
-  operation: (ctx: Omit<Context, 'handsOut'>) => Promise<R>,
+  operation: (ctx: Omit<Context, 'handsOut' | 'did'>) => Promise<R>,
 ): Promise<R> {
   return store.transaction(async (tx) => {
     let deed: Deed = {};

@@ -13,6 +13,7 @@ import { ringTable } from './rings.ts';
 import { secondFactorTable } from './second-factors.ts';
 import { sessionTable } from './sessions.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
+import { transitTable } from './transit.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
 
@@ -29,6 +30,7 @@ export function tenantTables(sql: Sql): Tables {
     userTokens: userTokenTable(sql),
     secondFactors: secondFactorTable(sql),
     oidc: oidcTable(sql),
+    transit: transitTable(sql),
   };
 }
 

@@ -313,6 +313,44 @@ export const tenantMigrations: readonly Migration[] = [
     name: 'sessions that an identity provider opened',
     statements: [`ALTER TABLE sessions ADD COLUMN by_provider INTEGER NOT NULL DEFAULT 0`],
   },
+  {
+    name: 'rings whose keys the appliance holds',
+    statements: [
+      `CREATE TABLE transit_rings (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        display_name TEXT NOT NULL,
+        type TEXT NOT NULL,
+        derived INTEGER NOT NULL,
+        latest_version INTEGER NOT NULL,
+        min_decryption INTEGER NOT NULL,
+        min_encryption INTEGER NOT NULL,
+        deletion_allowed INTEGER NOT NULL,
+        rotate_after INTEGER,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        deleted_at INTEGER
+      )`,
+      `CREATE UNIQUE INDEX transit_rings_by_name ON transit_rings (name) WHERE deleted_at IS NULL`,
+      `CREATE INDEX transit_rings_listed ON transit_rings (seq) WHERE deleted_at IS NULL`,
+      `CREATE INDEX transit_rings_deleted ON transit_rings (deleted_at) WHERE deleted_at IS NOT NULL`,
+      // `epoch` counts the tenant keys: under which one `sealed` is.
+      `CREATE TABLE transit_keys (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT NOT NULL UNIQUE,
+        ring_id TEXT NOT NULL REFERENCES transit_rings (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        sealed TEXT NOT NULL,
+        public_key TEXT NOT NULL,
+        message_count INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        UNIQUE (ring_id, version)
+      )`,
+      `CREATE INDEX transit_keys_by_epoch ON transit_keys (epoch)`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */
@@ -366,6 +404,13 @@ export const systemMigrations: readonly Migration[] = [
     statements: [
       // Names of flags: users who have one of them.
       `ALTER TABLE tenants ADD COLUMN second_factor_for TEXT NOT NULL DEFAULT '[]'`,
+    ],
+  },
+  {
+    name: 'who may hold the keys of a tenant',
+    statements: [
+      // Of rings to come.
+      `ALTER TABLE tenants ADD COLUMN custody TEXT NOT NULL DEFAULT 'any'`,
     ],
   },
 ];

@@ -1,4 +1,5 @@
 // The tenants of the appliance, in its own database. A deleted tenant stays, out of sight, until it is purged.
+import type { CustodyPolicy } from '../../model/transit.ts';
 import type { Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 
@@ -14,12 +15,14 @@ export interface TenantRecord {
   readonly limits: JsonObject;
   /** Flags: users who have one of them need a second factor. */
   readonly secondFactorFor: readonly string[];
+  /** What new rings may have. */
+  readonly custody: CustodyPolicy;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletedAt: number | undefined;
 }
 
-export type NewTenant = Omit<TenantRecord, 'seq' | 'secondFactorFor' | 'deletedAt'>;
+export type NewTenant = Omit<TenantRecord, 'seq' | 'secondFactorFor' | 'custody' | 'deletedAt'>;
 
 interface TenantRow extends Row {
   seq: number;
@@ -29,6 +32,7 @@ interface TenantRow extends Row {
   hosts: string;
   limits: string;
   second_factor_for: string;
+  custody: CustodyPolicy;
   created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -68,15 +72,16 @@ export function tenantTable(sql: Sql) {
       return (await sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq')).map(fromRow);
     },
 
-    /** Writes name, hosts, limits, whose logins need a second factor, `updatedAt` and `deletedAt`. */
+    /** Writes name, hosts, limits, whose logins need a second factor, custody, `updatedAt` and `deletedAt`. */
     async update(tenant: TenantRecord): Promise<void> {
       await sql.run(
-        `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, updated_at = ?, deleted_at = ?
-          WHERE id = ?`,
+        `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,
+          deleted_at = ? WHERE id = ?`,
         tenant.name,
         toJson(tenant.hosts),
         toJson(tenant.limits),
         toJson(tenant.secondFactorFor),
+        tenant.custody,
         tenant.updatedAt,
         tenant.deletedAt ?? null,
         tenant.id,
@@ -98,6 +103,7 @@ function fromRow(row: TenantRow): TenantRecord {
     hosts: textsOf(row.hosts),
     limits: objectOf(row.limits),
     secondFactorFor: textsOf(row.second_factor_for),
+    custody: row.custody,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at ?? undefined,

@@ -1,0 +1,366 @@
+// Transit rings on the wire: those whose keys the appliance holds, and the endpoints that keep them and work with them.
+// Software that speaks Vault's transit engine has a listener of its own, with that engine's paths and answers.
+import { z } from 'zod';
+import { isJsonObject } from '../model/json.ts';
+import { mostTransitItems, transitHashes, transitTypes } from '../model/transit.ts';
+import { endpoint, errorBody } from './endpoint.ts';
+import { sample } from './example-values.ts';
+import { pageOf, pageQuery } from './page.ts';
+import {
+  base64,
+  count,
+  idOf,
+  kindOf,
+  pathText,
+  requiredText,
+  ringNamePattern,
+  text,
+  timestamp,
+  trueParam,
+} from './values.ts';
+
+const tag = 'Transit';
+const unknownRing = { 404: { description: 'no such transit ring', schema: errorBody } };
+const ofRing = { ringname: pathText };
+const ring = { from: 'path', param: 'ringname', byId: false } as const;
+
+const type = z.enum(transitTypes).meta({ description: 'what its keys are; the first two encrypt, the others sign' });
+const derived = z
+  .boolean()
+  .meta({ description: 'each message has a key of its own, derived by its `context`', examples: [false] });
+const minDecryptionVersion = z
+  .int()
+  .min(0)
+  .meta({ description: 'messages of older versions are not read', examples: [1] });
+const minEncryptionVersion = z
+  .int()
+  .min(0)
+  .meta({ description: 'the oldest version that may make messages; 0: any that decrypts', examples: [0] });
+const deletionAllowed = z.boolean().meta({ description: 'whether the ring may be deleted', examples: [false] });
+const rotateAfter = z
+  .int()
+  .min(3600)
+  .nullable()
+  .meta({
+    description:
+      'how old a version gets, in whole seconds: the next message past that age gets a new one; `null`: any age',
+    examples: [7776000],
+  });
+
+const version = z
+  .object({
+    version: count.meta({ description: 'counted from 1: the N of `vault:vN:`', examples: [1] }),
+    createdAt: timestamp,
+    publicKey: z
+      .string()
+      .exactOptional()
+      .meta({
+        description: 'where the ring signs: base64 of the 32 bytes of Ed25519, or PEM of P-256',
+        examples: [sample.transitPublicKey],
+      }),
+  })
+  .meta({ id: 'TransitVersion', description: 'a version of a transit ring' });
+
+const transitRing = z
+  .object({
+    id: idOf('ring').meta({ description: 'id of the transit ring', examples: [sample.transitRingId] }),
+    name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['unseal'] }),
+    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Unseal'] }),
+    custody: z
+      .enum(['server'])
+      .meta({ description: 'who can use its keys: the appliance, for as long as there are any' }),
+    type,
+    derived,
+    latestVersion: count.meta({ description: 'the version that makes new messages', examples: [1] }),
+    minDecryptionVersion,
+    minEncryptionVersion,
+    deletionAllowed,
+    rotateAfter,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    deletedAt: timestamp
+      .exactOptional()
+      .meta({ description: 'when it was deleted; only where deleted ones are listed' }),
+    restorableUntil: timestamp
+      .exactOptional()
+      .meta({ description: 'until when it can be restored; only where deleted ones are listed' }),
+    versions: z
+      .array(version)
+      .exactOptional()
+      .meta({ description: 'those that are still read, the newest first, at most 1,000; not in lists' }),
+  })
+  .meta({ id: 'TransitRing', description: 'a ring whose keys the appliance holds' });
+export type TransitRing = z.output<typeof transitRing>;
+const ringAnswer = z.object({ ring: transitRing });
+
+const createBody = z.object({
+  name: requiredText.meta({
+    pattern: ringNamePattern,
+    description:
+      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
+    examples: ['Unseal'],
+  }),
+  type: type.exactOptional(),
+  derived: derived.exactOptional(),
+  rotateAfter: rotateAfter.exactOptional(),
+  keepExisting: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      description: '`true`: where a ring of that name, type and `derived` is there, nothing is done',
+      examples: [false],
+    }),
+});
+
+/** One of the things that are to be done; all texts but ciphertexts are base64. */
+export interface TransitItem {
+  readonly plaintext?: string | undefined;
+  readonly ciphertext?: string | undefined;
+  readonly associatedData?: string | undefined;
+  readonly context?: string | undefined;
+  readonly keyVersion?: number | undefined;
+}
+
+const itemTexts = ['plaintext', 'ciphertext', 'associatedData', 'context'] as const;
+
+function itemProblem(item: unknown): string | undefined {
+  if (!isJsonObject(item)) return `expected an object, got ${kindOf(item)}`;
+  for (const name of itemTexts) {
+    const value = item[name];
+    if (value !== undefined && typeof value !== 'string') return `${name}: expected a string, got ${kindOf(value)}`;
+  }
+  const { keyVersion } = item;
+  if (keyVersion === undefined || (Number.isSafeInteger(keyVersion) && Number(keyVersion) >= 0)) return undefined;
+  return 'keyVersion: expected an integer of at least 0';
+}
+
+const base64Text = { type: 'string', contentEncoding: 'base64' };
+const shared = {
+  associatedData: { ...base64Text, description: 'what the message is bound to; it must be the same to decrypt' },
+  context: { ...base64Text, description: 'of a ring that derives its keys, what this one is derived by' },
+};
+const made = {
+  keyVersion: { type: 'integer', minimum: 0, description: 'the version to encrypt with; 0 or absent: the latest' },
+};
+
+/** A list whose length is looked at before any of it. */
+function itemList(own: Readonly<Record<string, object>>) {
+  return z
+    .custom<TransitItem[]>()
+    .superRefine((value: unknown, context) => {
+      const refuse = (message: string, path: PropertyKey[] = []) => context.addIssue({ code: 'custom', message, path });
+      if (!Array.isArray(value)) return refuse(`expected an array, got ${kindOf(value)}`);
+      if (value.length > mostTransitItems) return refuse(`must have at most ${mostTransitItems} entries`);
+      for (const [index, item] of value.entries()) {
+        const problem = itemProblem(item);
+        if (problem !== undefined) return refuse(problem, [index]);
+      }
+    })
+    .meta({
+      type: 'array',
+      minItems: 1,
+      maxItems: mostTransitItems,
+      items: { type: 'object', properties: { ...own, ...shared } },
+      description: 'what is to be done, each for itself: one that fails does not keep the others from it',
+    });
+}
+
+const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
+const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
+
+const ciphertext = z
+  .string()
+  .meta({ description: '`vault:vN:` and base64 of nonce, ciphertext and tag', examples: [sample.transitCiphertext] });
+const keyVersion = count.meta({ description: 'the version that it was made with', examples: [1] });
+const error = z
+  .string()
+  .meta({ description: 'why there is nothing else', examples: ['cipher: message authentication failed'] });
+const madeItem = z
+  .object({
+    ciphertext: ciphertext.exactOptional(),
+    keyVersion: keyVersion.exactOptional(),
+    plaintext: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'base64', contentEncoding: 'base64', examples: ['aGVsbG8='] }),
+    error: error.exactOptional(),
+  })
+  .meta({ id: 'TransitResult', description: 'what came of one thing that was to be done' });
+export type TransitMade = z.output<typeof madeItem>;
+const madeAnswer = z.object({ items: z.array(madeItem).meta({ description: 'in the order of the request' }) });
+
+const wantedVersion = z
+  .int()
+  .min(0)
+  .exactOptional()
+  .meta({ description: 'the version to use; 0 or absent: the latest', examples: [0] });
+const signed = {
+  input: text.exactOptional().meta({
+    description: 'what is signed, base64; nothing if absent',
+    contentEncoding: 'base64',
+    examples: ['aGVsbG8='],
+  }),
+  hash: z.enum(transitHashes).exactOptional().meta({ description: 'of what ECDSA signs; `sha2-256` if absent' }),
+  prehashed: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: '`true`: `input` is the hash already (ECDSA)', examples: [false] }),
+};
+
+export const transitEndpoints = [
+  endpoint('createTransitRing', {
+    tag,
+    summary: 'Make a ring whose keys the appliance holds',
+    access: { kind: 'flag', action: 'transit.create', about: { from: 'body', field: 'name' } },
+    body: createBody,
+    answer: ringAnswer,
+  }),
+  endpoint('listTransitRings', {
+    tag,
+    summary: 'List transit rings, oldest first',
+    access: { kind: 'flag', action: 'transit.list' },
+    query: z.object({
+      deleted: trueParam.exactOptional().meta({ description: '`true`: the deleted ones that can still be restored' }),
+      ...pageQuery,
+    }),
+    answer: pageOf(transitRing),
+    paginated: true,
+  }),
+  endpoint('getTransitRing', {
+    tag,
+    summary: 'Read a transit ring and its versions',
+    access: { kind: 'flag', action: 'transit.read', ring },
+    params: z.object(ofRing),
+    answer: ringAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('deleteTransitRing', {
+    tag,
+    summary: 'Delete a transit ring; it stays restorable for 30 days',
+    access: { kind: 'flag', action: 'transit.delete', ring },
+    params: z.object(ofRing),
+    answer: z.object({
+      name: z.string().meta({ description: 'the name, which is free again', examples: ['unseal'] }),
+      id: idOf('ring').meta({
+        description: 'the id, under which it can be restored',
+        examples: [sample.transitRingId],
+      }),
+    }),
+    errors: unknownRing,
+  }),
+  endpoint('restoreTransitRing', {
+    tag,
+    summary: 'Bring back a deleted transit ring',
+    access: {
+      kind: 'flag',
+      action: 'transit.delete',
+      recorded: 'transit.restore',
+      ring: { from: 'deleted-id', param: 'id' },
+    },
+    params: z.object({ id: pathText }),
+    answer: ringAnswer,
+    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
+  }),
+  endpoint('rotateTransitRing', {
+    tag,
+    summary: 'Give a transit ring a new version',
+    access: { kind: 'flag', action: 'transit.rotate', ring },
+    params: z.object(ofRing),
+    answer: ringAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('configureTransitRing', {
+    tag,
+    summary: "Change a transit ring's config: what is named is replaced, the rest is kept",
+    access: { kind: 'flag', action: 'transit.config', ring },
+    params: z.object(ofRing),
+    body: z.object({
+      minDecryptionVersion: minDecryptionVersion.exactOptional(),
+      minEncryptionVersion: minEncryptionVersion.exactOptional(),
+      deletionAllowed: deletionAllowed.exactOptional(),
+      rotateAfter: rotateAfter.exactOptional(),
+    }),
+    answer: ringAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('transitEncrypt', {
+    tag,
+    summary: 'Have messages encrypted',
+    access: { kind: 'flag', action: 'transit.encrypt', ring },
+    params: z.object(ofRing),
+    body: z.object({ items: itemList({ ...plaintextField, ...made }) }),
+    answer: madeAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('transitDecrypt', {
+    tag,
+    summary: 'Have messages decrypted',
+    access: { kind: 'flag', action: 'transit.decrypt', ring },
+    params: z.object(ofRing),
+    body: z.object({ items: itemList(ciphertextField) }),
+    answer: madeAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('transitRewrap', {
+    tag,
+    summary: 'Have messages brought under a newer version',
+    access: { kind: 'flag', action: 'transit.rewrap', ring },
+    params: z.object(ofRing),
+    body: z.object({ items: itemList({ ...ciphertextField, ...made }) }),
+    answer: madeAnswer,
+    errors: unknownRing,
+  }),
+  endpoint('transitDataKey', {
+    tag,
+    summary: 'Get a new data key, encrypted and in clear',
+    access: { kind: 'flag', action: 'transit.datakey', ring },
+    params: z.object(ofRing),
+    body: z.object({
+      bits: z
+        .int()
+        .exactOptional()
+        .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
+      wrapped: z
+        .boolean()
+        .exactOptional()
+        .meta({ description: '`true`: encrypted alone', examples: [false] }),
+      associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
+      context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
+    }),
+    answer: z.object({
+      ciphertext,
+      keyVersion,
+      plaintext: base64.exactOptional().meta({
+        description: 'the data key, base64; not where `wrapped` was asked for',
+        examples: [sample.transitDataKey],
+      }),
+    }),
+    errors: unknownRing,
+  }),
+  endpoint('transitSign', {
+    tag,
+    summary: 'Have a message signed',
+    access: { kind: 'flag', action: 'transit.sign', ring },
+    params: z.object(ofRing),
+    body: z.object({ ...signed, keyVersion: wantedVersion }),
+    answer: z.object({
+      signature: z
+        .string()
+        .meta({ description: '`vault:vN:` and base64; of ECDSA in DER', examples: [sample.transitSignature] }),
+      keyVersion,
+    }),
+    errors: unknownRing,
+  }),
+  endpoint('transitVerify', {
+    tag,
+    summary: 'Have a signature verified',
+    access: { kind: 'flag', action: 'transit.verify', ring },
+    params: z.object(ofRing),
+    body: z.object({
+      ...signed,
+      signature: requiredText.meta({ description: '`vault:vN:` and base64', examples: [sample.transitSignature] }),
+    }),
+    answer: z.object({ valid: z.boolean().meta({ description: 'whether the signature fits', examples: [true] }) }),
+    errors: unknownRing,
+  }),
+] as const;

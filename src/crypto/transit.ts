@@ -1,0 +1,224 @@
+// The keys that the appliance holds for others, and what is made with them: `vault:vN:` and base64, of a nonce,
+// ciphertext and tag, or of a signature. Ring, version and the caller's associated data are bound to each message, and
+// ring, version and type to each sealed key (docs/formats.md).
+import { gcm } from '@noble/ciphers/aes.js';
+import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
+import { p256 } from '@noble/curves/nist.js';
+import { hkdf } from '@noble/hashes/hkdf.js';
+import { sha224, sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
+import { openXChaCha, sealXChaCha } from './aead.ts';
+import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
+import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
+import { native } from './primitives.ts';
+
+/** Where a key belongs. */
+interface KeyPlace {
+  readonly ringId: string;
+  /** From 1 on. */
+  readonly version: number;
+}
+
+type CipherName = 'aes256-gcm96' | 'chacha20-poly1305';
+type SignerName = 'ed25519' | 'ecdsa-p256';
+
+const keyLength = 32;
+const nonceLength = 12;
+const tagLength = 16;
+const none = new Uint8Array(0);
+
+/** A new key: 32 bytes, for ECDSA a scalar of the curve. */
+export function newTransitKey(type: CipherName | SignerName, random: (length: number) => Uint8Array): Uint8Array {
+  for (;;) {
+    const key = random(keyLength);
+    // All but one in 2^32 are.
+    if (type !== 'ecdsa-p256' || p256.utils.isValidSecretKey(key)) return key;
+  }
+}
+
+const sealedFormat = 1;
+
+/** `key` for the database, under one of the tenant's: base64 of the format's number, a nonce and the ciphertext. */
+export function sealTransitKey(
+  sealing: Uint8Array,
+  place: KeyPlace,
+  type: string,
+  key: Uint8Array,
+  random: (length: number) => Uint8Array,
+): string {
+  const nonce = random(24);
+  const sealed = sealXChaCha(sealing, nonce, key, placeBytes('kms/transit/key/1', place, utf8(type)));
+  return toBase64(concatBytes(Uint8Array.of(sealedFormat), nonce, sealed));
+}
+
+/** Undefined where it was sealed for another place, or altered. */
+export function openTransitKey(
+  sealing: Uint8Array,
+  place: KeyPlace,
+  type: string,
+  text: string,
+): Uint8Array | undefined {
+  const bytes = fromBase64(text);
+  if (bytes?.[0] !== sealedFormat || bytes.length !== 1 + 24 + keyLength + tagLength) return undefined;
+  const associated = placeBytes('kms/transit/key/1', place, utf8(type));
+  return openXChaCha(sealing, bytes.slice(1, 25), bytes.subarray(25), associated);
+}
+
+/** One text for each place: neither label nor id has a zero byte in it. */
+function placeBytes(label: string, { ringId, version }: KeyPlace, rest: Uint8Array): Uint8Array {
+  const number = new Uint8Array(4);
+  new DataView(number.buffer).setUint32(0, version);
+  return concatBytes(utf8(`${label}\0${ringId}\0`), number, rest);
+}
+
+/** The key of a context, where a ring derives its keys: HKDF-SHA256 without a salt. */
+export function derivedKey(key: Uint8Array, context: Uint8Array): Uint8Array {
+  return hkdf(sha256, key, undefined, concatBytes(utf8('kms/transit/derived/1\0'), context), keyLength);
+}
+
+/** A message: `vault:vN:` and base64. */
+export function sealMessage(
+  type: CipherName,
+  key: Uint8Array,
+  place: KeyPlace,
+  plaintext: Uint8Array,
+  associated: Uint8Array,
+  random: (length: number) => Uint8Array,
+): string {
+  const nonce = random(nonceLength);
+  const sealed = seal(type, key, nonce, plaintext, placeBytes('kms/transit/1', place, associated));
+  return prefixed(place.version, concatBytes(nonce, sealed));
+}
+
+/** The plaintext; undefined where key, place, associated data or message is another. `bytes` has 12 or more. */
+export function openMessage(
+  type: CipherName,
+  key: Uint8Array,
+  place: KeyPlace,
+  bytes: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array | undefined {
+  if (bytes.length < nonceLength + tagLength) return undefined;
+  const nonce = bytes.slice(0, nonceLength);
+  return open(type, key, nonce, bytes.subarray(nonceLength), placeBytes('kms/transit/1', place, associated));
+}
+
+export function sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array {
+  return native().sealGcm?.(key, nonce, plaintext, associated) ?? gcm(key, nonce, associated).encrypt(plaintext);
+}
+
+/** `sealed` has 16 bytes or more. */
+export function openGcm(
+  key: Uint8Array,
+  nonce: Uint8Array,
+  sealed: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array | undefined {
+  const { openGcm: open } = native();
+  return open ? open(key, nonce, sealed, associated) : opened(() => gcm(key, nonce, associated).decrypt(sealed));
+}
+
+function seal(
+  type: CipherName,
+  key: Uint8Array,
+  nonce: Uint8Array,
+  plaintext: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array {
+  if (type === 'aes256-gcm96') return sealGcm(key, nonce, plaintext, associated);
+  const { sealChaCha } = native();
+  return sealChaCha?.(key, nonce, plaintext, associated) ?? chacha20poly1305(key, nonce, associated).encrypt(plaintext);
+}
+
+function open(
+  type: CipherName,
+  key: Uint8Array,
+  nonce: Uint8Array,
+  sealed: Uint8Array,
+  associated: Uint8Array,
+): Uint8Array | undefined {
+  if (type === 'aes256-gcm96') return openGcm(key, nonce, sealed, associated);
+  const { openChaCha } = native();
+  if (openChaCha) return openChaCha(key, nonce, sealed, associated);
+  return opened(() => chacha20poly1305(key, nonce, associated).decrypt(sealed));
+}
+
+function opened(decrypt: () => Uint8Array): Uint8Array | undefined {
+  try {
+    return decrypt();
+  } catch {
+    return undefined;
+  }
+}
+
+function prefixed(version: number, bytes: Uint8Array): string {
+  return `vault:v${version}:${toBase64(bytes)}`;
+}
+
+/** What a ciphertext or signature says of itself, or in the words of transit what is wrong with it. */
+export function readPrefixed(
+  text: string,
+  what: 'ciphertext' | 'signature',
+): { readonly version: number; readonly bytes: Uint8Array } | { readonly problem: string } {
+  if (!text.startsWith('vault:v')) return { problem: `invalid ${what}: no prefix` };
+  const colon = text.indexOf(':', 7);
+  if (colon < 0) return { problem: `invalid ${what}: wrong number of fields` };
+  const digits = text.slice(7, colon);
+  if (!/^[0-9]{1,9}$/.test(digits)) return { problem: `invalid ${what}: version number could not be decoded` };
+  // Transit counted from 0 once, and reads that as 1 still.
+  const version = Math.max(1, Number(digits));
+  const bytes = fromBase64(text.slice(colon + 1));
+  return bytes ? { version, bytes } : { problem: `invalid ${what}: could not decode base64` };
+}
+
+const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
+
+/** How ECDSA takes what it signs: the hash to make of it, or undefined where it is a hash already. */
+type SignedAs = keyof typeof hashes | undefined;
+
+const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
+
+/** `vault:vN:` and base64 of the signature: for ECDSA in DER (RFC 6979 nonces), for Ed25519 of 64 bytes. */
+export function signMessage(
+  type: SignerName,
+  key: Uint8Array,
+  version: number,
+  message: Uint8Array,
+  as: SignedAs,
+): string {
+  if (type === 'ed25519') return prefixed(version, ed25519Sign(key, message));
+  return prefixed(version, p256.sign(as === undefined ? message : hashes[as](message), key, ecdsa));
+}
+
+/** False, too, for what is no signature. */
+export function isSignature(
+  type: SignerName,
+  publicKey: Uint8Array,
+  message: Uint8Array,
+  as: SignedAs,
+  signature: Uint8Array,
+): boolean {
+  if (type === 'ed25519') return ed25519Verify(publicKey, message, signature);
+  try {
+    return p256.verify(signature, as === undefined ? message : hashes[as](message), publicKey, ecdsa);
+  } catch {
+    return false;
+  }
+}
+
+/** 32 bytes of Ed25519, or the uncompressed point of P-256; none for what encrypts. */
+export function transitPublicKey(type: CipherName | SignerName, key: Uint8Array): Uint8Array {
+  if (type === 'ed25519') return ed25519PublicKey(key);
+  return type === 'ecdsa-p256' ? p256.getPublicKey(key, false) : none;
+}
+
+/** What stands before the point in the SPKI DER of a P-256 key (RFC 5480 §2). */
+const p256Spki = Uint8Array.of(
+  ...[0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01],
+  ...[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00],
+);
+
+/** PEM of an uncompressed point of P-256. */
+export function p256Pem(point: Uint8Array): string {
+  const lines = toBase64(concatBytes(p256Spki, point)).match(/.{1,64}/g) ?? [];
+  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+}

@@ -1,0 +1,130 @@
+// Notes on transit rings: those whose keys the appliance holds.
+import { sample } from '../../api/example-values.ts';
+import type { transitEndpoints } from '../../api/transit.ts';
+import type { Note } from '../prose.ts';
+
+const noRing = { message: 'there is no such transit ring' };
+const taken = { field: 'name', message: 'another transit ring has this name' };
+const clients = {
+  message:
+    'the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /ks',
+};
+const params = { ringname: { description: 'name of the transit ring', example: 'unseal' } };
+const ringLimit = '10 keyrings';
+const keyLimit = '100 keys in a keyring';
+const each =
+  'Each of at most 1,000 `items` is done for itself, and has a result in the same place: what was made, or `error`. Each has a record of its own in the activity log, and all are durable before the answer.';
+const bound =
+  '`associatedData` (base64) is bound to the message, which opens with the same alone. `context` (base64) is for rings that derive a key for each context; others refuse it.';
+
+export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id'], Note>> = {
+  createTransitRing: {
+    description: [
+      'Creates a ring with custody `server`: the appliance holds its keys, and encrypts, decrypts and signs with them itself. Whoever has the master key and the database can do so too, which cannot be done with a KeyRing. The custody of a ring never changes. A tenant can be kept from such rings: `kms tenant update NAME --custody client`.',
+      'Software that speaks Vault transit reaches the same rings under `/v1/` at the address of `kms serve --transit-listen`.',
+    ],
+    body: { name: 'Unseal', type: 'aes256-gcm96' },
+    problems: {
+      400: [taken],
+      403: [{ message: 'this tenant keeps to rings whose keys are held by clients (custody client)' }],
+    },
+    limits: [ringLimit],
+  },
+  listTransitRings: {
+    description: [
+      'Lists the transit rings, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
+    ],
+  },
+  getTransitRing: {
+    description: ['Returns one transit ring with its versions, and with their public keys if it signs.'],
+    params,
+    problems: { 400: [clients], 404: [noRing] },
+  },
+  deleteTransitRing: {
+    description: [
+      'The ring is gone at once, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id; then its keys are erased, and with them all that only they can open. Its config must allow it first (`deletionAllowed`).',
+    ],
+    params,
+    problems: {
+      400: [{ message: 'error deleting policy unseal: deletion is not allowed for this key' }, clients],
+      404: [noRing],
+    },
+  },
+  restoreTransitRing: {
+    description: ['Brings back a transit ring that was deleted less than 30 days ago, with all of its versions.'],
+    params: { id: { description: 'id of the deleted transit ring', example: sample.transitRingId } },
+    problems: { 400: [taken], 404: [{ message: 'there is no deleted transit ring of this id to restore' }] },
+    limits: [ringLimit],
+  },
+  rotateTransitRing: {
+    description: ['Creates a new version, which makes all messages from now on. Earlier versions still decrypt.'],
+    params,
+    problems: { 400: [clients], 404: [noRing] },
+    limits: [keyLimit],
+  },
+  configureTransitRing: {
+    description: [
+      'Replaces what the request names and keeps the rest. No key is erased by it: versions below `minDecryptionVersion` are not used, and are again once it is lower.',
+    ],
+    params,
+    body: { minDecryptionVersion: 1, minEncryptionVersion: 0, deletionAllowed: true, rotateAfter: 7776000 },
+    problems: {
+      400: [{ message: 'cannot set min decryption version of 3, latest key version is 1' }, clients],
+      404: [noRing],
+    },
+  },
+  transitEncrypt: {
+    description: [
+      `Encrypts with the ring's latest version, or with \`keyVersion\`. ${bound}`,
+      each,
+      'A version makes at most 2^32 messages; the next one gets a new version first.',
+    ],
+    params,
+    body: { items: [{ plaintext: 'aGVsbG8=', associatedData: '' }] },
+    answer: { items: [{ ciphertext: sample.transitCiphertext, keyVersion: 1 }] },
+    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
+    limits: [keyLimit],
+  },
+  transitDecrypt: {
+    description: [`Decrypts messages of this ring. ${bound}`, each],
+    params,
+    body: { items: [{ ciphertext: sample.transitCiphertext }] },
+    answer: { items: [{ plaintext: 'aGVsbG8=' }] },
+    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
+  },
+  transitRewrap: {
+    description: [
+      `Decrypts and encrypts again, with the latest version, without showing the plaintext. ${bound}`,
+      each,
+    ],
+    params,
+    body: { items: [{ ciphertext: sample.transitCiphertext }] },
+    answer: { items: [{ ciphertext: sample.transitCiphertext, keyVersion: 1 }] },
+    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
+    limits: [keyLimit],
+  },
+  transitDataKey: {
+    description: [`Makes a random key of \`bits\` bits, and encrypts it with the ring's latest version. ${bound}`],
+    params,
+    body: { bits: 256 },
+    answer: { ciphertext: sample.transitCiphertext, keyVersion: 1, plaintext: sample.transitDataKey },
+    problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
+    limits: [keyLimit],
+  },
+  transitSign: {
+    description: [
+      'Signs with the latest version of a ring of type `ed25519` or `ecdsa-p256`, or with `keyVersion`. ECDSA signs the hash of `input`, Ed25519 `input` itself.',
+    ],
+    params: { ringname: { description: 'name of the transit ring', example: 'release' } },
+    body: { input: 'aGVsbG8=' },
+    answer: { signature: sample.transitSignature, keyVersion: 1 },
+    problems: { 400: [{ message: 'key type aes256-gcm96 does not support signing' }, clients], 404: [noRing] },
+  },
+  transitVerify: {
+    description: ['Says whether a signature of this ring fits `input`.'],
+    params: { ringname: { description: 'name of the transit ring', example: 'release' } },
+    body: { input: 'aGVsbG8=', signature: sample.transitSignature },
+    answer: { valid: true },
+    problems: { 400: [{ message: 'invalid signature: no prefix' }, clients], 404: [noRing] },
+  },
+};

@@ -1,0 +1,285 @@
+// The rings whose keys the appliance holds, and their keys by version, each sealed under a key of the tenant's. Tables of
+// their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays, out of
+// sight of the look-ups by name, until it is purged.
+import type { TransitType } from '../../model/transit.ts';
+import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
+import { endOfSlice, type Part, readPart } from './page.ts';
+
+export interface TransitRing {
+  readonly seq: number;
+  readonly id: string;
+  /** Lower case. */
+  readonly name: string;
+  readonly displayName: string;
+  readonly type: TransitType;
+  /** Each message has a key of its own, derived by its context. */
+  readonly derived: boolean;
+  /** Versions count from 1. */
+  readonly latestVersion: number;
+  readonly minDecryptionVersion: number;
+  /** 0 = the latest alone. */
+  readonly minEncryptionVersion: number;
+  readonly deletionAllowed: boolean;
+  /** How long a version serves, in seconds; undefined = for ever. */
+  readonly rotateAfter: number | undefined;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly deletedAt: number | undefined;
+}
+
+export interface TransitKey {
+  readonly seq: number;
+  readonly id: string;
+  readonly ringId: string;
+  readonly version: number;
+  /** Of the tenant key that it is sealed under. */
+  readonly epoch: number;
+  readonly sealed: string;
+  /** Base64; empty for what encrypts. */
+  readonly publicKey: string;
+  readonly createdAt: number;
+}
+
+interface RingRow extends Row {
+  seq: number;
+  id: string;
+  name: string;
+  display_name: string;
+  type: TransitType;
+  derived: number;
+  latest_version: number;
+  min_decryption: number;
+  min_encryption: number;
+  deletion_allowed: number;
+  rotate_after: number | null;
+  created_at: number;
+  updated_at: number;
+  deleted_at: number | null;
+}
+
+interface KeyRow extends Row {
+  seq: number;
+  id: string;
+  ring_id: string;
+  version: number;
+  epoch: number;
+  sealed: string;
+  public_key: string;
+  created_at: number;
+}
+
+type TransitChange = Pick<
+  TransitRing,
+  'minDecryptionVersion' | 'minEncryptionVersion' | 'deletionAllowed' | 'rotateAfter' | 'updatedAt'
+>;
+
+const countMessage = 'UPDATE transit_keys SET message_count = message_count + ? WHERE id = ?';
+
+export type TransitTable = ReturnType<typeof transitTable>;
+
+export function transitTable(sql: Sql) {
+  return {
+    async insert(ring: Omit<TransitRing, 'seq' | 'deletedAt'>): Promise<void> {
+      await sql.run(
+        `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
+          min_encryption, deletion_allowed, rotate_after, created_at, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ring.id,
+        ring.name,
+        ring.displayName,
+        ring.type,
+        Number(ring.derived),
+        ring.latestVersion,
+        ring.minDecryptionVersion,
+        ring.minEncryptionVersion,
+        Number(ring.deletionAllowed),
+        ring.rotateAfter ?? null,
+        ring.createdAt,
+        ring.updatedAt,
+      );
+    },
+
+    async insertKey(key: Omit<TransitKey, 'seq'>): Promise<void> {
+      await sql.run(
+        `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
+        key.id,
+        key.ringId,
+        key.version,
+        key.epoch,
+        key.sealed,
+        key.publicKey,
+        key.createdAt,
+      );
+    },
+
+    /** The ring of that lower-case name, unless deleted. */
+    byName: (name: string): Soon<TransitRing | undefined> =>
+      sql.remember('transit_rings', `name ${name}`, async () =>
+        ringOf(await sql.get<RingRow>('SELECT * FROM transit_rings WHERE name = ? AND deleted_at IS NULL', name)),
+      ),
+
+    /** The ring of that id, deleted or not. */
+    byId: (id: string): Soon<TransitRing | undefined> =>
+      sql.remember('transit_rings', id, async () =>
+        ringOf(await sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id)),
+      ),
+
+    key: (ringId: string, version: number): Soon<TransitKey | undefined> =>
+      sql.remember('transit_keys', `${ringId} ${version}`, async () => {
+        const row = await sql.get<KeyRow>(
+          'SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?',
+          ringId,
+          version,
+        );
+        return row && keyFrom(row);
+      }),
+
+    /** The newest first, from that version down to the other one. */
+    async keysBetween(ringId: string, from: number, to: number): Promise<TransitKey[]> {
+      const rows = await sql.all<KeyRow>(
+        'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
+        ringId,
+        to,
+        from,
+      );
+      return rows.map(keyFrom);
+    },
+
+    /** How many messages were made under it. */
+    async messageCount(id: string): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT message_count AS n FROM transit_keys WHERE id = ?', id);
+      return (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
+    },
+
+    countMessage: (id: string): void => sql.count(countMessage, id),
+
+    /** The oldest first: those that are there, or those that were deleted after that time. */
+    list: <T>(
+      page: PageRequest,
+      deletedSince: number | undefined,
+      answer: (ring: TransitRing) => T,
+    ): Promise<Part<T>> =>
+      deletedSince === undefined
+        ? readPart(
+            sql,
+            page,
+            (row: RingRow) => answer(fromRow(row)),
+            'SELECT * FROM transit_rings WHERE deleted_at IS NULL AND seq > ? ORDER BY seq LIMIT ?',
+          )
+        : readPart(
+            sql,
+            page,
+            (row: RingRow) => answer(fromRow(row)),
+            'SELECT * FROM transit_rings WHERE deleted_at > ? AND seq > ? ORDER BY seq LIMIT ?',
+            deletedSince,
+          ),
+
+    async count(): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at IS NULL');
+      return row?.n ?? 0;
+    },
+
+    async countDeletedSince(time: number): Promise<number> {
+      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at > ?', time);
+      return row?.n ?? 0;
+    },
+
+    async setLatest(id: string, version: number, updatedAt: number): Promise<void> {
+      await sql.run('UPDATE transit_rings SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
+    },
+
+    async update(id: string, change: TransitChange): Promise<void> {
+      await sql.run(
+        `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
+          updated_at = ? WHERE id = ?`,
+        change.minDecryptionVersion,
+        change.minEncryptionVersion,
+        Number(change.deletionAllowed),
+        change.rotateAfter ?? null,
+        change.updatedAt,
+        id,
+      );
+    },
+
+    async setDeleted(id: string, deletedAt: number | undefined): Promise<void> {
+      await sql.run('UPDATE transit_rings SET deleted_at = ? WHERE id = ?', deletedAt ?? null, id);
+    },
+
+    /** Some keys that are sealed under an older tenant key than that. */
+    async keysBefore(epoch: number, most: number): Promise<(TransitKey & { readonly type: TransitType })[]> {
+      const rows = await sql.all<KeyRow & { type: TransitType }>(
+        `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
+        epoch,
+        most,
+      );
+      return rows.map((row) => ({ ...keyFrom(row), type: row.type }));
+    },
+
+    async reseal(id: string, epoch: number, sealed: string): Promise<void> {
+      await sql.run('UPDATE transit_keys SET epoch = ?, sealed = ? WHERE id = ?', epoch, sealed, id);
+    },
+
+    /** The id of a ring that was deleted at or before that time. */
+    async deletedUntil(time: number): Promise<string | undefined> {
+      const row = await sql.get<{ id: string }>(
+        'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+        time,
+      );
+      return row?.id;
+    },
+
+    /** Erases keys of the ring, as many as go in one slice; answers how many. */
+    async eraseSome(ringId: string): Promise<number> {
+      const last = await endOfSlice(
+        sql,
+        'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        [ringId],
+        0,
+      );
+      if (last === undefined) return 0;
+      return sql.run('DELETE FROM transit_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
+    },
+
+    /** Erases the ring; its keys are the caller's to erase before. */
+    async erase(id: string): Promise<void> {
+      await sql.run('DELETE FROM transit_rings WHERE id = ?', id);
+    },
+  };
+}
+
+function ringOf(row: RingRow | undefined): TransitRing | undefined {
+  return row && fromRow(row);
+}
+
+function fromRow(row: RingRow): TransitRing {
+  return {
+    seq: row.seq,
+    id: row.id,
+    name: row.name,
+    displayName: row.display_name,
+    type: row.type,
+    derived: row.derived === 1,
+    latestVersion: row.latest_version,
+    minDecryptionVersion: row.min_decryption,
+    minEncryptionVersion: row.min_encryption,
+    deletionAllowed: row.deletion_allowed === 1,
+    rotateAfter: row.rotate_after ?? undefined,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    deletedAt: row.deleted_at ?? undefined,
+  };
+}
+
+function keyFrom(row: KeyRow): TransitKey {
+  return {
+    seq: row.seq,
+    id: row.id,
+    ringId: row.ring_id,
+    version: row.version,
+    epoch: row.epoch,
+    sealed: row.sealed,
+    publicKey: row.public_key,
+    createdAt: row.created_at,
+  };
+}

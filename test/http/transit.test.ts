@@ -1,0 +1,643 @@
+// The appliance as software sees it that speaks Vault transit: paths, answers, error shapes and traps as its clients
+// have them; who may do what, what is recorded, and that no request makes it fail.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type AnyJson, type Appliance, type TestKey, testAppliance } from '../support/appliance.ts';
+import { freshName } from './samples.ts';
+
+interface Sent {
+  /** Absent: the root key. null: none. */
+  readonly token?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** As it is, in place of JSON. */
+  readonly raw?: string;
+}
+
+interface Got {
+  readonly status: number;
+  readonly body: AnyJson;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** With PUT and no Content-Type, as Go's clients send it. */
+async function v1(a: Appliance, method: string, path: string, body?: object, sent: Sent = {}): Promise<Got> {
+  const { token = a.root.key, headers = {}, raw } = sent;
+  const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const request = new Request(`http://kms.test/v1/${path}`, {
+    method,
+    headers: { ...(token !== null && { 'X-Vault-Token': token }), ...headers },
+    ...(content !== undefined && { body: new TextEncoder().encode(content) }),
+  });
+  const response = await a.app.fetch(request, { transit: true, remoteAddress: '192.0.2.1' });
+  const text = await response.text();
+  assert.doesNotMatch(response.headers.get('content-type') ?? '', /charset/);
+  if (text !== '') assert.equal(response.headers.get('content-type'), 'application/json');
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), text, headers: response.headers };
+}
+
+function isRefused({ status, body }: Got, expected: number, ...errors: string[]): void {
+  assert.deepEqual([status, body], [expected, { errors }]);
+}
+
+async function ring(a: Appliance, more: object = {}): Promise<string> {
+  const name = freshName();
+  const { status, text } = await v1(a, 'PUT', `transit/keys/${name}`, more);
+  assert.deepEqual([status, text], [204, '']);
+  return name;
+}
+
+async function encrypted(a: Appliance, name: string, more: object = {}): Promise<string> {
+  const { status, text, body } = await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: 'aGVsbG8=', ...more });
+  assert.equal(status, 200, text);
+  return body.data.ciphertext;
+}
+
+test('encrypt, decrypt, rewrap and data keys, through a rotation', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const first = await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: 'aGVsbG8=' });
+  assert.match(first.body.request_id, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+  const { data, ...envelope } = first.body;
+  const rest = { lease_id: '', renewable: false, lease_duration: 0, wrap_info: null, warnings: null, auth: null };
+  assert.deepEqual(envelope, { request_id: envelope.request_id, ...rest });
+  assert.equal(data.key_version, 1);
+  assert.match(data.ciphertext, /^vault:v1:[A-Za-z0-9+/]+={0,2}$/);
+  assert.equal((await v1(a, 'POST', `transit/keys/${name}/rotate`)).text, '');
+  const second = await encrypted(a, name);
+  assert.match(second, /^vault:v2:/);
+  for (const ciphertext of [data.ciphertext, second]) {
+    const { body } = await v1(a, 'POST', `transit/decrypt/${name}`, { ciphertext });
+    assert.deepEqual(body.data, { plaintext: 'aGVsbG8=' });
+  }
+  const rewrapped = (await v1(a, 'POST', `transit/rewrap/${name}`, { ciphertext: data.ciphertext })).body.data;
+  assert.equal(rewrapped.key_version, 2);
+  assert.match(rewrapped.ciphertext, /^vault:v2:/);
+  const old = (await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: '', key_version: '1' })).body.data;
+  assert.equal(old.key_version, 1);
+  assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, old)).body.data.plaintext, '');
+  for (const [bits, length] of [
+    [undefined, 32],
+    [128, 16],
+    ['256', 32],
+    [512, 64],
+  ]) {
+    const { body } = await v1(a, 'PUT', `transit/datakey/plaintext/${name}`, { bits });
+    assert.equal(Buffer.from(body.data.plaintext, 'base64').length, length);
+    const { ciphertext } = body.data;
+    assert.equal(
+      (await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext })).body.data.plaintext,
+      body.data.plaintext,
+    );
+  }
+  const wrapped = (await v1(a, 'POST', `transit/datakey/wrapped/${name}`)).body.data;
+  assert.deepEqual(Object.keys(wrapped).sort(), ['ciphertext', 'key_version']);
+});
+
+test('what is bound to a message must come with it', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const other = await ring(a);
+  const ciphertext = await encrypted(a, name, { associated_data: 'YQ==' });
+  const good = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext, associated_data: 'YQ==' });
+  assert.equal(good.body.data.plaintext, 'aGVsbG8=');
+  const failed = 'cipher: message authentication failed';
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, failed);
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext, associated_data: 'Yg==' }), 400, failed);
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${other}`, { ciphertext, associated_data: 'YQ==' }), 400, failed);
+  const plain = await encrypted(a, name, { associated_data: '', context: '', key_version: 0 });
+  assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext: plain })).status, 200);
+});
+
+test('rings that derive their keys need a context; others refuse one', async () => {
+  const a = await testAppliance();
+  const name = await ring(a, { type: 'chacha20-poly1305', derived: true });
+  const missing =
+    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key";
+  isRefused(await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: '' }), 400, missing);
+  const ciphertext = await encrypted(a, name, { context: 'Y3R4' });
+  const good = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext, context: 'Y3R4' });
+  assert.equal(good.body.data.plaintext, 'aGVsbG8=');
+  const wrong = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext, context: 'Y3R5' });
+  isRefused(wrong, 400, 'cipher: message authentication failed');
+  const key = (await v1(a, 'POST', `transit/datakey/plaintext/${name}`, { context: 'Y3R4' })).body.data;
+  const again = await v1(a, 'POST', `transit/decrypt/${name}`, { context: 'Y3R4', ciphertext: key.ciphertext });
+  assert.equal(again.body.data.plaintext, key.plaintext);
+  const plain = await ring(a);
+  const { status, body } = await v1(a, 'PUT', `transit/encrypt/${plain}`, { plaintext: '', context: 'Y3R4' });
+  assert.equal(status, 400);
+  assert.match(body.errors[0], /^context: .*not derived/);
+});
+
+test('errors are those of OpenBao, word for word', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const signer = await ring(a, { type: 'ed25519' });
+  const noKey = 'encryption key not found';
+  const rows: [string, string, object | undefined, number, ...string[]][] = [
+    ['GET', 'transit/keys/nope', undefined, 404],
+    ['PUT', 'transit/encrypt/nope', { plaintext: '' }, 400, noKey],
+    ['POST', 'transit/decrypt/nope', { ciphertext: 'vault:v1:AAAA' }, 400, noKey],
+    ['POST', 'transit/datakey/plaintext/nope', {}, 400, noKey],
+    ['POST', 'transit/rewrap/nope', { ciphertext: 'x' }, 400, noKey],
+    ['POST', 'transit/sign/nope', { input: '' }, 400, 'signing key not found'],
+    ['POST', 'transit/verify/nope', { input: '', signature: 'x' }, 400, 'signature verification key not found'],
+    ['POST', `transit/encrypt/${name}`, { plaintext: 'aGk' }, 400, 'illegal base64 data at input byte 0'],
+    ['POST', `transit/encrypt/${name}`, { plaintext: '###' }, 400, 'illegal base64 data at input byte 0'],
+    ['POST', `transit/encrypt/${name}`, {}, 400, 'missing plaintext to encrypt'],
+    ['POST', `transit/encrypt/${name}`, { plaintext: null }, 400, 'missing plaintext to encrypt'],
+    ['POST', `transit/decrypt/${name}`, {}, 400, 'missing ciphertext to decrypt'],
+    ['POST', `transit/decrypt/${name}`, { ciphertext: 'xx' }, 400, 'invalid ciphertext: no prefix'],
+    ['POST', `transit/decrypt/${name}`, { ciphertext: 'vault:v9:AAAA' }, 400, 'invalid ciphertext: version is too new'],
+    [
+      'POST',
+      `transit/decrypt/${name}`,
+      { ciphertext: `vault:v1:${'A'.repeat(44)}` },
+      400,
+      'cipher: message authentication failed',
+    ],
+    [
+      'POST',
+      `transit/encrypt/${name}`,
+      { plaintext: '', key_version: 2 },
+      400,
+      'requested version for encryption is higher than the latest key version',
+    ],
+    [
+      'POST',
+      `transit/encrypt/${signer}`,
+      { plaintext: '' },
+      400,
+      'message encryption not supported for key type ed25519',
+    ],
+    ['POST', `transit/sign/${name}`, { input: '' }, 400, 'key type aes256-gcm96 does not support signing'],
+    [
+      'DELETE',
+      `transit/keys/${name}`,
+      undefined,
+      400,
+      `error deleting policy ${name}: deletion is not allowed for this key`,
+    ],
+    ['GET', `transit/export/encryption-key/${name}`, undefined, 400, 'private key material is not exportable'],
+    ['GET', 'nomount', undefined, 404, 'no handler for route "nomount". route entry not found.'],
+    ['GET', 'sys/mounts', undefined, 404, 'no handler for route "sys/mounts". route entry not found.'],
+    ['GET', 'transit/zzz', undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
+    ['GET', `transit/encrypt/${name}`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
+    ['PUT', 'auth/token/renew-self', {}, 400, 'invalid lease ID'],
+    ['POST', 'auth/approle/login', { role_id: 'a', secret_id: 'b' }, 400, 'invalid role or secret ID'],
+  ];
+  for (const [method, path, body, status, ...errors] of rows) {
+    isRefused(await v1(a, method, path, body), status, ...errors);
+  }
+});
+
+test('what is refused on purpose says why', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const rows: [string, string, object, RegExp][] = [
+    ['POST', 'transit/keys/new', { convergent_encryption: true, derived: true }, /^convergent encryption is not supp/],
+    ['POST', 'transit/keys/new', { exportable: true }, /^private key material is not exportable/],
+    ['POST', 'transit/keys/new', { allow_plaintext_backup: true }, /^plaintext backup is disallowed/],
+    ['POST', 'transit/keys/new', { type: 'rsa-4096' }, /^unknown key type rsa-4096/],
+    ['POST', 'transit/keys/new', { auto_rotate_period: '10m' }, /^auto rotate period must be 0/],
+    ['POST', `transit/keys/${name}/config`, { exportable: true }, /not exportable/],
+    ['POST', `transit/keys/${name}/config`, { min_decryption_version: 2 }, /^cannot set min decryption version of 2/],
+    ['GET', `transit/backup/${name}`, {}, /^plaintext backup is disallowed/],
+    ['POST', `transit/restore/${name}`, {}, /^restore is not supported/],
+    ['POST', `transit/keys/${name}/import`, {}, /^import is not supported/],
+    ['POST', `transit/encrypt/${name}`, { plaintext: 1 }, /"plaintext": expected a string/],
+    ['POST', `transit/encrypt/${name}`, { plaintext: '', key_version: 'x' }, /"key_version": expected an integer/],
+    ['POST', `transit/encrypt/${name}`, { batch_input: 'x' }, /^error parsing batch input/],
+    ['POST', `transit/encrypt/${name}`, { batch_input: [1] }, /^error parsing batch input/],
+    ['POST', `transit/encrypt/${name}`, { batch_input: [] }, /^missing batch input to process/],
+    ['POST', `transit/datakey/plaintext/${name}`, { bits: 7 }, /^invalid bit length/],
+  ];
+  for (const [method, path, body, expected] of rows) {
+    const got = await v1(a, method, path, method === 'GET' ? undefined : body);
+    assert.equal(got.status, 400, `${path} ${got.text}`);
+    assert.deepEqual(Object.keys(got.body), ['errors']);
+    assert.match(got.body.errors[0], expected);
+  }
+  isRefused(await v1(a, 'GET', 'transit/keys/new'), 404);
+});
+
+test('a ring is read and listed as transit has it', async () => {
+  const a = await testAppliance();
+  isRefused(await v1(a, 'GET', 'transit/keys?list=true'), 404);
+  assert.equal((await v1(a, 'PUT', 'transit/keys/Zeta', { type: 'ecdsa-p256' })).status, 204);
+  assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', { auto_rotate_period: '24h' })).status, 204);
+  assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', {})).status, 204, 'there already, and the same');
+  assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', { type: 'ed25519' })).status, 400);
+  assert.deepEqual((await v1(a, 'GET', 'transit/keys?list=true')).body.data, { keys: ['alpha', 'zeta'] });
+  const { data } = (await v1(a, 'GET', 'transit/keys/ALPHA')).body;
+  assert.deepEqual(data, {
+    allow_plaintext_backup: false,
+    auto_rotate_period: 86400,
+    deletion_allowed: false,
+    derived: false,
+    exportable: false,
+    imported_key: false,
+    keys: { 1: Math.floor(a.world.now() / 1000) },
+    latest_version: 1,
+    min_available_version: 0,
+    min_decryption_version: 1,
+    min_encryption_version: 0,
+    name: 'alpha',
+    soft_deleted: false,
+    supports_decryption: true,
+    supports_derivation: true,
+    supports_encryption: true,
+    supports_signing: false,
+    type: 'aes256-gcm96',
+  });
+  const { keys } = (await v1(a, 'GET', 'transit/keys/zeta')).body.data;
+  assert.equal(keys[1].name, 'P-256');
+  assert.match(keys[1].public_key, /^-----BEGIN PUBLIC KEY-----\n/);
+});
+
+test('config: older versions are not read, nor used, and are again', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const ciphertext = await encrypted(a, name);
+  await v1(a, 'PUT', `transit/keys/${name}/rotate`);
+  const config = (body: object) => v1(a, 'POST', `transit/keys/${name}/config`, body);
+  assert.equal((await config({ min_decryption_version: '2', deletion_allowed: 'true' })).text, '');
+  const tooOld = 'ciphertext or signature version is disallowed by policy (too old)';
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, tooOld);
+  assert.deepEqual(Object.keys((await v1(a, 'GET', `transit/keys/${name}`)).body.data.keys), ['2']);
+  assert.equal((await config({ min_decryption_version: 1 })).status, 204);
+  assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext })).status, 200);
+  const gone = await v1(a, 'DELETE', `transit/keys/${name}`);
+  assert.deepEqual([gone.status, gone.text], [204, '']);
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, 'encryption key not found');
+  const { data } = (await a.call('GET', '/transit/rings?deleted=true')).body;
+  assert.equal((await a.call('POST', `/transit/rings/${data[0].id}/restore`)).status, 200);
+  assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext })).status, 200);
+});
+
+test('signatures of both types, by hash in the path and in the body', async () => {
+  const a = await testAppliance();
+  for (const type of ['ed25519', 'ecdsa-p256']) {
+    const name = await ring(a, { type });
+    const sign = async (path: string, more: object): Promise<string> => {
+      const body = { input: 'aGVsbG8=', key_version: '0', signature_algorithm: 'pkcs1v15', ...more };
+      const { data } = (await v1(a, 'PUT', path, body)).body;
+      assert.equal(data.key_version, 1);
+      return data.signature;
+    };
+    const verify = async (path: string, more: object): Promise<boolean> =>
+      (await v1(a, 'PUT', path, { input: 'aGVsbG8=', ...more })).body.data.valid;
+    const signature = await sign(`transit/sign/${name}`, {});
+    assert.equal(await verify(`transit/verify/${name}/sha2-256`, { signature }), true);
+    assert.equal(await verify(`transit//verify/${name}//sha2-256`, { signature, input: 'aGVsbG9v' }), false);
+    const longer = await sign(`transit/sign/${name}/sha2-512`, {});
+    assert.equal(await verify(`transit/verify/${name}`, { signature: longer, hash_algorithm: 'sha2-512' }), true);
+    const input = 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=';
+    const prehashed = await sign(`transit/sign/${name}`, { input, prehashed: true });
+    assert.equal(await verify(`transit/verify/${name}`, { signature: prehashed, input, prehashed: true }), true);
+    if (type === 'ecdsa-p256') assert.equal(await verify(`transit/verify/${name}`, { signature: prehashed }), true);
+    await v1(a, 'PUT', `transit/keys/${name}/rotate`);
+    assert.equal(await verify(`transit/verify/${name}`, { signature }), true);
+  }
+});
+
+test('each item of a batch is done and recorded for itself', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const before = (await a.activity()).length;
+  const batch = [{ plaintext: 'YQ==', reference: 'one' }, { plaintext: '###' }, { plaintext: null }, { plaintext: '' }];
+  const got = await v1(a, 'POST', `transit/encrypt/${name}`, { batch_input: batch, plaintext: null });
+  assert.equal(got.status, 400);
+  const [one, two, three, four] = got.body.data.batch_results;
+  assert.equal(one.reference, 'one');
+  assert.deepEqual(two, { error: 'illegal base64 data at input byte 0', reference: '' });
+  assert.deepEqual(three, { error: 'missing plaintext to encrypt', reference: '' });
+  const records = (await a.activity()).slice(0, -before);
+  assert.deepEqual(
+    records.map(({ action, ringname, status, validAction }) => [action, ringname, status, validAction]).reverse(),
+    [200, 400, 400, 200].map((status) => ['transit.encrypt', name, status, true]),
+  );
+  assert.equal(new Set(records.map(({ id }) => id)).size, 4);
+  const back = await v1(a, 'POST', `transit/decrypt/${name}`, { batch_input: [one, four] });
+  assert.equal(back.status, 200);
+  assert.deepEqual(back.body.data.batch_results, [
+    { plaintext: 'YQ==', reference: 'one' },
+    { plaintext: '', reference: '' },
+  ]);
+  const partial = { batch_input: batch, partial_failure_response_code: 207 };
+  assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, partial)).status, 207);
+  const full = { batch_input: Array.from({ length: 1000 }, () => ({ plaintext: 'YQ==' })) };
+  assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, full)).status, 200);
+  const over = { batch_input: [...full.batch_input, { plaintext: 'YQ==' }] };
+  const { status, body } = await v1(a, 'POST', `transit/encrypt/${name}`, over);
+  assert.equal(status, 400);
+  assert.match(body.errors[0], /at most 1000/);
+});
+
+test('a version gives way before it made too many messages, and when it is old', async () => {
+  const a = await testAppliance();
+  const name = await ring(a, { auto_rotate_period: 3600 });
+  assert.match(await encrypted(a, name), /^vault:v1:/);
+  a.advance(3_600_000);
+  assert.match(await encrypted(a, name), /^vault:v2:/);
+  assert.match(await encrypted(a, name, { key_version: 1 }), /^vault:v1:/, 'asked for on purpose');
+});
+
+test('bodies come as clients send them', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  assert.equal((await v1(a, 'POST', `transit/keys/${freshName()}`, undefined, { headers: form })).status, 204);
+  assert.equal((await v1(a, 'POST', `transit/keys/${name}/rotate`, undefined, { headers: form })).status, 204);
+  const json = JSON.stringify({ plaintext: 'YQ==', unknown: { x: [1] }, context: null });
+  for (const type of [form['Content-Type'], 'text/plain', 'application/json; charset=utf-8', 'application/json']) {
+    const headers = { 'Content-Type': type };
+    assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, undefined, { raw: json, headers })).status, 200);
+  }
+  for (const raw of ['notjson', '[1]', '"x"', '{', '\u0000', '[['.repeat(50_000)]) {
+    isRefused(await v1(a, 'PUT', `transit/encrypt/${name}`, undefined, { raw }), 400, 'error parsing JSON');
+  }
+  const wrapped = 'YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh\nYWFh\r\n';
+  const ciphertext = await encrypted(a, name, { plaintext: wrapped });
+  const { plaintext } = (await v1(a, 'POST', `transit/decrypt/${name}`, { ciphertext })).body.data;
+  assert.equal(plaintext, wrapped.replace(/\s/g, ''));
+  const large = await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: 'A'.repeat(1_100_000) });
+  assert.equal(large.status, 413);
+  assert.deepEqual(Object.keys(large.body), ['errors']);
+});
+
+const operations: readonly [flag: string, method: string, path: string, body?: object][] = [
+  ['read', 'GET', 'keys/R'],
+  ['rotate', 'POST', 'keys/R/rotate'],
+  ['config', 'POST', 'keys/R/config', { min_encryption_version: 0 }],
+  ['delete', 'DELETE', 'keys/R'],
+  ['encrypt', 'PUT', 'encrypt/R', { plaintext: 'YQ==' }],
+  ['decrypt', 'PUT', 'decrypt/R', { ciphertext: 'vault:v1:AAAA' }],
+  ['rewrap', 'PUT', 'rewrap/R', { ciphertext: 'vault:v1:AAAA' }],
+  ['datakey', 'PUT', 'datakey/plaintext/R'],
+  ['datakey', 'PUT', 'datakey/wrapped/R'],
+  ['sign', 'PUT', 'sign/R', { input: 'YQ==' }],
+  ['verify', 'PUT', 'verify/R', { input: 'YQ==', signature: 'vault:v1:AAAA' }],
+];
+
+test('each operation needs its flag of the ring, and no more', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const others = [...new Set(operations.map(([flag]) => flag))];
+  const last = async () => (await a.activity())[0];
+  for (const [flag, method, path, body] of operations) {
+    const place = `any/mount/${path.replace('R', name)}`;
+    const own = await a.keyWith(`transit.${name}.${flag}`);
+    const rest = await a.keyWith(
+      ...others.filter((each) => each !== flag).map((each) => `transit.${name}.${each}`),
+      'transit.elsewhere.*',
+      'keyring.*',
+      'asym.*',
+      'transit.create',
+      'transit.list',
+    );
+    isRefused(await v1(a, method, place, body, { token: rest.key }), 403, 'permission denied');
+    const denied = await last();
+    const action = `transit.${flag}`;
+    assert.deepEqual([denied?.keyid, denied?.action, denied?.ringname], [rest.keyid, action, name]);
+    assert.deepEqual([denied?.validAction, denied?.status], [false, 403]);
+    const { status } = await v1(a, method, place, body, { token: own.key });
+    assert.ok([200, 204, 400].includes(status), `${place} ${status}`);
+    const granted = await last();
+    assert.deepEqual([granted?.keyid, granted?.action, granted?.ringname], [own.keyid, action, name]);
+    assert.deepEqual([granted?.validAction, granted?.address], [true, '192.0.2.1']);
+    isRefused(await v1(a, method, place.replace(name, 'unknown'), body, { token: own.key }), 403, 'permission denied');
+  }
+  const create = await a.keyWith('transit.create');
+  assert.equal((await v1(a, 'PUT', `transit/keys/${freshName()}`, {}, { token: create.key })).status, 204);
+  isRefused(await v1(a, 'GET', 'transit/keys?list=true', undefined, { token: create.key }), 403, 'permission denied');
+  const list = await a.keyWith('transit.list');
+  assert.equal((await v1(a, 'GET', 'transit/keys?list=true', undefined, { token: list.key })).status, 200);
+  isRefused(await v1(a, 'PUT', 'transit/keys/new', {}, { token: list.key }), 403, 'permission denied');
+});
+
+test('without a known token everything is 403, and nothing is recorded; a disabled one is recorded', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'default', hosts: ['*'] },
+      { name: 'blue', hosts: ['blue.test'] },
+    ],
+  });
+  const name = await ring(a);
+  const foreign = a.tenants[1]?.root.key ?? '';
+  const before = (await a.activity()).length;
+  const paths = [...operations.map(([, method, path, body]) => [method, `transit/${path}`, body] as const)];
+  const all = [
+    ...paths,
+    ['GET', 'transit/keys?list=true', undefined],
+    ['GET', 'auth/token/lookup-self', undefined],
+    ['PUT', 'auth/token/renew-self', {}],
+    ['GET', 'transit/zzz', undefined],
+    ['GET', 'transit/export/x/y', undefined],
+    ['GET', 'nomount', undefined],
+  ] as const;
+  for (const [method, path, body] of all) {
+    for (const token of [null, '', 'x', 'kms_', 'hvs.CAESIJ', foreign, `${a.root.key}x`]) {
+      isRefused(await v1(a, method, path.replace('R', name), body, { token }), 403, 'permission denied');
+    }
+  }
+  assert.equal((await a.activity()).length, before);
+  const { key, keyid } = await a.keyWith('*');
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active: false });
+  for (const [method, path, body] of all) {
+    isRefused(await v1(a, method, path.replace('R', name), body, { token: key }), 403, 'permission denied');
+    const [last] = await a.activity();
+    assert.deepEqual([last?.keyid, last?.validAction], [keyid, false], path);
+  }
+});
+
+test('tokens look themselves up; AppRole answers the key as the token', async () => {
+  const a = await testAppliance();
+  const { data } = (await v1(a, 'GET', 'auth/token/lookup-self')).body;
+  assert.equal(data.id, a.root.key);
+  assert.deepEqual([data.ttl, data.creation_ttl, data.expire_time], [0, 0, null]);
+  const bearer = { token: null, headers: { Authorization: `Bearer ${a.root.key}` } };
+  assert.equal((await v1(a, 'GET', 'auth/token/lookup-self', undefined, bearer)).status, 200);
+  const { key, keyid } = await a.keyWith('transit.*');
+  const login = (body: object) => v1(a, 'PUT', 'auth/approle/login', body, { token: null });
+  const { auth } = (await login({ role_id: keyid, secret_id: key })).body;
+  assert.deepEqual([auth.client_token, auth.lease_duration, auth.renewable], [key, 0, false]);
+  const wrong = 'invalid role or secret ID';
+  for (const body of [{ role_id: a.root.keyid, secret_id: key }, { role_id: keyid }, { secret_id: key }, {}]) {
+    isRefused(await login(body), 400, wrong);
+  }
+  const expiresAt = a.world.now() + 7_200_000;
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', expiresAt });
+  const soon = (await v1(a, 'GET', 'auth/token/lookup-self', undefined, { token: key })).body.data;
+  assert.equal(soon.ttl, 7200);
+  const renewed = await v1(a, 'PUT', 'auth/token/renew-self', { increment: 0 }, { token: key });
+  assert.deepEqual([renewed.status, renewed.body.auth.lease_duration], [200, 7200]);
+  a.advance(7_200_000);
+  isRefused(await login({ role_id: keyid, secret_id: key }), 400, wrong);
+});
+
+test('a tenant is found by its namespace, by the path, and by the host', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'default', hosts: ['*'] },
+      { name: 'blue', hosts: ['blue.test'] },
+    ],
+  });
+  const token = a.tenants[1]?.root.key ?? '';
+  const ways: [string, Sent][] = [
+    ['transit', { token, headers: { 'X-Vault-Namespace': 'blue' } }],
+    ['transit', { token, headers: { 'X-Vault-Namespace': '/Blue/' } }],
+    ['blue/transit', { token }],
+    ['transit', { token, headers: { Host: 'blue.test:8200' } }],
+  ];
+  for (const [mount, sent] of ways) {
+    const name = freshName();
+    assert.equal((await v1(a, 'PUT', `${mount}/keys/${name}`, {}, sent)).status, 204);
+    assert.equal((await v1(a, 'GET', `${mount}/keys/${name}`, undefined, sent)).status, 200);
+    isRefused(await v1(a, 'GET', `transit/keys/${name}`), 404);
+  }
+  const elsewhere = { token, headers: { 'X-Vault-Namespace': 'nobody' } };
+  isRefused(await v1(a, 'GET', 'transit/keys/x', undefined, elsewhere), 403, 'permission denied');
+  assert.equal((await v1(a, 'GET', 'blue/auth/token/lookup-self', undefined, { token })).status, 200);
+});
+
+test('health and the state of the seal need no token, and are not recorded', async () => {
+  let sealed = false;
+  const a = await testAppliance({ sealed: () => sealed });
+  const before = (await a.activity()).length;
+  const health = await v1(a, 'GET', 'sys/health', undefined, { token: null });
+  assert.equal(health.status, 200);
+  assert.deepEqual([health.body.initialized, health.body.sealed, health.body.standby], [true, false, false]);
+  assert.equal((await v1(a, 'HEAD', 'sys/health', undefined, { token: null })).text, '');
+  assert.match((await v1(a, 'GET', 'sys/seal-status', undefined, { token: null })).body.version, /^\d+\.\d+\.\d+/);
+  sealed = true;
+  assert.equal((await v1(a, 'GET', 'sys/health')).status, 503);
+  assert.equal((await v1(a, 'GET', 'sys/health?sealedcode=299&standbycode=200')).status, 299);
+  assert.equal((await v1(a, 'GET', 'sys/seal-status')).body.sealed, true);
+  isRefused(await v1(a, 'PUT', 'transit/encrypt/x', { plaintext: '' }), 503, 'Vault is sealed');
+  sealed = false;
+  assert.equal((await a.activity()).length, before);
+});
+
+test('nothing is under any other path there, and nothing of this elsewhere', async () => {
+  const a = await testAppliance();
+  const at = (path: string) =>
+    a.call('GET', path, undefined, { env: { transit: true } }).then(({ status, text }) => [status, text]);
+  for (const path of ['/', '/ks/keyrings', '/healthz', '/console', '/v2/x', '/local/status']) {
+    assert.deepEqual(await at(path), [404, '{"errors":["no handler for this path: all are under /v1/"]}']);
+  }
+  assert.equal((await a.call('GET', '/v1/sys/health')).status, 404);
+});
+
+test('rings of the two kinds do not mix: 400, saying why', async () => {
+  const a = await testAppliance();
+  const server = await ring(a);
+  const client = freshName();
+  await a.call('POST', '/ks/keyrings', { name: client });
+  const refusal = await v1(a, 'PUT', `transit/encrypt/${client}`, { plaintext: '' });
+  assert.equal(refusal.status, 400);
+  assert.match(refusal.body.errors[0], /custody client/);
+  for (const [method, path, body] of [
+    ['POST', '/ks/encrypt', { ringname: server }],
+    ['POST', '/ks/rotate', { ringname: server }],
+    ['GET', `/ks/keyrings/${server}`],
+    ['DELETE', `/ks/keyrings/${server}`],
+    ['GET', `/ks/config?ringname=${server}`],
+  ] as const) {
+    const answer = await a.call(method, path, body);
+    assert.equal(answer.status, 400, path);
+    assert.match(answer.body.message, /custody server/);
+  }
+  assert.equal((await a.call('GET', '/ks/keyrings')).body.data.length, 1);
+  assert.equal((await a.call('GET', `/transit/rings/${server}`)).body.ring.custody, 'server');
+  const made = (await a.activity()).find(({ action }) => action === 'transit.create');
+  assert.equal(made?.props.custody, 'server');
+});
+
+test('what was encrypted, plaintexts and tokens are in no record and no log', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const ciphertext = await encrypted(a, name);
+  await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext });
+  await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext: `${ciphertext}x` });
+  const { data } = (await v1(a, 'PUT', `transit/datakey/plaintext/${name}`)).body;
+  await v1(a, 'GET', 'auth/token/lookup-self');
+  const told = JSON.stringify(await a.activity()) + a.log.join('\n');
+  for (const secret of ['aGVsbG8=', ciphertext, data.plaintext, data.ciphertext, a.root.key]) {
+    assert.ok(!told.includes(secret));
+  }
+});
+
+test('no request under /v1 makes it fail', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const signer = await ring(a, { type: 'ecdsa-p256' });
+  const derived = await ring(a, { derived: true });
+  const ciphertext = await encrypted(a, name);
+  const { signature } = (await v1(a, 'PUT', `t/sign/${signer}`, { input: 'YQ==' })).body.data;
+  const values = fc.oneof(
+    fc.constantFrom(ciphertext, signature, 'YQ==', '', '0', 'true', 'sha2-256', 'ed25519', '24h', 'vault:v1:', null),
+    fc.constantFrom(1, 0, -1, 256, 1e308, 1.5, true),
+    fc.jsonValue({ maxDepth: 2 }),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+  );
+  const fields = fc.constantFrom(
+    ...['plaintext', 'ciphertext', 'context', 'associated_data', 'key_version', 'batch_input', 'bits', 'type'],
+    ...['derived', 'input', 'signature', 'prehashed', 'hash_algorithm', 'min_decryption_version', 'auto_rotate_period'],
+    ...[
+      'min_encryption_version',
+      'deletion_allowed',
+      'role_id',
+      'secret_id',
+      'partial_failure_response_code',
+      '__proto__',
+    ],
+  );
+  const body = fc.dictionary(fields, values);
+  const segment = fc.oneof(
+    fc.constantFrom(name, signer, derived, 'transit', 'keys', 'encrypt', 'decrypt', 'rewrap', 'datakey', 'plaintext'),
+    fc.constantFrom('wrapped', 'sign', 'verify', 'rotate', 'config', 'sha2-256', 'auth', 'token', 'lookup-self', 'sys'),
+    fc.constantFrom('approle', 'login', 'health', 'seal-status', 'export', 'backup', '..', '%', '%00', '*', ''),
+    fc.string({ maxLength: 6 }),
+  );
+  const known = fc
+    .constantFrom(...operations)
+    .chain(([, method, path]) =>
+      fc.constantFrom(name, signer, derived).map((r) => [method, `t/${path.replace('R', r)}`]),
+    );
+  const any = fc.tuple(
+    fc.constantFrom('GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'),
+    fc.array(segment, { maxLength: 6 }).map((parts) => parts.join('/')),
+  );
+  const statuses = new Map<number, number>();
+  const sent = fc.oneof(
+    body.map((each) => JSON.stringify(each)),
+    fc.record({ batch_input: fc.array(body, { maxLength: 3 }) }).map((each) => JSON.stringify(each)),
+    fc.string({ maxLength: 20 }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(known, any), sent, async ([method = '', path = ''], raw) => {
+      const hasBody = !['GET', 'HEAD', 'DELETE', 'OPTIONS'].includes(method);
+      const url = path.replace(/[?#\\]/g, '_');
+      const got = await v1(a, method, url, undefined, hasBody ? { raw } : {});
+      assert.ok(got.status < 500, `${method} ${url} ${raw}: ${got.text}\n${a.log.at(-1)}`);
+      if (got.status >= 400 && got.text !== '') {
+        assert.ok(Array.isArray(got.body.errors ?? got.body.data?.batch_results), got.text);
+      }
+      statuses.set(got.status, (statuses.get(got.status) ?? 0) + 1);
+    }),
+    { numRuns: Number(process.env.KMS_FUZZ_RUNS ?? 2000), seed: Number(process.env.KMS_FUZZ_SEED ?? 20260102) },
+  );
+  for (const status of [200, 400, 404]) assert.ok((statuses.get(status) ?? 0) > 20, `too few of ${status}`);
+});
+
+test('a tenant that keeps to client custody makes no such ring', async () => {
+  const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], custody: 'client' }] });
+  const { status, body } = await v1(a, 'PUT', 'transit/keys/x', {});
+  assert.equal(status, 403);
+  assert.match(body.errors[0], /custody client/);
+  const key: TestKey = await a.keyWith('transit.*');
+  assert.equal((await a.call('POST', '/transit/rings', { name: 'x' }, { key: key.key })).status, 403);
+});
