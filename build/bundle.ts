@@ -101,14 +101,16 @@ function consoleAssets({ script, style, icon }: ConsoleSources): Readonly<Record
 }
 
 /**
- * The library between server and routes asks whether a request came over HTTP/2, which no server here speaks; Node's
- * own would be loaded at each start, in 5 to 8 ms.
+ * The library between server and routes asks whether a request came over HTTP/2, which its server here does not speak;
+ * Node's own would be loaded at each start, in 5 to 8 ms. Code of the project loads it where it is used.
  */
 const withoutHttp2: Plugin = {
   name: 'without-http2',
   setup({ onResolve, onLoad }) {
     const namespace = 'without';
-    onResolve({ filter: /^node:http2$/ }, ({ path }) => ({ path, namespace }));
+    onResolve({ filter: /^node:http2$/ }, ({ path, importer }) =>
+      /[\\/]node_modules[\\/]/.test(importer) ? { path, namespace } : undefined,
+    );
     const contents = 'export class Http2ServerRequest {}\nexport const constants = {};\n';
     onLoad({ filter: /./, namespace }, () => ({ contents }));
   },

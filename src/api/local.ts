@@ -89,6 +89,23 @@ const cryptoInUse = z
   .meta({ description: 'what does the primitives: node:crypto, which is OpenSSL, or noble' });
 export type CryptoInUse = z.output<typeof cryptoInUse>;
 
+const sharedStatus = z.object({
+  database: z.string().meta({ description: 'its address, without a password' }),
+  nodes: z.array(
+    z.object({
+      id: z.string(),
+      own: z.boolean().meta({ description: 'whether it is the one that was asked' }),
+      live: z.boolean().meta({ description: 'whether it was heard of within the last 15 seconds' }),
+      build: z.string().meta({ description: 'the version of its program' }),
+      schemas: z.object({ system: z.int(), tenant: z.int() }).meta({ description: 'the newest that it knows' }),
+      appendRule: z.int(),
+      places: z.array(z.string()).meta({ description: 'where it is reached' }),
+      upFor: z.number().meta({ description: 'milliseconds since it began' }),
+      age: z.number().meta({ description: 'milliseconds since it was last heard of' }),
+    }),
+  ),
+});
+
 const openStatus = z.object({
   version: z.string(),
   sealed: z.literal(false),
@@ -144,6 +161,9 @@ const openStatus = z.object({
     }),
   ),
   system: storeStatus,
+  shared: sharedStatus
+    .exactOptional()
+    .meta({ description: 'the database and the nodes, where several share the appliance' }),
 });
 export type OpenStatus = Sent<z.output<typeof openStatus>>;
 
@@ -153,6 +173,45 @@ const sealedStatus = sealStatus.extend({
   onPurpose: z.boolean().meta({ description: 'it stays so until it is unsealed on purpose' }),
 });
 export type SealedStatus = Sent<z.output<typeof sealedStatus>>;
+
+const reached = z
+  .object({ at: z.string().meta({ description: 'everything was committed by then' }), transactions: z.int() })
+  .nullable();
+
+const standbyStatus = z.object({
+  version: z.string(),
+  sealed: z.literal(true),
+  standby: z.object({
+    from: z.string().meta({ description: 'what it follows' }),
+    appliance: z.string().exactOptional(),
+    epoch: z.int().exactOptional(),
+    shipped: reached.meta({ description: 'what lies there; null where the last look could not tell' }),
+    copied: reached.meta({ description: 'what of it is here' }),
+    proven: reached.meta({ description: 'what of that is known to open' }),
+    behind: z.object({ transactions: z.int(), seconds: z.int() }).nullable(),
+    hasKey: z.boolean().meta({ description: 'without the master key nothing is proven' }),
+    problem: z.string().exactOptional().meta({ description: 'why the last look took nothing' }),
+  }),
+});
+export type StandbyAnswer = Sent<z.output<typeof standbyStatus>>;
+
+const takenOver = z.object({
+  data: z.string(),
+  applianceId: z.string(),
+  epoch: z.int(),
+  madeAt: z.string().meta({ description: 'of which time the state is' }),
+  isComplete: z.boolean().meta({ description: 'the one before said that it stopped, and that nothing is missing' }),
+  stores: z.int(),
+  transactions: z.int(),
+  activities: z.int(),
+  lacks: z.array(z.string()).meta({ description: 'segments of the activity log, each with what is wrong with it' }),
+  heads: z
+    .record(z.string(), z.object({ seq: z.int(), hash: z.string() }))
+    .meta({ description: 'the end of the activity log of each store, before the new epoch' }),
+  keyFile: z.string().exactOptional(),
+  keyFileMade: z.boolean(),
+});
+export type TakenOverAnswer = Sent<z.output<typeof takenOver>>;
 
 const finding = z.object({
   severity: z.enum(['error', 'warning', 'advice']),
@@ -244,7 +303,7 @@ export const localEndpoints = [
     tag,
     summary: 'Tell all that the appliance tells of itself',
     access: ofAppliance,
-    answer: z.union([openStatus, sealedStatus]),
+    answer: z.union([openStatus, sealedStatus, standbyStatus]),
   }),
   endpoint('sealAppliance', {
     changes: false,
@@ -279,6 +338,18 @@ export const localEndpoints = [
     summary: 'Tell of the last verified backup and of shipping',
     access: ofAppliance,
     answer: copiesStatus,
+  }),
+  endpoint('promoteStandby', {
+    changes: false,
+    tag,
+    summary: 'Have a standby take over from the appliance that it follows',
+    access: ofAppliance,
+    body: only({
+      wait: z.int().min(0).exactOptional().meta({ description: 'milliseconds' }),
+      fence: z.boolean().exactOptional(),
+      acceptOlder: z.boolean().exactOptional(),
+    }),
+    answer: takenOver,
   }),
 
   endpoint('createTenant', {

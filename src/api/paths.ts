@@ -126,6 +126,7 @@ export const localPaths = {
   streamBackup: ['POST', '/local/backup'],
   drillBackup: ['POST', '/local/drill'],
   readCopies: ['GET', '/local/copies'],
+  promoteStandby: ['POST', '/local/standby/promote'],
 
   createTenant: ['POST', '/local/tenants'],
   listTenants: ['GET', '/local/tenants', 'deleted'],

@@ -13,11 +13,13 @@ import { type App, createApp, type Straight } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
+import { refused, respond } from '../http/respond.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import { othersTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
+import type { Stopping } from './backup/service.ts';
 import { type OpenedSeal, unlockSeal } from './custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
 import { needAppliance, needPrivateDirectory } from './data-dir.ts';
@@ -78,6 +80,8 @@ export class HeldAppliance implements Appliance, Sealing {
   #timesSealed = 0;
   #closed = false;
   #rekeying = false;
+  /** Why nobody is answered any more, once a standby took over. */
+  #stopped: KmsError | undefined;
 
   /**
    * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
@@ -120,7 +124,7 @@ export class HeldAppliance implements Appliance, Sealing {
         filesInPlace(nodeFiles(resolve(data), { ofItsOwner: true }), () => lock.needInPlace()),
         data,
       );
-    this.#backoff = new UnsealBackoff(world);
+    this.#backoff = new UnsealBackoff(world, () => node?.nodes?.count ?? 1);
     const read = () => this.#seal.read();
     this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read });
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
@@ -198,8 +202,8 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** Another node was sealed on purpose. */
-  #sealedElsewhere(): void {
-    this.#queue.add(async () => {
+  #sealedElsewhere(): Promise<void> {
+    return this.#queue.run(async () => {
       if (!this.#closed && !this.#state.sealed) this.#becomeSealed(this.#state);
     });
   }
@@ -216,7 +220,7 @@ export class HeldAppliance implements Appliance, Sealing {
         if (opened) await state.adopt(opened.seal);
       } catch (cause) {
         this.#report('error', 'the master key was rotated on another node, and cannot be had here', cause);
-        this.#sealedElsewhere();
+        await this.#sealedElsewhere();
       }
     };
     void this.#localSteps.run(find).finally(() => {
@@ -256,12 +260,15 @@ export class HeldAppliance implements Appliance, Sealing {
     }
   }
 
-  fetch(request: Request, env: RequestEnv): Promise<Response> {
+  async fetch(request: Request, env: RequestEnv): Promise<Response> {
+    const isHealth = (): boolean => new URL(request.url).pathname === '/healthz';
+    if (this.#stopped && !isHealth()) return respond(refused(this.#stopped));
     return this.#whileOpen(() => this.app.fetch(request, env));
   }
 
   /** As the app has it. */
   straightTo(target: string): Straight | undefined {
+    if (this.#stopped) return undefined;
     const straight = this.app.straightTo(target);
     return straight && ((env) => this.#whileOpen(() => straight(env)));
   }
@@ -289,12 +296,22 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
-    if (from.local) {
-      await this.#localSteps.run(() => this.#step(step, from));
-    } else {
-      if (step.retry || step.reset) throw localOnly(step);
-      await this.#step(step, from);
+    if (!from.local && (step.retry || step.reset)) throw localOnly(step);
+    // Another node may have been sealed a moment ago, of which no turn has told yet.
+    if (!this.#node || this.#state.sealed || !(await this.#seal.isOnPurpose())) return this.#unseal(step, from);
+    // What closes does not wait for this request, which came while it was open.
+    this.#underWay--;
+    try {
+      await this.#sealedElsewhere();
+      return await this.#unseal(step, from);
+    } finally {
+      this.#underWay++;
     }
+  }
+
+  async #unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
+    if (from.local) await this.#localSteps.run(() => this.#step(step, from));
+    else await this.#step(step, from);
     return this.status();
   }
 
@@ -332,8 +349,29 @@ export class HeldAppliance implements Appliance, Sealing {
     }
   }
 
-  async #shut(open: Unsealed): Promise<void> {
+  /** Resolves once the requests under way were answered; they may take so long, and no longer. */
+  async #answered(): Promise<void> {
     for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
+  }
+
+  /** For good: a standby took over. */
+  readonly #stopping: Stopping = {
+    stop: async (reason) => {
+      this.#stopped = reason;
+      await this.#answered();
+    },
+    end: () =>
+      void this.#queue
+        .run(async () => {
+          const state = this.#state;
+          this.#state = this.#sealed;
+          if (!state.sealed) await state.close();
+        })
+        .catch((cause: unknown) => this.#report('error', 'closing the appliance failed', cause)),
+  };
+
+  async #shut(open: Unsealed): Promise<void> {
+    await this.#answered();
     await open.close();
     await this.#unsealer.look();
     this.#report('info', 'the appliance is sealed');
@@ -400,12 +438,15 @@ export class HeldAppliance implements Appliance, Sealing {
     try {
       const node = this.#node && {
         node: this.#node,
-        events: { sealed: () => this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
+        events: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
       };
-      const holder = { lock: this.#lock, world: this.world, sealing: this, serves: this.#serves, node };
+      const holder = {
+        ...{ lock: this.#lock, world: this.world, serves: this.#serves, node },
+        ...{ sealing: this, stopping: this.#stopping },
+      };
       const open = await openUnsealed(this.#options, opened, holder);
       // Once: after a seal and an unseal the files are compared again.
-      this.#options = { ...this.#options, acceptOlder: undefined };
+      this.#options = { ...this.#options, acceptOlder: undefined, takeBack: undefined };
       return open;
     } catch (error) {
       opened.seal.wipe();

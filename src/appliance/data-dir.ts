@@ -3,9 +3,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
+import type { ReadStore } from '../store/embedded.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
 import { notFile } from '../store/node-files.ts';
-import type { SettingTable } from '../store/tables/databases.ts';
+import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
 
 /** For commands too, which know no store. */
@@ -27,6 +28,12 @@ export const nodeFile = 'kms.node';
 /** There while the appliance is sealed because somebody asked for it. */
 export const sealMark = 'kms.stay-sealed';
 
+/** There once a standby took over from this appliance, which serves no more. */
+export const fencedMark = 'kms.fenced';
+
+/** There while the directory is a standby's, which has no seal of its own yet: what it follows, and how far it is. */
+export const standbyMark = 'kms.standby';
+
 /** There while a `restore` is under way. */
 export const restoreMark = 'kms.restore';
 
@@ -44,20 +51,16 @@ export const reserveFile = 'kms.reserve';
  * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
  * others.
  */
-const harmless = ['lost+found', lockFile, upgradeLock, pidFile, socketFile, `${initMark}.tmp`, `${restoreMark}.tmp`];
+const harmless = [
+  'lost+found',
+  ...[lockFile, upgradeLock, pidFile, socketFile],
+  ...[initMark, restoreMark, standbyMark].map((name) => `${name}.tmp`),
+];
 
 /** Some of these are opened in ways that would wait for the other end of a pipe. */
 const opened = [
-  sealFile,
-  lockFile,
-  pidFile,
-  witnessFile,
-  reserveFile,
-  sealMark,
-  initMark,
-  restoreMark,
-  upgradeJournal,
-  nodeFile,
+  ...[sealFile, lockFile, pidFile, witnessFile, reserveFile, upgradeJournal, nodeFile],
+  ...[sealMark, initMark, restoreMark, fencedMark, standbyMark],
 ];
 
 type DataDirState =
@@ -67,6 +70,8 @@ type DataDirState =
   | 'unfinished'
   /** A `restore` did not get to its end. */
   | 'unrestored'
+  /** A standby's, that has not taken over yet. */
+  | 'standby'
   | 'whole'
   /** It is a node's, whose stores are in a database. */
   | 'node'
@@ -88,6 +93,7 @@ export async function dataDirState(data: string): Promise<DataDirState> {
   }
   if (names.includes(sealFile)) return 'whole';
   if (names.includes(nodeFile)) return 'node';
+  if (names.includes(standbyMark)) return 'standby';
   if (names.includes(restoreMark)) return 'unrestored';
   if (names.includes(initMark)) return 'unfinished';
   return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
@@ -100,6 +106,7 @@ export async function needAppliance(data: string): Promise<void> {
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
   if (state === 'node') throw ofNode(data);
+  if (state === 'standby') throw isStandby(data);
   const problem = {
     missing: 'there is no data directory here',
     empty: 'the data directory is empty',
@@ -120,6 +127,12 @@ export function unrestored(data: string): KmsError {
 export function ofNode(data: string): KmsError {
   return new KmsError('refused', `${data}: is the directory of a node, whose appliance is in a database`, {
     hint: 'name the database with --store or KMS_STORE, or another directory with --data',
+  });
+}
+
+export function isStandby(data: string): KmsError {
+  return new KmsError('refused', `${data}: is the directory of a standby, which serves nobody yet`, {
+    hint: 'let it follow with `kms standby --from DIR --data NEWDIR`, or take over with `kms standby promote`',
   });
 }
 
@@ -242,6 +255,15 @@ export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise
   const text = await settings.get('epoch');
   // Cast: only `nextEpoch` writes it.
   return text === undefined ? first : (JSON.parse(text) as Epoch);
+}
+
+/** The same, of a store that was read and is not open. */
+export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
+  const [row] = system.rows<{ value: string }>((schema) =>
+    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = 'epoch'`,
+  );
+  // Cast: only `nextEpoch` writes it.
+  return row ? (JSON.parse(row.value) as Epoch).number : first.number;
 }
 
 /** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */

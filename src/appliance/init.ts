@@ -20,6 +20,7 @@ import {
   foreign,
   inDir,
   initMark,
+  isStandby,
   needPrivateDirectory,
   ofNode,
   sealFile,
@@ -99,6 +100,7 @@ export async function refuseUnlessNew(data: string): Promise<void> {
   if (state === 'foreign') throw foreign(data);
   if (state === 'unrestored') throw unrestored(data);
   if (state === 'node') throw ofNode(data);
+  if (state === 'standby') throw isStandby(data);
   if (state !== 'whole') return;
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',
@@ -157,6 +159,7 @@ async function initShared(
     }
     const node = await SharedNode.connect(address);
     try {
+      await node.needSound(Date.now);
       await node.makeRoom();
       const { first, kit } = await custodiansFor(data, options);
       const [seal, dir] = firstSeal(first, kit);

@@ -13,6 +13,7 @@ import { appendRule } from '../store/shared/row.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
 import { apartText, clockAdvice } from './doctor/engine.ts';
+import type { Find } from './doctor/finding.ts';
 import type { ApplianceEvent } from './events.ts';
 
 interface NodesWorld {
@@ -30,7 +31,7 @@ interface NodesWorld {
   readonly every?: number;
 }
 
-interface NodeStatus extends ListedNode {
+export interface NodeStatus extends ListedNode {
   /** Whether it is the one that is asked. */
   readonly own: boolean;
   /** Whether it was heard of lately. */
@@ -91,8 +92,8 @@ export class Nodes {
   }
 
   /** All of them as they are now, those that are gone too, the oldest first. Throws `EngineError`. */
-  async list(): Promise<readonly NodeStatus[]> {
-    return statusOf(await this.#world.engine.nodes(), this.#world.id);
+  list(): Promise<readonly NodeStatus[]> {
+    return listNodes(this.#world.engine, this.#world.id);
   }
 
   /**
@@ -152,6 +153,26 @@ export async function needSchemasKnown(engine: Pick<SharedEngine, 'nodes'>): Pro
   if (reason !== undefined) throw new KmsError('refused', reason, { hint: 'bring the nodes up to date first' });
 }
 
-function statusOf(nodes: readonly ListedNode[], own?: string): readonly NodeStatus[] {
-  return nodes.map((node) => ({ ...node, own: node.id === own, live: isLive(node) }));
+export async function listNodes(engine: Pick<SharedEngine, 'nodes'>, own?: string): Promise<readonly NodeStatus[]> {
+  return (await engine.nodes()).map((node) => ({ ...node, own: node.id === own, live: isLive(node) }));
+}
+
+/** For doctor: nodes that went away without a word, and those of another program. */
+export function examineNodes(nodes: readonly NodeStatus[], build: string, find: Find): void {
+  for (const { id, places, age, live, build: theirs } of nodes) {
+    const subject = places.join(', ') || id;
+    if (!live) {
+      const message = `this node was last heard of ${Math.round(age / 1000)} seconds ago, and did not say that it ends`;
+      find('warning', 'node-gone', subject, message, 'start it again, or wait a day until it is forgotten');
+    } else if (theirs !== build) {
+      const advice = 'bring all nodes to one version; it goes on meanwhile';
+      find(
+        'advice',
+        'node-version',
+        subject,
+        `this node is of version ${theirs}, the one that was asked of ${build}`,
+        advice,
+      );
+    }
+  }
 }

@@ -20,6 +20,7 @@ export interface PeopleSettings {
 export function servedPeople(
   world: World,
   { lifetimes = {}, mail }: PeopleSettings = {},
+  nodes?: () => number,
 ): { readonly people: People; close(): Promise<void> } {
   const start = () => startWorker({ kind: 'passwords' } satisfies Work);
   const hasher = passwordWorker({ start, random: world.random });
@@ -27,6 +28,7 @@ export function servedPeople(
     hasher,
     oidc: oidcClient(world),
     lifetimes,
+    nodes,
     ...(mail && { mailer: smtpMailer(mail) }),
   });
   return { people, close: () => hasher.close() };

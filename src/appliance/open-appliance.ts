@@ -2,6 +2,7 @@
 // background work, all that the app asks). One is opened after the other, each upon those before it, and they are closed
 // in reverse order.
 
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { OpenStatus } from '../api/local.ts';
 import type { SealStatus } from '../api/system.ts';
@@ -18,12 +19,14 @@ import type { Files } from '../store/files.ts';
 import type { DirectoryLock } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { Aging } from './aging.ts';
-import { type Copies, type CopySettings, openCopies } from './backup/service.ts';
+import { needNoFence, takeBack } from './backup/fence.ts';
+import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
+import { shippedTo } from './backup/ship.ts';
 import { backupBeforeMigration } from './backup/write.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterHandlers } from './custody/master-admin.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
-import { initMark, systemDir } from './data-dir.ts';
+import { epochIn, initMark, systemDir } from './data-dir.ts';
 import type { CertificateFiles } from './doctor/keys.ts';
 import { examineServed } from './doctor/served.ts';
 import { type ApplianceEvent, storeEvents } from './events.ts';
@@ -74,6 +77,8 @@ export interface ApplianceOptions {
   readonly certificates?: CertificateFiles | undefined;
   /** Tenants by name, and `system`, that go on this once although their files are older than they were. */
   readonly acceptOlder?: readonly string[] | undefined;
+  /** Serves it this once although a standby took over. */
+  readonly takeBack?: boolean | undefined;
   /** How the room on the disk is watched; looked at once when absent. */
   readonly space?: SpaceSettings | undefined;
   /** How the closed segments of the activity logs are looked after while it is served. */
@@ -97,6 +102,7 @@ interface Holder {
   readonly lock: Pick<DirectoryLock, 'needInPlace'>;
   readonly world: World;
   readonly sealing: Sealing;
+  readonly stopping: Stopping;
   /** Whether it goes on until somebody ends it. A command that is done in a moment leaves to it what takes its time. */
   readonly serves: boolean;
   /** Where several nodes share the stores: this one, and who is told of what others did. */
@@ -205,6 +211,10 @@ async function openData(
   };
   const read = await readStores(stores, seal, options.acceptOlder);
   ends.push(() => read.discard());
+  const to = options.copies?.shipping?.to;
+  const shippedIn = (epoch: number) => (to === undefined ? undefined : shippedTo(to, seal.current, epoch));
+  const takesBack = options.takeBack ?? false;
+  const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
   // Everything is read and sound: from here on files change.
   const space = await SpaceGuard.open(root, shared ? unwatched : (options.space ?? {}), onEvent);
   guard = space;
@@ -224,6 +234,12 @@ async function openData(
   await admin.openAll(read.tenants);
   await acceptOlder({ system, tenants, read, world });
   reportAccepted(read, onEvent);
+  if (fenced) {
+    const { from } = fenced;
+    await takeBack({ files, system, tenants, world, from, successor: from && shippedIn(from.epoch), host: hostname() });
+  } else if (takesBack) {
+    onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: take it away' });
+  }
   await read.discard();
   const mustWait = (): boolean => space.refusal !== undefined;
   const keys = seal.keysFor(systemDir);
@@ -274,13 +290,13 @@ async function address(system: SystemStore, served: ApplianceOptions['baseUrl'])
 async function openServices(
   options: ApplianceOptions,
   data: OpenData,
-  { lock, world, sealing, serves, node }: Holder,
+  { lock, world, sealing, stopping, serves, node }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
   const { onEvent, certificates = {} } = options;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
-  const copies = await openCopies({ ...data, world }, options.copies ?? {}, onEvent, whenFree);
+  const copies = await openCopies({ ...data, world, stopping }, options.copies ?? {}, onEvent, whenFree);
   ends.push(() => copies.close());
   data.shared?.follow({
     async refresh() {
@@ -313,11 +329,12 @@ async function openServices(
     verifier.start();
     ends.push(() => verifier.close());
   }
-  const { people, close: closePeople } = servedPeople(world, options.people);
+  const { people, close: closePeople } = servedPeople(world, options.people, () => node?.node.nodes?.count ?? 1);
   ends.push(closePeople);
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
-  const status = (): Promise<OpenStatus> =>
+  const status = async (): Promise<OpenStatus> =>
     applianceStatus(seal.current, system, tenants, {
+      ...(node && { shared: await node.node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
       ...(retention && { activityRetention: retention.status }),
@@ -334,7 +351,8 @@ async function openServices(
     local: {
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
-      examineAppliance: () => examineServed({ ...data, copies, streaming, certificates, now: world.now }),
+      examineAppliance: () =>
+        examineServed({ ...data, copies, streaming, certificates, now: world.now, node: node?.node }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),
@@ -356,6 +374,7 @@ async function openServices(
         streams: streaming.status(),
         retention: retention?.status,
         space: space.status(),
+        nodes: node?.node.nodes?.count,
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,

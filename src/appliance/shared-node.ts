@@ -16,11 +16,12 @@ import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { uidLength } from '../store/store-files.ts';
+import { version } from '../version.ts';
 import { dataDirState, foreign, needPrivateDirectory, nodeFile, sealName, systemDir, unrestored } from './data-dir.ts';
 import { examineEngine, needSoundEngine } from './doctor/engine.ts';
-import type { Finding } from './doctor/finding.ts';
+import { type Finding, Findings } from './doctor/finding.ts';
 import type { ApplianceEvent } from './events.ts';
-import { Nodes, needSchemasKnown } from './live-nodes.ts';
+import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
 import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
 import { postgresConfig, type StoreSource, storeName } from './store-url.ts';
 import type { ListedStore, SharedPlace, StoreOptions } from './stores.ts';
@@ -58,7 +59,7 @@ export class SharedNode {
    * may.
    */
   async enter(root: string, { now, onEvent, baseUrl }: Entering): Promise<void> {
-    await needSoundEngine(this.engine, this.name, now, onEvent);
+    await this.needSound(now, onEvent);
     await this.join(root);
     const known = await readNode(nodeFiles(root));
     if (!known || !baseUrl) return;
@@ -66,14 +67,27 @@ export class SharedNode {
     this.nodes = await Nodes.join({ engine, id: known.node, places: () => [baseUrl()], now, onEvent });
   }
 
+  /** Throws `refused` for a database that nobody may serve from. */
+  needSound(now: () => number, onEvent?: Entering['onEvent']): Promise<void> {
+    return needSoundEngine(this.engine, this.name, now, onEvent);
+  }
+
   /** Resolves once the stores may be brought up to the schema of this program. */
   maySchemasChange(waiting: Parameters<Nodes['allKnowSchemas']>[0]): Promise<void> {
     return this.nodes ? this.nodes.allKnowSchemas(waiting) : needSchemasKnown(this.engine);
   }
 
-  /** As doctor looks at it. */
-  examine(now: () => number): Promise<readonly Finding[]> {
-    return examineEngine(this.engine, this.name, now);
+  /** As doctor looks at it: the database, and the nodes. */
+  async examine(now: () => number): Promise<readonly Finding[]> {
+    const findings = new Findings();
+    findings.take(await examineEngine(this.engine, this.name, now));
+    examineNodes((await this.status()).nodes, version, findings.add);
+    return findings.all;
+  }
+
+  async status(): Promise<SharedStatus> {
+    const nodes = await (this.nodes ? this.nodes.list() : listNodes(this.engine));
+    return { database: this.name, nodes };
   }
 
   /**
@@ -129,6 +143,12 @@ export class SharedNode {
     await this.nodes?.close();
     await this.#close();
   }
+}
+
+/** What `kms status` says of it. */
+interface SharedStatus {
+  readonly database: string;
+  readonly nodes: readonly NodeStatus[];
 }
 
 interface Entering {

@@ -19,6 +19,7 @@ interface ServicesStatus {
   readonly activityTo: readonly StreamStatus[];
   readonly activityRetention?: RetentionStatus;
   readonly disk: SpaceStatus | undefined;
+  readonly shared?: NonNullable<OpenStatus['shared']>;
 }
 
 export async function applianceStatus(

@@ -56,15 +56,21 @@ export async function postgresConfig({ url, isListed, passwordFile, env }: Store
   return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
 }
 
-/** For logs and messages: without a password, and without what follows the name of the database. */
+/** For logs and messages: the address without a password, and without what TLS takes. */
 export function storeName(url: string): string {
   const { user, hosts, database } = parseUrl(url);
+  const who = user === undefined ? '' : `${encodeURIComponent(user)}@`;
+  const where = database === undefined ? '' : `/${encodeURIComponent(database)}`;
+  if (hosts.some(({ host }) => host.startsWith('/'))) {
+    const isUsual = hosts.every(({ port }) => port === usualPort);
+    const ports = isUsual ? '' : `&port=${hosts.map(({ port }) => port).join(',')}`;
+    return `postgres://${who}${where || '/'}?host=${hosts.map(({ host }) => host).join(',')}${ports}`;
+  }
   const at = hosts.map(({ host, port }) => {
     const name = host.includes(':') ? `[${host}]` : host;
     return port === usualPort ? name : `${name}:${port}`;
   });
-  const who = user === undefined ? '' : `${encodeURIComponent(user)}@`;
-  return `postgres://${who}${at.join(',')}${database === undefined ? '' : `/${encodeURIComponent(database)}`}`;
+  return `postgres://${who}${at.join(',')}${where}`;
 }
 
 function parseUrl(url: string): ParsedUrl {

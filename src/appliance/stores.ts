@@ -10,12 +10,13 @@ import type { Commit } from '../store/commit-log.ts';
 import { createEmbedded, type ReadStore, readEmbedded } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
+import type { TurnMeter } from '../store/shared/turns.ts';
 import type { Sql } from '../store/sql.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { type SystemTables, systemTables, tenantTables } from '../store/tables/databases.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { systemDir, tenantDir } from './data-dir.ts';
-import { StoreCounts } from './metrics/counts.ts';
+import { StoreCounts, TurnCounts } from './metrics/counts.ts';
 import { CheckpointThread } from './threads/checkpoint.ts';
 
 export type SystemStore = Store<SystemTables>;
@@ -62,6 +63,8 @@ export interface StoreOptions<T extends object> {
   onCommit(commit: Commit): void;
   onEvent(event: StoreEvent): void;
   beforeMigration(): Promise<void>;
+  /** Counts the turns of a store that several nodes share. */
+  readonly meter?: TurnMeter;
 }
 
 /** Stores that several nodes share. */
@@ -175,7 +178,10 @@ function read<T extends object>(
     },
     beforeMigration: async () => beforeMigration?.(),
   };
-  if (shared) return shared.read(dir, keys, common);
+  if (shared) {
+    counts.turns ??= new TurnCounts();
+    return shared.read(dir, keys, { ...common, meter: counts.turns });
+  }
   const thread = new CheckpointThread(root, keys, wasm);
   return readEmbedded({
     ...common,

@@ -5,7 +5,7 @@ import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
-import { appliance, upgrading } from './grammar/appliance.ts';
+import { appliance, standing, upgrading } from './grammar/appliance.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -16,7 +16,7 @@ import { keyring } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
-import { age, agePlugin, plugged, tofu } from './grammar/other-software.ts';
+import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
 import { sealing } from './grammar/seal.ts';
 import { tenant } from './grammar/tenant.ts';
@@ -64,6 +64,7 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));
+  kms.add(kubernetes, () => import('./commands/kubernetes.ts'));
   kms.add(plugged, () => import('./commands/age.ts'));
 
   kms.commandsGroup('Access and activity:');
@@ -89,6 +90,7 @@ function addCommands(kms: GrammarCommand): void {
     .group('backup', 'sealed copies of the whole appliance, which can be stored anywhere')
     .add(backup, () => import('./commands/backup.ts'));
   kms.add(copies, () => import('./commands/backup.ts'));
+  kms.add(standing, () => import('./commands/standby.ts'));
 
   kms.commandsGroup('This command line:');
   kms

@@ -6,6 +6,10 @@
 // made only by forgetting a count whose wait, if it had one, is over. When waits that run fill a table, keys that it
 // doesn't hold share lots by a hash that nobody outside can foresee: they may wait for each other's failures, and no
 // wait is lost.
+//
+// Where several processes count beside each other and know nothing of each other's failures, each takes one that it sees
+// for one on each of them: however tries are spread, all together let through what one alone would, but for the one try
+// that each of them always has.
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
@@ -34,6 +38,8 @@ export interface BackoffOptions<Scope extends string> {
   readonly lots?: number;
   /** Tries that may wait for the outcome of others. */
   readonly waiting?: number;
+  /** Processes that count beside each other, this one included; 1 when absent. */
+  readonly sharers?: (() => number) | undefined;
 }
 
 const firstWait = 1_000;
@@ -112,8 +118,9 @@ export class Backoff<Scope extends string> {
   }
 
   #of(scope: Scope): Counts {
-    const { thresholds, held = 20_000, lots = 1_024 } = this.#options;
-    const counts = this.#counts.get(scope) ?? new Counts(thresholds[scope], held, lots, this.#salt);
+    const { thresholds, held = 20_000, lots = 1_024, sharers = () => 1 } = this.#options;
+    const made = (): Counts => new Counts({ threshold: thresholds[scope], sharers, held, lots, salt: this.#salt });
+    const counts = this.#counts.get(scope) ?? made();
     this.#counts.set(scope, counts);
     return counts;
   }
@@ -147,25 +154,36 @@ interface Lot extends Failures {
   forgetAt: number;
 }
 
+interface CountsOptions {
+  readonly threshold: number;
+  readonly sharers: () => number;
+  /** Keys that have a count of their own, and lots that the others share. */
+  readonly held: number;
+  readonly lots: number;
+  readonly salt: string;
+}
+
 /** The failures of one scope. */
 class Counts {
   readonly #threshold: number;
+  readonly #sharers: () => number;
   readonly #most: number;
   readonly #lotCount: number;
   readonly #salt: string;
   readonly #held = new Map<string, Held>();
   /** Keys without a wait that runs, the longest untouched first. */
   readonly #quiet = new Set<string>();
-  /** The others by how long their wait is: those of one list end in the order in which they came. */
+  /** The others by how long their wait is: those of one list end about in the order in which they came. */
   readonly #waiting = Array.from({ length: lastStep + 1 }, () => new Set<string>());
   readonly #lots = new Map<string, Lot>();
   /** Tries by place. */
   readonly #underWay = new Map<string, number>();
 
-  constructor(threshold: number, most: number, lotCount: number, salt: string) {
+  constructor({ threshold, sharers, held, lots, salt }: CountsOptions) {
     this.#threshold = threshold;
-    this.#most = most;
-    this.#lotCount = lotCount;
+    this.#sharers = sharers;
+    this.#most = held;
+    this.#lotCount = lots;
     this.#salt = salt;
   }
 
@@ -177,7 +195,7 @@ class Counts {
   wait(key: string, now: number): number {
     const failures = this.#held.get(key) ?? (this.#lots.size > 0 ? this.#lot(this.#lotOf(key), now) : undefined);
     // A clock that was set back makes no wait longer than the longest.
-    return failures ? Math.min(longestWait, Math.max(0, failures.waitUntil - now)) : 0;
+    return failures ? Math.min(longestWait * this.#sharers(), Math.max(0, failures.waitUntil - now)) : 0;
   }
 
   /** Under which name the key is counted: its own, or that of its lot. */
@@ -192,7 +210,7 @@ class Counts {
   isUndecided(place: string, now: number): boolean {
     const underWay = this.#underWay.get(place) ?? 0;
     const failures = (this.#held.get(place) ?? this.#lot(place, now))?.count ?? 0;
-    return underWay > 0 && failures + underWay >= this.#threshold;
+    return underWay > 0 && failures + (underWay + 1) * this.#sharers() > this.#threshold;
   }
 
   enter(place: string): void {
@@ -210,7 +228,7 @@ class Counts {
     if (place !== key) {
       const lot = this.#lot(place, now) ?? { count: 0, waitUntil: 0, forgetAt: 0 };
       this.#count(lot, now);
-      lot.forgetAt = Math.max(now, lot.waitUntil) + longestWait;
+      lot.forgetAt = Math.max(now, lot.waitUntil) + longestWait * this.#sharers();
       this.#lots.set(place, lot);
       return;
     }
@@ -230,12 +248,16 @@ class Counts {
 
   /** Answers how long the wait is that begins, as a step. */
   #count(failures: Failures, now: number): number | undefined {
-    failures.count++;
-    const past = failures.count - this.#threshold;
-    if (past < 0) return undefined;
-    const step = Math.min(past, lastStep);
-    failures.waitUntil = now + Math.min(longestWait, firstWait * 2 ** step);
-    return step;
+    const sharers = this.#sharers();
+    failures.count += sharers;
+    // Before the next try here one is let in on each of the others too: as long as one process alone would let them wait.
+    let wait = 0;
+    for (let each = failures.count; each < failures.count + sharers; each++) {
+      if (each >= this.#threshold) wait += Math.min(longestWait, firstWait * 2 ** (each - this.#threshold));
+    }
+    if (wait === 0) return undefined;
+    failures.waitUntil = now + wait;
+    return Math.min(lastStep, Math.ceil(Math.log2(wait / firstWait)));
   }
 
   /** Whether there is room for one more key, or can be made. */

@@ -105,13 +105,15 @@ interface MailLimitOptions {
   now(): number;
   readonly most?: number;
   readonly within?: number;
+  /** Processes that count beside each other, among which the mails are divided: each may send one. */
+  readonly sharers?: (() => number) | undefined;
 }
 
 /**
  * To be asked of users who exist alone: it remembers those who got a mail within the last hour, and forgets none of
  * them before, so that nobody's limit can be pushed out by asking for others.
  */
-export function mailLimit({ now, most = 5, within = 3_600_000 }: MailLimitOptions): MailLimit {
+export function mailLimit({ now, most = 5, within = 3_600_000, sharers = () => 1 }: MailLimitOptions): MailLimit {
   /** Whose last mail is the oldest comes first. */
   const sent = new Map<string, readonly number[]>();
   return {
@@ -122,7 +124,7 @@ export function mailLimit({ now, most = 5, within = 3_600_000 }: MailLimitOption
         sent.delete(each);
       }
       const recent = (sent.get(user) ?? []).filter((time) => time > since);
-      if (recent.length >= most) return false;
+      if (recent.length >= Math.max(1, Math.floor(most / sharers()))) return false;
       sent.delete(user);
       sent.set(user, [...recent, now()]);
       return true;

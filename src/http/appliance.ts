@@ -182,16 +182,18 @@ export interface PeopleOptions {
   readonly oidc: OidcClient;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mailer?: Mailer;
+  /** Nodes that serve the same people: what guards against guessing and flooding is divided by them. */
+  readonly nodes?: (() => number) | undefined;
 }
 
 export function peopleOf(
   { now, random }: Pick<World, 'now' | 'random'>,
-  { hasher, oidc, lifetimes, mailer }: PeopleOptions,
+  { hasher, oidc, lifetimes, mailer, nodes }: PeopleOptions,
 ): People {
   return {
     hasher,
-    backoff: loginBackoff({ now, random }),
-    resetMails: mailLimit({ now }),
+    backoff: loginBackoff({ now, random, sharers: nodes }),
+    resetMails: mailLimit({ now, sharers: nodes }),
     oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },
     ...(mailer && { mailer }),

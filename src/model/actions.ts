@@ -26,6 +26,7 @@ const withoutFlag = [
   'system.restore',
   'system.retention',
   'system.accept-older',
+  'system.take-back',
   'none',
 ] as const;
 

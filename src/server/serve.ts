@@ -4,6 +4,9 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
+import { Standby } from '../appliance/backup/standby.ts';
+import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
+import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
 import { hardenProcess } from '../appliance/hardening.ts';
@@ -72,6 +75,64 @@ export interface Serving {
 }
 
 export async function serve(options: ServeOptions): Promise<Serving> {
+  const server = await openServer(options);
+  try {
+    return await server.begin();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+/** A standby on the network and on its socket, which becomes the appliance's server where it is. */
+interface StandingBy extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
+  /** Resolves once it took over and serves. Rejects where it took over, and could not be opened. */
+  readonly tookOver: Promise<Serving>;
+}
+
+/** `from`: what it follows. */
+export async function standBy({ from, ...options }: ServeOptions & { readonly from: string }): Promise<StandingBy> {
+  const server = await openServer(options);
+  const { promise, resolve, reject } = Promise.withResolvers<Serving>();
+  // Whoever waits for it is told; nobody may.
+  promise.catch(() => {});
+  let standby: Standby | undefined;
+  const close = async (): Promise<void> => {
+    await server.close();
+    await standby?.close();
+  };
+  try {
+    const { onEvent } = server;
+    standby = await Standby.open({ from, data: options.data, keys: { keys: keysOf(options) }, onEvent });
+    const answers = standbyAnswers(standby, () =>
+      server
+        .begin()
+        .then(resolve, reject)
+        .then(() => promise),
+    );
+    await server.standBy(answers);
+    standby.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { address: server.address, url: server.url, reloadTls: server.reloadTls, close, tookOver: promise };
+}
+
+function keysOf({ keyFile, sources }: ServeOptions): KeySources {
+  return { ...sources, ...(keyFile !== undefined && { keyFile }) };
+}
+
+/** The sockets, and what is to answer on them. */
+interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
+  readonly onEvent: (event: ApplianceEvent) => void;
+  /** Opens the appliance, which answers from then on. */
+  begin(): Promise<Serving>;
+  /** Has this answer until then. */
+  standBy(answers: AppFetch): Promise<void>;
+}
+
+async function openServer(options: ServeOptions): Promise<OpenServer> {
   const data = resolve(options.data);
   await stayOut(data, options.stopping);
   await hardenProcess();
@@ -100,7 +161,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let appliance: HeldAppliance | undefined;
   let later: NodeJS.Timeout | undefined;
   const keepMemory = giveMemoryBack();
-  const close = async (): Promise<void> => {
+  const onEvent = (event: ApplianceEvent): void => logEvent(logger, event);
+  const close = closeOnce(async () => {
     keepMemory();
     clearTimeout(later);
     hold?.end();
@@ -110,9 +172,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     else await Promise.all(networks).finally(() => socket.unref());
     await appliance?.close();
     flush();
-  };
-  try {
-    const finishCrypto = startCrypto(options.crypto ?? 'node', (event) => logEvent(logger, event));
+  });
+  const reload = (): Promise<boolean> => reloadTls([network, ...(transit ? [transit] : [])], options, logger);
+  const begin = async (): Promise<Serving> => {
+    const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
     if (!options.store && (await dataDirState(data)) !== 'whole') {
       const made = await initAppliance({
         data,
@@ -126,7 +189,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     const own = {
       logger,
       baseUrl: () => url,
-      onEvent: (event: ApplianceEvent) => logEvent(logger, event),
+      onEvent,
       space: { every: 1000, ...options.space },
       held: hold?.released,
       onWaiting: (reason: string) => gate.wait(reason),
@@ -137,7 +200,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     // From here on an upgrade that begins has this server ended first; one that began meanwhile does not know of it.
     if (!hold) await needNoUpgrade(data);
     const sealed = await started.start();
-    await openSocket(socket, data, logger);
+    if (!socket.listening) await openSocket(socket, data, logger);
     gate.open(started);
     later = setTimeout(finishCrypto, 1000).unref();
     return {
@@ -150,14 +213,26 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       },
       sealed,
       held: hold?.refusal,
-      reloadTls: () => reloadTls([network, ...(transit ? [transit] : [])], options, logger),
-      close: closeOnce(close),
+      reloadTls: reload,
+      close,
     };
-  } catch (error) {
-    gate.refuse();
-    await close();
-    throw systemError(error, data);
-  }
+  };
+  return {
+    address,
+    url,
+    onEvent,
+    reloadTls: reload,
+    close,
+    begin: () =>
+      begin().catch((error: unknown) => {
+        gate.refuse();
+        throw systemError(error, data);
+      }),
+    async standBy(answers) {
+      await openSocket(socket, data, logger);
+      gate.standBy(answers);
+    },
+  };
 }
 
 async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> {
@@ -237,6 +312,7 @@ class Gate {
   readonly #waiting = Promise.withResolvers<undefined>();
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
+  #standby: AppFetch | undefined;
 
   constructor(hold: Hold | undefined) {
     this.#hold = hold;
@@ -248,6 +324,7 @@ class Gate {
   readonly fetch: AppFetch = (request, env) => {
     const appliance = this.#appliance;
     const hold = this.#hold;
+    if (this.#standby) return this.#standby(request, env);
     if (hold && !mayPass(hold, request, env)) return refusedBy(hold);
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
@@ -261,7 +338,12 @@ class Gate {
     this.#waiting.resolve(undefined);
   }
 
+  standBy(answers: AppFetch): void {
+    this.#standby = answers;
+  }
+
   open(appliance: HeldAppliance): void {
+    this.#standby = undefined;
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
   }

@@ -233,6 +233,57 @@ if (!postgres) {
     }
   });
 
+  test('under load each request is served whole or refused, whatever is done to the appliance meanwhile', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    let going = true;
+    let count = 0;
+    const kept: string[] = [];
+    const statuses = new Map<number, string>();
+    const client = async ({ ask }: Served): Promise<void> => {
+      while (going) {
+        const name = `ring-${++count}`;
+        const { status, body } = await ask('POST', '/ks/keyrings', { name });
+        statuses.set(status, JSON.stringify(body));
+        if (status === 200) kept.push(name);
+      }
+    };
+    const clients = Promise.all([a, b, a, b, a, b].map(client));
+    const answered = async (): Promise<void> => {
+      const before = kept.length;
+      await until(async () => kept.length >= before + 20);
+    };
+    for (const [one, other] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      await answered();
+      assert.equal((await one.local('POST', '/local/master/rotate', {})).status, 200);
+      await answered();
+      const name = `tenant-${count}`;
+      assert.equal((await other.local('POST', '/local/tenants', { name, hosts: [`${name}.example`] })).status, 200);
+      await until(async () => (await one.local('GET', `/local/tenants/${name}`)).status === 200);
+      await until(async () => (await one.local('DELETE', `/local/tenants/${name}`)).status === 200);
+      await answered();
+      assert.equal((await other.ask('POST', '/system/seal', {})).status, 200);
+      assert.equal((await one.ask('POST', '/system/unseal', { key: all.key })).body.sealed, false);
+      await until(async () => (await other.ask('GET', '/readyz')).status === 200);
+    }
+    going = false;
+    await clients;
+    statuses.delete(200);
+    statuses.delete(503);
+    assert.deepEqual([...statuses], []);
+    const { body } = await a.ask('GET', '/ks/keyrings?limit=10000');
+    const names = new Set(body.data.map(({ name }: { name: string }) => name));
+    assert.deepEqual(
+      kept.filter((name) => !names.has(name)),
+      [],
+    );
+    const rings = async ({ ask }: Served) => (await ask('GET', '/ks/keyrings?limit=10000')).body;
+    assert.deepEqual(await rings(a), await rings(b));
+  });
+
   test('a command opens the appliance beside the nodes that serve it', async () => {
     await using all = await nodes();
     const a = await all.serve('first');

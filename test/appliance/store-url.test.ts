@@ -147,7 +147,8 @@ test('the name of a store has no password in it', () => {
   const table = [
     ['postgres://kms:secret@db:5433,[::1]/store?sslrootcert=/x', 'postgres://kms@db:5433,[::1]/store'],
     ['postgres://db/?password=secret', 'postgres://db'],
-    ['postgres:///s%40x', 'postgres:///var/run/postgresql/s%40x'],
+    ['postgres:///s%40x', 'postgres:///s%40x?host=/var/run/postgresql'],
+    ['postgres://k:x@/?host=/run/pg,db&port=1,2', 'postgres://k@/?host=/run/pg,db&port=1,2'],
   ];
   for (const [url = '', name] of table) assert.equal(storeName(url), name);
 });

@@ -7,8 +7,10 @@ import { KmsError } from '../../src/errors.ts';
 
 const random = (length: number): Uint8Array => new Uint8Array(length).fill(7);
 
-function setUp(options: { held?: number; lots?: number; waiting?: number } = {}) {
-  const clock = { now: 1_000_000 };
+function setUp(
+  options: { held?: number; lots?: number; waiting?: number; sharers?: () => number } = {},
+  clock = { now: 1_000_000 },
+) {
   const inTenants = loginBackoff({ now: () => clock.now, random, ...options });
   const backoff = {
     begin: (name: string, address: string, tenant = 'tenant_a') => inTenants.begin({ tenant, name, address }),
@@ -350,4 +352,53 @@ test('nothing is counted across tenants', async () => {
   for (let i = 0; i < 50; i++) await fail(`user${i % 10}`, '192.0.2.1');
   assert.equal(await refused('user1', '192.0.2.1'), 1);
   (await backoff.begin('user1', '192.0.2.1', 'tenant_b')).failed();
+});
+
+test('several nodes let no more guesses through than one would', async () => {
+  /** How many tries were let in by then, where all of them are made as soon as they may, on whichever node. */
+  const guesses = async (nodes: number, seconds: readonly number[]): Promise<number[]> => {
+    const clock = { now: 1_000_000 };
+    const each = Array.from({ length: nodes }, () => setUp({ sharers: () => nodes }, clock));
+    const found: number[] = [];
+    let [tries, at] = [0, 0];
+    for (const until of seconds) {
+      for (; at <= until; at++, clock.now += 1_000) {
+        for (const { fail, refused } of each) {
+          for (; (await refused()) === 0; tries++) await fail();
+        }
+      }
+      found.push(tries);
+    }
+    return found;
+  };
+  const times = [0, 1, 3, 7, 15, 60, 600, 3_600, 20_000];
+  const alone = await guesses(1, times);
+  assert.deepEqual(alone.slice(0, 5), [5, 6, 7, 8, 9]);
+  for (const nodes of [2, 3, 4, 5]) {
+    for (const [i, many] of (await guesses(nodes, times)).entries()) {
+      assert.ok(many <= (alone[i] ?? 0), `${nodes} nodes, ${times[i]} s: ${many}, one alone ${alone[i]}`);
+      assert.ok(many > (alone[i] ?? 0) - 2 * nodes, 'and not many fewer');
+    }
+  }
+  // Each has one try, however many there are.
+  assert.deepEqual(await guesses(8, [0, 1]), [8, 8]);
+});
+
+test('on one of three nodes: how long one waits there, and how many tries may be under way', async () => {
+  let nodes = 3;
+  const { clock, backoff, fail, refused } = setUp({ sharers: () => nodes });
+  await fail();
+  assert.equal(await refused(), 1);
+  clock.now += 1_000;
+  const first = await backoff.begin('ada', '192.0.2.1');
+  const second = backoff.begin('ada', '192.0.2.1');
+  first.failed();
+  await assert.rejects(second, { code: 'rate-limited', retryAfter: 14 });
+  clock.now += 13_000;
+  assert.equal(await refused(), 1);
+  // The others are gone, and what was counted stays.
+  nodes = 1;
+  clock.now += 1_000;
+  await fail();
+  assert.equal(await refused(), 4);
 });

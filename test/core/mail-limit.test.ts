@@ -17,6 +17,20 @@ test('five within an hour, and asking for others frees nobody', () => {
   assert.equal(limit.size, 1, 'what is over is forgotten');
 });
 
+test('several nodes divide the mails among them, and each may send one', () => {
+  for (const [nodes, each] of [
+    [1, 5],
+    [2, 2],
+    [3, 1],
+    [9, 1],
+  ] as const) {
+    const limit = mailLimit({ now: () => 0, sharers: () => nodes });
+    let sent = 0;
+    while (limit.allows('victim')) sent++;
+    assert.equal(sent, each, `${nodes}`);
+  }
+});
+
 test('property: as an unbounded table has it', () => {
   const step = fc.record({ user: fc.constantFrom('a', 'b', 'c'), wait: fc.constantFrom(0, 1, 700_000, hour) });
   fc.assert(

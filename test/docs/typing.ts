@@ -31,7 +31,7 @@ export async function typeSteps(page: string, steps: readonly Step[], home?: str
 export const initialised: Command = { line: 0, text: 'kms init', shown: [], exitCode: 0 };
 
 export async function typeOne(page: string, shell: Shell, { line, text, shown, exitCode }: Command): Promise<void> {
-  const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms serve\b|^\.\/scripts\/start\b/.test(text);
+  const serves = /^(?:\w+=\S+ )*(?:dist\/)?kms (?:serve|standby --from)\b|^\.\/scripts\/start\b/.test(text);
   const isEnough = (output: string): boolean => isAsShown(output, shown, { begins: serves });
   const ended = await (serves ? shell.serve(text, isEnough) : shell.run(text));
   const where = `${page}:${line}: ${text}\n${ended.output}`;

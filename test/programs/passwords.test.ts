@@ -20,9 +20,9 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 test(page, () => typePage(page));
 
-/** What the guide has for this file. */
-function fileOf(name: string): string {
-  const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'));
+/** What a guide has for this file. */
+function fileOf(name: string, from = page): string {
+  const steps = stepsOf(readFileSync(new URL(`../../${from}`, import.meta.url), 'utf8'));
   const file = steps.find((step) => step.kind === 'file' && step.name === name);
   return file?.kind === 'file' ? file.text : assert.fail(name);
 }
@@ -30,14 +30,15 @@ function fileOf(name: string): string {
 test('systemd has nothing against the units', () => {
   const dir = mkdtempSync(join(tmpdir(), 'kms-password-units-'));
   try {
-    for (const name of ['kms-password@.service', 'kms-password.socket']) {
-      writeFileSync(join(dir, name), fileOf(name).replace('/usr/local/bin/kms', '/bin/true'));
+    const units = ['kms-password@.service', 'kms-password.socket', 'kms-kubernetes.service'];
+    for (const name of units) {
+      const text = fileOf(name, name.startsWith('kms-kubernetes') ? 'docs/kubernetes.md' : page);
+      writeFileSync(join(dir, name), text.replace('/usr/local/bin/kms', '/bin/true'));
     }
-    const { status, stdout, stderr } = spawnSync(
-      'systemd-analyze',
-      ['verify', '--man=no', join(dir, 'kms-password.socket'), join(dir, 'kms-password@.service')],
-      { encoding: 'utf8' },
-    );
+    const files = units.map((name) => join(dir, name)).reverse();
+    const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...files], {
+      encoding: 'utf8',
+    });
     assert.deepEqual([status, stdout, stderr], [0, '', '']);
   } finally {
     rmSync(dir, { recursive: true, force: true });

@@ -12,7 +12,7 @@ import { openBackupFile } from '../../src/appliance/backup/read.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { backupBeforeMigration } from '../../src/appliance/backup/write.ts';
-import { sealMark, tenantDir } from '../../src/appliance/data-dir.ts';
+import { fencedMark, sealMark, tenantDir } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
 import type { Host } from '../../src/appliance/doctor/machine.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
@@ -106,6 +106,11 @@ const staysSealed: Check = async () => {
   await assert.rejects(start(''), { code: 'sealed', message: /somebody sealed it on purpose/ });
 };
 
+const staysFenced: Check = async () => {
+  await assert.rejects(start(''), { code: 'refused', message: /this appliance serves no more/ });
+};
+
+const fencedAlone = 'that it is there is all that counts: a standby took over';
 const nameAlone = 'that it is there is all that counts: the appliance stays sealed';
 const nobody = 'nothing is ever read from it';
 const anew = 'it is made anew at each start';
@@ -206,6 +211,15 @@ const kinds: readonly Kind[] = [
     passing: true,
   },
   {
+    name: 'mark of a takeover',
+    pattern: /^data\/kms\.fenced$/,
+    check: staysFenced,
+    flipIsHarmless: fencedAlone,
+    cutIsHarmless: fencedAlone,
+    growthIsHarmless: fencedAlone,
+    passing: true,
+  },
+  {
     name: 'mark of a seal on purpose',
     pattern: /^data\/kms\.stay-sealed$/,
     check: staysSealed,
@@ -257,7 +271,9 @@ before(async () => {
   assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers })).status, 200);
   listed = list();
   await serving.close();
-  rmSync(join(data, sealMark));
+  writeFileSync(join(data, fencedMark), '{}');
+  listed = [...listed, ...list()];
+  for (const mark of [sealMark, fencedMark]) rmSync(join(data, mark));
   listed = [...new Set([...listed, ...list()])].sort();
 });
 
@@ -292,7 +308,7 @@ test('every file is of a kind in the table, and every kind is there', () => {
 
 test('undamaged, all of it is sound', async () => {
   for (const check of new Set(kinds.map((kind) => kind.check))) {
-    if (check !== openBackupFile && check !== staysSealed) await check('');
+    if (check !== openBackupFile && check !== staysSealed && check !== staysFenced) await check('');
   }
 });
 

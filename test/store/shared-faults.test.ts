@@ -9,6 +9,7 @@ import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import type { Op } from '../support/shared-judge.ts';
 import {
+  asking,
   createStore,
   judgeNodes,
   now,
@@ -41,7 +42,7 @@ class Nodes {
   private constructor(uid: Uint8Array, nodes: readonly SharedNode[]) {
     this.uid = uid;
     this.nodes = nodes;
-    for (const { store } of nodes) this.load.clients(store, 4);
+    for (const { store } of nodes) this.load.clients(asking(store), 4);
   }
 
   static async open(config: Address, count = 3): Promise<Nodes> {

@@ -3,7 +3,7 @@
 // alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Entry, judge, type Op } from '../support/shared-judge.ts';
+import { falsified, judge } from '../support/shared-judge.ts';
 import { type History, type SharedFaults, type SharedReport, sharedRun } from '../support/shared-run.ts';
 import type { SimFault } from '../support/sim-engine.ts';
 
@@ -57,34 +57,6 @@ test('a fault at each single message of a life, of each kind: nothing that was a
   context.diagnostic(`${points} messages that met with a fault`);
   assert.ok(points >= 100, 'too little happened to prove anything');
 });
-
-/** The history with the request, or the log, changed in one place; it must not be judged well. */
-function falsified(ops: readonly Op[], log: readonly Entry[]): [string, readonly Op[], readonly Entry[]][] {
-  const change = (number: number | undefined, more: Partial<Op>): readonly Op[] =>
-    ops.map((op) => (op.number === number ? { ...op, ...more } : op));
-  const opOf = (entry: Entry): Op | undefined => ops.find(({ number }) => number === entry.number);
-  const granted = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 200);
-  const denied = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 403);
-  const look = ops.find(({ kind, answer }) => kind === 'look' && answer !== undefined);
-  const made = ops.find(({ kind, answer }) => kind === 'make' && answer === 200);
-  const answered = log.find((entry) => opOf(entry)?.answer !== undefined);
-  const revoking = log.findIndex((entry) => opOf(entry)?.kind === 'switch' && opOf(entry)?.on === 0);
-  const entry = log[revoking];
-  assert.ok(granted && denied && look && made && answered && entry, 'the history has something of everything');
-  const first = log.map((each) => each.number).indexOf(answered.number);
-  return [
-    ['granted though it was denied', change(denied.number, { answer: 200 }), log],
-    ['denied though it was granted', change(granted.number, { answer: 403 }), log],
-    ['over the quota', change(made.number, { answer: 409 }), log],
-    ['seen as it was not', change(look.number, { answer: 7 }), log],
-    ['taken back, and there', change(answered.number, { refused: true }), log],
-    ['answered, and not there', ops, log.filter(({ number }) => number !== answered.number)],
-    ['done twice', ops, [...log, answered]],
-    ['a record of nobody', ops, [...log, { number: 1e6, status: 200 }]],
-    ['granted behind a revocation', ops, [entry, ...log.slice(0, revoking), ...log.slice(revoking + 1)]],
-    ['out of real time', ops, [...log.slice(0, first), ...log.slice(first + 1), answered]],
-  ];
-}
 
 test('the judge finds a history wrong that is falsified in one place', async () => {
   const { ops, log } = await run(4, {});

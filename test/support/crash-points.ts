@@ -18,6 +18,7 @@ export const promised = {
   'ship lives': 140,
   migration: 250,
   witness: 370,
+  standby: 240,
 } as const;
 
 /** Whether the number of runs is another one than the gate's. */

@@ -117,6 +117,44 @@ function inRealTime(
   }
 }
 
+/** The history with a request, or the log, changed in one place: each must not be judged well. */
+export function falsified(
+  ops: readonly Op[],
+  log: readonly Entry[],
+): (readonly [what: string, readonly Op[], readonly Entry[]])[] {
+  const change = (number: number | undefined, more: Partial<Op>): readonly Op[] =>
+    ops.map((op) => (op.number === number ? { ...op, ...more } : op));
+  const opOf = (entry: Entry): Op | undefined => ops.find(({ number }) => number === entry.number);
+  const granted = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 200);
+  const denied = ops.find(({ kind, answer }) => kind === 'encrypt' && answer === 403);
+  const look = ops.find(({ kind, answer }) => kind === 'look' && answer !== undefined);
+  const made = ops.find(({ kind, answer }) => kind === 'make' && answer === 200);
+  const answered = log.find((entry) => opOf(entry)?.answer !== undefined);
+  const isGranted = (entry: Entry, name: string | undefined): boolean =>
+    opOf(entry)?.kind === 'encrypt' && opOf(entry)?.name === name && entry.status === 200;
+  // Of a key that was used before.
+  const revoking = log.findIndex((entry, at) => {
+    const op = opOf(entry);
+    return op?.kind === 'switch' && op.on === 0 && log.slice(0, at).some((before) => isGranted(before, op.name));
+  });
+  const entry = log[revoking];
+  assert.ok(granted && denied && look && made && answered && entry, 'the history has something of everything');
+  const before = log.slice(0, revoking).findLastIndex((each) => isGranted(each, opOf(entry)?.name));
+  const first = log.map((each) => each.number).indexOf(answered.number);
+  return [
+    ['granted though it was denied', change(denied.number, { answer: 200 }), log],
+    ['denied though it was granted', change(granted.number, { answer: 403 }), log],
+    ['over the quota', change(made.number, { answer: 409 }), log],
+    ['seen as it was not', change(look.number, { answer: 7 }), log],
+    ['taken back, and there', change(answered.number, { refused: true }), log],
+    ['answered, and not there', ops, log.filter(({ number }) => number !== answered.number)],
+    ['done twice', ops, [...log, answered]],
+    ['a record of nobody', ops, [...log, { number: 1e6, status: 200 }]],
+    ['granted behind a revocation', ops, [...log.slice(0, before), entry, ...log.slice(before, revoking)]],
+    ['out of real time', ops, [...log.slice(0, first), ...log.slice(first + 1), answered]],
+  ];
+}
+
 /** The log of a node, with every link of its chain proved. */
 export async function logOf(store: Store<NoteTables>): Promise<{ entries: Entry[]; head: string }> {
   const entries: Entry[] = [];

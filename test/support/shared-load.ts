@@ -67,6 +67,11 @@ export async function openNode(
   return { store, events, close };
 }
 
+/** Asks a store, as `SharedLoad` wants it. */
+export function asking(store: Store<NoteTables>): (op: Op) => Promise<number> {
+  return (op) => (op.kind === 'look' ? looks(store, op) : does(store, op));
+}
+
 /** One clock for all processes of the machine. */
 export function now(): number {
   return Number(process.hrtime.bigint());
@@ -87,11 +92,12 @@ export class SharedLoad {
     this.#say = say;
   }
 
-  clients(store: Store<NoteTables>, count: number): void {
-    for (let i = 0; i < count; i++) this.#working.push(this.#client(store));
+  /** `ask` answers a status, or what was seen, and fails with `unavailable`. */
+  clients(ask: (op: Op) => Promise<number>, count: number): void {
+    for (let i = 0; i < count; i++) this.#working.push(this.#client(ask));
   }
 
-  async #client(store: Store<NoteTables>): Promise<void> {
+  async #client(ask: (op: Op) => Promise<number>): Promise<void> {
     const generator = this.#generator;
     while (!this.#isOver) {
       const kind = generator.pick(['encrypt', 'encrypt', 'encrypt', 'switch', 'make', 'look'] as const);
@@ -101,7 +107,7 @@ export class SharedLoad {
       this.ops.push(op);
       this.#say(op);
       try {
-        op.answer = await (kind === 'look' ? looks(store, op) : does(store, op));
+        op.answer = await ask(op);
       } catch (error) {
         if (!isOutage(error)) throw error;
         op.refused = !String(error).includes('not known');
@@ -203,7 +209,7 @@ if (import.meta.main) {
   const { config, uid, first, clients }: Alone = JSON.parse(process.argv[2] ?? '');
   const node = await openNode(config, new Uint8Array(Buffer.from(uid, 'hex')));
   const load = new SharedLoad(first, (op) => writeSync(1, `${JSON.stringify(op)}\n`));
-  load.clients(node.store, clients);
+  load.clients(asking(node.store), clients);
   await once(process.stdin.resume(), 'end');
   await load.stop();
   await node.close();

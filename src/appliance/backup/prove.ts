@@ -13,6 +13,8 @@ interface Proving {
   readonly files: Files;
   readonly wasm: Uint8Array;
   keysOf(dir: string): StoreKeys;
+  /** Told of each store once it is proven. */
+  readonly onStore?: ((dir: string, checked: CheckedStore) => void) | undefined;
 }
 
 /** What is known of a store beforehand. */
@@ -39,7 +41,7 @@ export interface Proof {
 
 /** Throws `corrupt` where anything but a segment of the activity log differs or does not verify. */
 export async function proveStores(
-  { files, wasm, keysOf }: Proving,
+  { files, wasm, keysOf, onStore }: Proving,
   stores: readonly ExpectedStore[],
   summary: Summary,
 ): Promise<Proof> {
@@ -54,6 +56,7 @@ export async function proveStores(
     );
     compare(expected, summary[dir], checked);
     if (isSystem) compareTenants(dirs, checked.rows);
+    onStore?.(dir, checked);
     proof = {
       stores: proof.stores + 1,
       transactions: proof.transactions + checked.mark.sequence,

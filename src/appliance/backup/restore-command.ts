@@ -90,7 +90,7 @@ async function findSource(
 }
 
 /** The key file at the new directory's default place: a copy, unless one is there. */
-async function placeKey(
+export async function placeKey(
   data: string,
   from: string | undefined,
 ): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {

@@ -33,12 +33,16 @@ export interface RestoredAppliance {
   readonly proof: Proof;
 }
 
-/** `stores.root` is empty or holds what a restore before left. Everything is proven before it counts. */
+/**
+ * `stores.root` is empty or holds what a restore before left. Everything is proven before it counts. `number`: of the
+ * epoch that begins, where somebody was told already; a later one than that of the copy.
+ */
 export async function restoreInto(
   stores: StoreWorld,
   seal: Seal,
   source: RestoreSource,
   world: World,
+  number = world.now(),
 ): Promise<RestoredAppliance> {
   const { files, wasm } = stores;
   await files.replace(restoreMark, utf8('a restore is under way, or was cut off: run `kms restore` again\n'));
@@ -46,7 +50,7 @@ export async function restoreInto(
   await copyFiles(stores, source);
   const keysOf = (dir: string) => seal.keysFor(sealName(dir));
   const proof = await proveStores({ files, wasm, keysOf }, source.stores, source.summary);
-  const epoch = await beginEpoch(stores, seal, source, world);
+  const epoch = await beginEpoch(stores, seal, source, world, number);
   await files.replace(sealFile, source.seal);
   await files.remove(restoreMark);
   await files.syncDir('.');
@@ -65,14 +69,20 @@ export async function copyFiles(
 }
 
 /** On purpose, and recorded: whoever remembers the appliance as it was before is told that it was put back. */
-async function beginEpoch(stores: StoreWorld, seal: Seal, { origin }: RestoreSource, world: World): Promise<Epoch> {
+async function beginEpoch(
+  stores: StoreWorld,
+  seal: Seal,
+  { origin }: RestoreSource,
+  world: World,
+  number: number,
+): Promise<Epoch> {
   const system = await openSystemStore(stores, seal.keysFor(systemDir));
   try {
     const records = await system.peek((tables) => tables.tenants.all());
     const epoch = await system.transaction(async (tx) => {
       // Of the copy's stores each is of its own moment, and they go on from here.
       for (const { dir } of records) await tx.marks.erase(dir);
-      return nextEpoch(tx.settings, world.now(), origin);
+      return nextEpoch(tx.settings, number, origin);
     });
     const ends = new Map<string, number>();
     for (const { id, dir, deletedAt } of records) {

@@ -2,9 +2,11 @@
 // health checks, `kms status` and metrics tell of them.
 
 import type { Backups } from '../../api/system.ts';
+import { KmsError } from '../../errors.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
 import { currentEpoch, type Epoch } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { confirmStop, FenceWatch, fencedOff, rememberFence } from './fence.ts';
 import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings, type VerifiedBackup } from './keeper.ts';
 import { Shipping, type ShippingSettings, type ShippingStatus } from './ship.ts';
 
@@ -43,8 +45,16 @@ export interface Copies {
   close(): Promise<void>;
 }
 
+/** What ends serving once a standby took over. */
+export interface Stopping {
+  /** Nobody is answered from here on, but for `reason`; resolves once those under way were. */
+  stop(reason: KmsError): Promise<void>;
+  /** Wipes the keys and lets go of the stores. */
+  end(): void;
+}
+
 export async function openCopies(
-  deps: KeeperDeps,
+  deps: KeeperDeps & { readonly stopping: Stopping },
   settings: CopySettings,
   onEvent: (event: ApplianceEvent) => void = () => {},
   whenFree: (start: () => void) => void = (start) => start(),
@@ -59,6 +69,8 @@ export async function openCopies(
   const shipping =
     settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onEvent);
   let isFree = false;
+  const watch = shipping && fenceWatch(shipping, deps, onEvent, () => isFree);
+  watch?.start();
   whenFree(() => {
     isFree = true;
     schedule?.start();
@@ -102,12 +114,37 @@ export async function openCopies(
     startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
     async close() {
+      watch?.close();
       // Closing ships the last of it.
       if (!isFree) return;
       await schedule?.close();
       await shipping?.close();
     },
   };
+}
+
+/** Once a standby took over: nobody is answered, what was answered before arrives, and only then it hears of that. */
+function fenceWatch(
+  shipping: Shipping,
+  { files, world, stopping }: KeeperDeps & { readonly stopping: Stopping },
+  onEvent: (event: ApplianceEvent) => void,
+  maySend: () => boolean,
+): FenceWatch {
+  return new FenceWatch({
+    ...shipping.fenced,
+    onEvent,
+    async onFenced(fence) {
+      const reason = fencedOff(fence, 'unavailable');
+      await stopping.stop(reason);
+      await rememberFence(files, fence);
+      if (maySend()) {
+        await shipping.finish();
+        await confirmStop(shipping.fenced, fence, world.now());
+      }
+      onEvent({ level: 'error', message: reason.message });
+      stopping.end();
+    },
+  });
 }
 
 function detailsOf({ epoch, lastVerified, backupAge, shipping, shippingAge }: CopiesStatus, appliance: string) {
@@ -119,7 +156,7 @@ function detailsOf({ epoch, lastVerified, backupAge, shipping, shippingAge }: Co
   };
 }
 
-type CopyHandlers = Pick<LocalHandlers, 'streamBackup' | 'drillBackup' | 'readCopies'>;
+type CopyHandlers = Pick<LocalHandlers, 'streamBackup' | 'drillBackup' | 'readCopies' | 'promoteStandby'>;
 
 function copyHandlers(keeper: BackupKeeper, status: () => CopiesStatus): CopyHandlers {
   return {
@@ -129,5 +166,8 @@ function copyHandlers(keeper: BackupKeeper, status: () => CopiesStatus): CopyHan
     },
     drillBackup: () => keeper.drill(),
     readCopies: async () => status(),
+    async promoteStandby() {
+      throw new KmsError('conflict', 'this is an appliance, no standby; if it was one, it took over');
+    },
   };
 }

@@ -4,12 +4,15 @@ import { basename, dirname, join } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
+import type { CheckedStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealFile, sealName, systemDir } from '../data-dir.ts';
+import { listedFiles } from '../file-ports.ts';
 import { pieces } from './format.ts';
+import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
 import type { RestoredFile, RestoreSource } from './restore.ts';
 import {
   arrived,
@@ -34,6 +37,8 @@ export async function shippedSource(
   let earliest: number | undefined;
   for (const { name } of directories) {
     const files = nodeFiles(join(root, name));
+    // Nothing arrived there yet, and somebody may have raised a fence.
+    if (!(await files.exists(sealFile))) continue;
     const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
     const found = await files.read(sealFile);
     let unsealed = await opened(found);
@@ -57,7 +62,9 @@ export async function shippedSource(
 }
 
 /** The highest epoch first. */
-async function findDirectories(path: string): Promise<{ root: string; directories: readonly ShippedDirectory[] }> {
+export async function findDirectories(
+  path: string,
+): Promise<{ root: string; directories: readonly ShippedDirectory[] }> {
   const own = parseShippedDirectory(basename(path));
   if (own) return { root: dirname(path), directories: [own] };
   const found = (await readdir(path)).map(parseShippedDirectory).filter((each) => each !== undefined);
@@ -87,21 +94,53 @@ export async function sourceAt(
   seal: Seal,
   points: readonly Point[],
 ): Promise<RestoreSource> {
-  const stores: RestoreSource['stores'][number][] = [];
+  const stores = (await storesAt(files, seal, points)).map(({ files: shipped, ...store }) => ({
+    ...store,
+    files: shipped.map((file) => restoredFile(files, file)),
+  }));
+  const madeAt = new Date(points.at(-1)?.at ?? 0).toISOString();
+  return { seal: sealBytes, stores, summary: {}, origin: { kind: 'shipped', madeAt } };
+}
+
+type StoreAt = ExpectedStore & { readonly files: readonly Shipped[] };
+
+async function storesAt(files: Files, seal: Seal, points: readonly Point[]): Promise<readonly StoreAt[]> {
+  const stores: StoreAt[] = [];
   for (const [dir, place] of arrived(points)) {
     const { uid, sequence } = place;
     // A tenant that was erased since: nobody can read it any more.
     if (!seal.stores.includes(sealName(dir))) continue;
     const restored = [...filesUpTo(dir, place), ...(await segmentsOf(files, dir, place, seal))];
-    stores.push({
-      dir,
-      uid,
-      ...(sequence === undefined ? {} : { sequence }),
-      files: restored.map((file) => restoredFile(files, file)),
-    });
+    stores.push({ dir, uid, ...(sequence === undefined ? {} : { sequence }), files: restored });
   }
-  const madeAt = new Date(points.at(-1)?.at ?? 0).toISOString();
-  return { seal: sealBytes, stores, summary: {}, origin: { kind: 'shipped', madeAt } };
+  return stores;
+}
+
+/** The same, proven where it lies: nothing is copied. */
+export async function proveShipped(
+  files: Files,
+  wasm: Uint8Array,
+  seal: Seal,
+  points: readonly Point[],
+  onStore?: (dir: string, checked: CheckedStore) => void,
+): Promise<Proof> {
+  const stores = await storesAt(files, seal, points);
+  const listed = new Map<string, { readonly bytes: number; readonly from: string }>();
+  for (const { name, from = name, bytes } of stores.flatMap((store) => store.files)) {
+    listed.set(name, { from, bytes: bytes ?? (await files.size(from)) });
+  }
+  const view = listedFiles(listed, 'a shipped directory is not written to', (fileOf) => ({
+    async readAt(name, offset, length) {
+      const { from, bytes } = fileOf(name);
+      return files.readAt(from, offset, Math.max(0, Math.min(length, bytes - offset)));
+    },
+    async read(name) {
+      const { from, bytes } = fileOf(name);
+      return (await files.read(from)).subarray(0, bytes);
+    },
+  }));
+  const keysOf = (dir: string) => seal.keysFor(sealName(dir));
+  return proveStores({ files: view, wasm, keysOf, onStore }, stores, {});
 }
 
 interface Shipped {

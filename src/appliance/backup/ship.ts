@@ -12,6 +12,7 @@ import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import { logName } from '../../store/store-files.ts';
 import { sealName, systemDir } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
+import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
 import {
   firstOfSegment,
@@ -182,7 +183,8 @@ function changes(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>):
   return changed;
 }
 
-function isBehind(here: ShippedPlace, there: ShippedPlace): boolean {
+/** Whether `here` is less of a store than `there`. */
+export function isBehind(here: ShippedPlace, there: ShippedPlace): boolean {
   if (here.sequence !== undefined && there.sequence !== undefined && here.sequence < there.sequence) return true;
   return here.log < there.log || (here.log === there.log && here.offset < there.offset);
 }
@@ -199,6 +201,12 @@ export interface ShippingSettings {
   readonly every: number;
   /** For how long earlier states stay restorable, in milliseconds. */
   readonly window: number;
+}
+
+/** What those who ship to `to` keep there of one life of the appliance. */
+export function shippedTo(to: string, seal: Seal, epoch: number): Fenced {
+  const directory = shippedDirectory(seal.applianceId, epoch);
+  return { files: nodeFiles(join(to, directory)), directory, keys: seal.keysFor(systemDir) };
 }
 
 export const defaultShipEvery = 5000;
@@ -225,6 +233,7 @@ export class Shipping {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
+  #finished = false;
 
   constructor(
     deps: Omit<ShipDeps, 'target' | 'window'>,
@@ -248,10 +257,26 @@ export class Shipping {
     this.#running = this.#once().then(() => this.#next());
   }
 
+  /** The directory for this life of the appliance. */
+  get fenced(): Fenced {
+    const { seal, epoch } = this.#deps;
+    return shippedTo(this.#settings.to, seal.current, epoch);
+  }
+
+  /** Ships all that is left, and nothing after it. Throws what keeps it from arriving. */
+  async finish(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#closed = true;
+    await this.#running;
+    for (let more = true; more; ) more = await this.#shipper.ship();
+    this.#finished = true;
+  }
+
   /** Ships what is left, then stops. A directory that hangs holds nobody up for long. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    if (this.#finished) return;
     const last = this.#running.then(() => this.#once());
     const over = new AbortController();
     await Promise.race([last, setTimeout(closeTimeout, undefined, { signal: over.signal }).catch(() => {})]);

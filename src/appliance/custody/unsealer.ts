@@ -171,8 +171,9 @@ export class UnsealBackoff {
   readonly #slow = new Set<string>();
   readonly #queue = new SerialQueue();
 
-  constructor({ now, random }: Pick<World, 'now' | 'random'>) {
-    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most });
+  /** `nodes`: how many are there that the same can be tried on. */
+  constructor({ now, random }: Pick<World, 'now' | 'random'>, nodes?: () => number) {
+    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most, sharers: nodes });
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */

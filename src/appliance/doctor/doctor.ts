@@ -7,12 +7,13 @@ import { KmsError } from '../../errors.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import type { KeySources } from '../custody/key-sources.ts';
-import { inDir, needAppliance, systemDir, tenantDir } from '../data-dir.ts';
+import { dataDirState, inDir, needAppliance, systemDir, tenantDir } from '../data-dir.ts';
 import { sqlWasm } from '../program-files.ts';
 import { isSealedOnPurpose, openSealFile, sealedOnPurpose } from '../seal-keeper.ts';
 import { diskSpace } from '../space/disk.ts';
+import type { StoreSource } from '../store-url.ts';
 import { readWitness } from '../witness.ts';
-import { type Examination, Findings } from './finding.ts';
+import { type Examination, type Examined, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCustodians } from './keys.ts';
 import { examineFiles, examineMemory, examineSpace, type Host, readText } from './machine.ts';
 import { examineStores } from './stores.ts';
@@ -23,6 +24,8 @@ export interface DoctorOptions extends CertificateFiles {
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** What the running server found; without it the stores are examined here. */
   readonly served?: (() => Promise<Examination>) | undefined;
+  /** The database of an appliance of which the directory is a node's. */
+  readonly store?: StoreSource | undefined;
   readonly now?: () => number;
   readonly host?: Host;
 }
@@ -30,27 +33,30 @@ export interface DoctorOptions extends CertificateFiles {
 /** Changes nothing. Throws where there is no appliance. */
 export async function examine(options: DoctorOptions): Promise<Examination> {
   const data = resolve(options.data);
-  await needAppliance(data);
+  const isNode = (await dataDirState(data)) === 'node';
+  if (!isNode) await needAppliance(data);
   const { now = Date.now, host = { read: readText, space: diskSpace }, served } = options;
   const findings = new Findings();
   const lock = served ? undefined : lockForReading(data);
   try {
     const inUse = served !== undefined || lock === 'in-use';
     await examineFiles({ data, inUse }, findings.add);
-    await examineCustodians(data, options.keyFile, findings.add);
+    if (!isNode) await examineCustodians(data, options.keyFile, findings.add);
     await examineSpace(host, data, findings.add);
     await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
     await examineCertificates(options, now(), findings.add);
-    const examined = lock === 'in-use' ? inUseByAnother(data, findings) : await inside(options, data, findings);
+    const look = (): Promise<Examined> =>
+      isNode ? examineDatabase(options, findings) : examineHere(options, data, findings);
+    const examined = lock === 'in-use' ? inUseByAnother(data, findings) : await inside(options, data, findings, look);
     return { ...examined, findings: findings.all };
   } finally {
     if (typeof lock === 'object') lock.release();
   }
 }
 
-async function inside(options: DoctorOptions, data: string, findings: Findings) {
+async function inside(options: DoctorOptions, data: string, findings: Findings, look: () => Promise<Examined>) {
   try {
-    if (!options.served) return await examineHere(options, data, findings);
+    if (!options.served) return await look();
     const { findings: found, ...examined } = await options.served();
     findings.take(found);
     return examined;
@@ -71,6 +77,23 @@ async function inside(options: DoctorOptions, data: string, findings: Findings) 
       hint ?? 'unseal it, then examine it again',
     );
     return { stores: 0, activities: 0, dropped: 0 };
+  }
+}
+
+/** Of a node that does not run: what can be seen without its keys. */
+async function examineDatabase({ store, now = Date.now }: DoctorOptions, findings: Findings): Promise<Examined> {
+  if (!store) {
+    throw new KmsError('unavailable', 'they are in a database, which is not named', {
+      hint: 'name it with --store or KMS_STORE',
+    });
+  }
+  const { SharedNode } = await import('../shared-node.ts');
+  const node = await SharedNode.connect(store);
+  try {
+    findings.take(await node.examine(now));
+    return { stores: 0, activities: 0, dropped: 0 };
+  } finally {
+    await node.close();
   }
 }
 

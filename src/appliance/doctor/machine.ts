@@ -8,6 +8,7 @@ import {
   exposureOf,
   initMark,
   modeText,
+  nodeFile,
   reserveFile,
   restoreMark,
   sealFile,
@@ -90,6 +91,7 @@ const known = [
   initMark,
   restoreMark,
   upgradeLock,
+  nodeFile,
   'lost+found',
 ];
 const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/;

@@ -6,6 +6,7 @@ import type { Meter } from '../../http/appliance.ts';
 import type { Served } from '../../http/respond.ts';
 import type { Commit } from '../../store/commit-log.ts';
 import type { StoreEvent } from '../../store/port.ts';
+import type { TurnMeter } from '../../store/shared/turns.ts';
 
 /** Upper ends of the buckets, ascending; one more stands for all that is greater. */
 type Bounds = readonly number[];
@@ -148,6 +149,8 @@ export class StoreCounts {
   checkpoints = 0;
   failedCheckpoints = 0;
   failedWrites = 0;
+  /** Of a store that several nodes share; undefined where nobody takes turns. */
+  turns: TurnCounts | undefined;
 
   commit({ transactions, ms, syncMs }: Commit): void {
     this.commitSeconds.add(ms / 1000);
@@ -167,5 +170,26 @@ export class StoreCounts {
     if (kind === 'checkpoint') this.checkpoints++;
     else if (kind === 'checkpoint-failed') this.failedCheckpoints++;
     else if (kind === 'write-failed') this.failedWrites++;
+  }
+}
+
+/** The turns of a shared store on this node. */
+export class TurnCounts implements TurnMeter {
+  readonly waitSeconds = new Buckets(requestSeconds);
+  rows = 0;
+  losses = 0;
+  branches = 0;
+
+  turn(waited: number, rows: number): void {
+    this.waitSeconds.add(waited / 1000);
+    this.rows += rows;
+  }
+
+  lost(): void {
+    this.losses++;
+  }
+
+  lostBranch(): void {
+    this.branches++;
   }
 }

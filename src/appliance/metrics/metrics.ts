@@ -7,7 +7,7 @@ import type { CopiesStatus } from '../backup/service.ts';
 import type { RetentionStatus } from '../retention.ts';
 import type { SpaceStatus } from '../space/space-guard.ts';
 import type { StreamStatus } from '../streaming/stream.ts';
-import { RequestCounts, StoreCounts } from './counts.ts';
+import { RequestCounts, StoreCounts, type TurnCounts } from './counts.ts';
 import type { Exposition } from './exposition.ts';
 
 export interface MetricsSettings {
@@ -23,6 +23,8 @@ interface MetricsView {
   readonly streams: readonly StreamStatus[];
   readonly retention: RetentionStatus | undefined;
   readonly space: SpaceStatus | undefined;
+  /** How many nodes are there, where several share the appliance. */
+  readonly nodes: number | undefined;
 }
 
 export class Metrics {
@@ -56,7 +58,9 @@ export class Metrics {
     ]);
     const out = new Exposition();
     this.#requestNumbers(out, tenant);
-    storeNumbers(out, this.store(dir), view.store);
+    const counts = this.store(dir);
+    storeNumbers(out, counts, view.store);
+    if (counts.turns) turnNumbers(out, counts.turns);
     this.#applianceNumbers(out, view);
     await processNumbers(out);
     return out.text();
@@ -89,7 +93,7 @@ export class Metrics {
     out.counter('kms_ring_encrypts_total', 'Encrypts by keyring.', ['ring'], samples);
   }
 
-  #applianceNumbers(out: Exposition, { copies, streams, retention, space }: MetricsView): void {
+  #applianceNumbers(out: Exposition, { copies, streams, retention, space, nodes }: MetricsView): void {
     out.gauge('kms_build_info', 'The version, as a label.', ['version'], [{ labels: { version }, value: 1 }]);
     out.gauge('kms_sealed', 'Always 0: a sealed appliance answers 503 in place of metrics.', [], [{ value: 0 }]);
     gauge(out, 'kms_unsealed_timestamp_seconds', 'When it was opened, in Unix time.', this.#openedAt / 1000);
@@ -116,6 +120,9 @@ export class Metrics {
         'Records of all tenants that are old enough to be dropped and have not arrived where --activity-to says.',
         retention.waitingRecords,
       );
+    }
+    if (nodes !== undefined) {
+      gauge(out, 'kms_nodes', 'Nodes that were heard of within the last 15 seconds, this one counted.', nodes);
     }
     gauge(out, 'kms_writes_refused', '1 while writes are refused for want of room on the disk.', space?.reason ? 1 : 0);
     if (!space) return;
@@ -172,6 +179,16 @@ function storeNumbers(out: Exposition, counts: StoreCounts, status: StoreStatus)
   const dropped = status.activityDropped?.seq ?? 0;
   gauge(out, 'kms_activity_records', 'Records of the activity log that are kept.', status.activityCount - dropped);
   gauge(out, 'kms_activity_dropped_records', 'Records of the activity log that retention dropped.', dropped);
+}
+
+function turnNumbers(out: Exposition, { waitSeconds, rows, losses, branches }: TurnCounts): void {
+  out.histogram('kms_turn_wait_seconds', 'How long turns of the shared log were waited for, in seconds.', [
+    { buckets: waitSeconds },
+  ]);
+  const count = (name: string, help: string, value: number): void => out.counter(name, help, [], [{ value }]);
+  count('kms_turn_replayed_rows_total', 'Groups of other nodes that were run here.', rows);
+  count('kms_turns_lost_total', 'Turns that were lost with the connection to the database.', losses);
+  count('kms_lost_branches_total', 'Times that the log did not go on where this node was.', branches);
 }
 
 /** Targets by their numbers, as `kms status` lists them: their addresses stand in no label. */

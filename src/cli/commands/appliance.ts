@@ -19,7 +19,7 @@ import {
   showKit,
 } from '../custodians.ts';
 import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
-import type { appliance } from '../grammar/appliance.ts';
+import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
@@ -78,25 +78,12 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   const { signal } = cli.io;
   const hosts = cli.get('--host');
   const options = given({
-    data: dataDirectory(cli),
+    ...(await serveOptions(cli)),
     store: sharedStore(cli),
-    keyFile: cli.globals.get('--key-file'),
-    listen: cli.get('--listen'),
     transitListen: cli.get('--transit-listen'),
-    url: cli.get('--url'),
-    tlsCert: cli.get('--tls-cert'),
-    tlsKey: cli.get('--tls-key'),
-    behindProxy: cli.get('--behind-proxy'),
     hosts: hosts.length > 0 ? hosts : undefined,
-    bodyLimit: cli.get('--body-limit'),
-    crypto: cli.get('--crypto'),
-    logLevel: cli.get('--log-level'),
-    people: await peopleSettings(cli),
-    copies: await copySettings(cli),
-    streaming: await streamingSettings(cli),
-    retention: retentionSettings(cli),
-    metrics: { rings: cli.get('--metrics-rings') },
     acceptOlder: cli.get('--accept-older'),
+    takeBack: cli.get('--take-back'),
   });
   const { serve } = await import('../../server/serve.ts');
   let isNew = false;
@@ -129,6 +116,27 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   }
 }
 
+/** What a standby that takes over needs as well. */
+export async function serveOptions(cli: Cli<Values<typeof serving>>) {
+  return given({
+    data: dataDirectory(cli),
+    keyFile: cli.globals.get('--key-file'),
+    listen: cli.get('--listen'),
+    url: cli.get('--url'),
+    tlsCert: cli.get('--tls-cert'),
+    tlsKey: cli.get('--tls-key'),
+    behindProxy: cli.get('--behind-proxy'),
+    bodyLimit: cli.get('--body-limit'),
+    crypto: cli.get('--crypto'),
+    logLevel: cli.get('--log-level'),
+    people: await peopleSettings(cli),
+    copies: await copySettings(cli),
+    streaming: await streamingSettings(cli),
+    retention: retentionSettings(cli),
+    metrics: { rings: cli.get('--metrics-rings') },
+  });
+}
+
 /** The link goes where the root API key went; into the log of each later start goes only how to get one. */
 async function sayHowToSetUp(cli: Cli, url: string | undefined, isNew: boolean): Promise<void> {
   if (url === undefined) return;
@@ -138,7 +146,7 @@ async function sayHowToSetUp(cli: Cli, url: string | undefined, isNew: boolean):
   await say(cli.io, text);
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
@@ -174,11 +182,11 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   } else await say(cli.io, 'without what keeps the master key nobody can open the data again');
 }
 
-async function copySettings(cli: CliOf<typeof appliance.serve>): Promise<CopySettings> {
+async function copySettings(cli: Cli<Values<typeof serving>>): Promise<CopySettings> {
   return { scheduled: await scheduled(cli), shipping: await shipping(cli) };
 }
 
-async function scheduled(cli: CliOf<typeof appliance.serve>): Promise<CopySettings['scheduled']> {
+async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings['scheduled']> {
   const to = cli.get('--backup-to');
   if (to === undefined) {
     refuse(cli, ['--backup-schedule', '--backup-keep'], '--backup-to');
@@ -194,7 +202,7 @@ async function scheduled(cli: CliOf<typeof appliance.serve>): Promise<CopySettin
   return { to, schedule, keep };
 }
 
-async function shipping(cli: CliOf<typeof appliance.serve>): Promise<CopySettings['shipping']> {
+async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings['shipping']> {
   const to = cli.get('--ship-to');
   if (to === undefined) {
     refuse(cli, ['--ship-every', '--ship-window'], '--ship-to');
@@ -224,14 +232,14 @@ async function checkDirectory(cli: Cli, option: string, path: string): Promise<v
 
 const shortestRetention = 24 * 60 * 60 * 1000;
 
-function retentionSettings(cli: CliOf<typeof appliance.serve>): RetentionSettings | undefined {
+function retentionSettings(cli: Cli<Values<typeof serving>>): RetentionSettings | undefined {
   const keep = cli.get('--activity-retention');
   if (keep === undefined) return undefined;
   if (keep < shortestRetention) throw cli.wrong('--activity-retention: expected at least 1d');
   return { keep };
 }
 
-async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<StreamingSettings | undefined> {
+async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<StreamingSettings | undefined> {
   const to = cli.get('--activity-to');
   if (to.length === 0) {
     refuse(cli, ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file'], '--activity-to');
@@ -259,8 +267,8 @@ async function streamingSettings(cli: CliOf<typeof appliance.serve>): Promise<St
 }
 
 function refuse(
-  cli: CliOf<typeof appliance.serve>,
-  options: readonly (keyof Values<typeof appliance.serve>)[],
+  cli: Cli<Values<typeof serving>>,
+  options: readonly (keyof Values<typeof serving>)[],
   needed: string,
 ): void {
   for (const option of options) {
@@ -268,7 +276,7 @@ function refuse(
   }
 }
 
-async function peopleSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleSettings> {
+async function peopleSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSettings> {
   const lifetimes = given({
     access: cli.get('--access-ttl'),
     session: cli.get('--session-max'),
@@ -279,7 +287,7 @@ async function peopleSettings(cli: CliOf<typeof appliance.serve>): Promise<Peopl
   return { lifetimes, ...(mail && { mail }) };
 }
 
-async function mailSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleSettings['mail']> {
+async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSettings['mail']> {
   const url = await smtpUrl(cli);
   const from = cli.get('--smtp-from');
   const caFile = cli.get('--smtp-ca');
@@ -304,7 +312,7 @@ async function mailSettings(cli: CliOf<typeof appliance.serve>): Promise<PeopleS
 }
 
 /** From the file, else from the option or its variable. A password on the command line would be seen by other users. */
-async function smtpUrl(cli: CliOf<typeof appliance.serve>): Promise<string | undefined> {
+async function smtpUrl(cli: Cli<Values<typeof serving>>): Promise<string | undefined> {
   const file = cli.get('--smtp-url-file');
   if (file !== undefined) return (await readSecretFile(file, 'the SMTP address')).trim();
   const url = cli.get('--smtp-url');

@@ -183,7 +183,7 @@ export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
 }
 
 /** The master key where no appliance is open: as for `serve`, and where people hold it, from them. */
-function copyKeys(cli: Cli): KeyOptions {
+export function copyKeys(cli: Cli): KeyOptions {
   const { io } = cli;
   const { stdin, stderr, env } = io;
   const isTerminal = stdin.isTTY === true && stderr.isTTY === true;

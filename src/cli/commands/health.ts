@@ -2,7 +2,7 @@
 // what Prometheus reads.
 
 import { join } from 'node:path';
-import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local.ts';
+import type { CryptoInUse, OpenStatus, SealedStatus, StandbyAnswer } from '../../api/local.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
@@ -26,7 +26,7 @@ import { hasColour, say, write } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { keySources } from '../secrets.ts';
 import { byteCount } from '../streams.ts';
-import { dataDirectory, refuseRemote } from '../target.ts';
+import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { printSealStatus } from './seal.ts';
 
@@ -67,7 +67,8 @@ async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | un
 
 async function showLocal(cli: Cli, connection: Connection): Promise<void> {
   const status = await localOf(cli, connection).ask('applianceStatus');
-  if (status.sealed) await showSealed(cli, status);
+  if ('standby' in status) await showStandby(cli, status);
+  else if (status.sealed) await showSealed(cli, status);
   else await showAll(cli, status, connection);
 }
 
@@ -77,6 +78,24 @@ async function showSealed(cli: Cli, status: SealedStatus): Promise<void> {
     ['sealed', onPurpose ? 'yes, on purpose' : 'yes'],
     ['master key', kinds.join(', ')],
     ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
+  ]);
+}
+
+async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
+  const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem } = status.standby;
+  const distance = behind && `${behind.transactions} transactions, ${ageOf(behind.seconds)}`;
+  await printThing(cli, status, [
+    ['standby', 'yes: it serves nobody until `kms standby promote`'],
+    ['version', status.version],
+    ['follows', from],
+    ['appliance', appliance ?? 'nothing arrived yet'],
+    ['epoch', epoch],
+    ['behind what is shipped', distance ?? 'not known'],
+    ['shipped', shipped ? `${shipped.transactions} transactions, as of ${shipped.at}` : undefined],
+    ['copied', copied ? `${copied.transactions} transactions, as of ${copied.at}` : undefined],
+    ['proven to open', proven ? `${proven.transactions} transactions, as of ${proven.at}` : 'nothing yet'],
+    ['master key', hasKey ? 'at hand' : 'not at hand: nothing can be proven'],
+    ['problem', problem],
   ]);
 }
 
@@ -116,7 +135,17 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     ...status.tenants.flatMap(droppedLine),
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
+    ['database', status.shared?.database],
   ]);
+  if (status.shared) {
+    await printTable(cli, status.shared.nodes, [
+      { title: 'node', value: ({ places, id, own }) => `${places.join(' ') || id}${own ? ' (this one)' : ''}` },
+      { title: 'version', value: ({ build }) => build },
+      { title: 'schema', value: ({ schemas }) => `${schemas.system}.${schemas.tenant}` },
+      { title: 'up for', value: ({ upFor }) => ageOf(Math.round(upFor / 1000)) },
+      { title: 'heard of', value: ({ age, live }) => `${ageOf(Math.round(age / 1000))} ago${live ? '' : ': gone'}` },
+    ]);
+  }
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
@@ -220,6 +249,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     }),
     sources: keySources(cli),
     served: isServed ? served : undefined,
+    store: sharedStore(cli),
   });
   const isWell = examination.findings.every(({ severity }) => severity === 'advice');
   if (cli.json) await printJson(cli, { ok: isWell, ...examination });

@@ -40,6 +40,72 @@ export const upgrading = {
   ),
 };
 
+/** How an appliance is served, at once or by a standby that took over. */
+export const serving = {
+  '--listen': text('HOST:PORT', 'where to listen (default: 127.0.0.1:8080); port 0 picks one'),
+  '--url': text('BASE_URL', 'the address under which clients reach the appliance'),
+  '--tls-cert': path('FILE', 'the certificate chain for HTTPS, PEM'),
+  '--tls-key': path('FILE', 'its private key, PEM'),
+  '--behind-proxy': toggle('a proxy in front terminates TLS: allow plain HTTP on any address'),
+  '--body-limit': integer('BYTES', 'the largest body of a request (default: 1048576)'),
+  '--access-ttl': duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d (default: 1h)'),
+  '--session-max': duration('TIME', 'how long a login can be refreshed (default: 12h)'),
+  '--invite-ttl': duration('TIME', 'how long an invite can be completed (default: 7d)'),
+  '--reset-ttl': duration('TIME', 'how long a password can be reset with a link (default: 1h)'),
+  '--smtp-url': text(
+    'URL',
+    'the mail server, smtp://host:port or smtps://host; with a password in it, use KMS_SMTP_URL',
+  ),
+  '--smtp-url-file': path('FILE', 'the same from a file'),
+  '--smtp-from': text('ADDRESS', 'the address that mail comes from'),
+  '--smtp-ca': path('FILE', 'certificate authorities to trust for the mail server, PEM (default: those of the system)'),
+  '--metrics-rings': toggle(
+    'also count encrypts by keyring; whoever reads metrics can then read the names of keyrings',
+  ),
+  '--crypto': oneOf(
+    'node|noble',
+    'what does signatures, hashes and ciphers: Node itself, tested at each start (node, the default), or ' +
+      'noble alone',
+    ['node', 'noble'],
+  ),
+  '--log-level': text('LEVEL', 'debug, info (default), warn, error or silent', [
+    'debug',
+    'info',
+    'warn',
+    'error',
+    'silent',
+  ]),
+  '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),
+  '--backup-schedule': text('CRON', 'when, as a cron expression in UTC (default: "0 3 * * *")'),
+  '--backup-keep': integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
+  '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
+  '--ship-every': duration('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
+  '--ship-window': duration('TIME', 'how long earlier states can be restored from there (default: 1d)'),
+  '--activity-retention': duration(
+    'TIME',
+    'drop activity older than this, such as 400d, in whole closed files (default: keep it for ever)',
+  ),
+  '--activity-to': list(
+    'TARGET',
+    'stream the activity of every tenant there: syslog+tcp://host:port, syslog+tls://host:port, https://host/path, ' +
+      'or a directory',
+    'directory',
+  ),
+  '--activity-from': oneOf(
+    'END|START',
+    'where a new target begins: at the current end of the activity (end, the default) or at its start',
+    ['end', 'start'],
+  ),
+  '--activity-ca-file': path(
+    'FILE',
+    'certificate authorities to trust for syslog servers and webhooks, PEM (default: those of the system)',
+  ),
+  '--activity-webhook-secret-file': path(
+    'FILE',
+    'the secrets that sign webhooks: lines of whsec_ and base64, the newest first',
+  ),
+};
+
 export const appliance = {
   init: command(
     'init',
@@ -65,81 +131,43 @@ export const appliance = {
     'run the server; an empty or missing data directory is initialised first',
     ['kms serve', 'kms serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem'],
     {
-      '--listen': text('HOST:PORT', 'where to listen (default: 127.0.0.1:8080); port 0 picks one'),
+      ...serving,
       '--transit-listen': text(
         'HOST:PORT',
         'also listen here for software that speaks Vault transit; TLS as for --listen (default: not)',
       ),
-      '--url': text('BASE_URL', 'the address under which clients reach the appliance'),
-      '--tls-cert': path('FILE', 'the certificate chain for HTTPS, PEM'),
-      '--tls-key': path('FILE', 'its private key, PEM'),
-      '--behind-proxy': toggle('a proxy in front terminates TLS: allow plain HTTP on any address'),
       '--host': list('NAME', 'when initialising: answer requests for this host only'),
-      '--body-limit': integer('BYTES', 'the largest body of a request (default: 1048576)'),
-      '--access-ttl': duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d (default: 1h)'),
-      '--session-max': duration('TIME', 'how long a login can be refreshed (default: 12h)'),
-      '--invite-ttl': duration('TIME', 'how long an invite can be completed (default: 7d)'),
-      '--reset-ttl': duration('TIME', 'how long a password can be reset with a link (default: 1h)'),
-      '--smtp-url': text(
-        'URL',
-        'the mail server, smtp://host:port or smtps://host; with a password in it, use KMS_SMTP_URL',
-      ),
-      '--smtp-url-file': path('FILE', 'the same from a file'),
-      '--smtp-from': text('ADDRESS', 'the address that mail comes from'),
-      '--smtp-ca': path(
-        'FILE',
-        'certificate authorities to trust for the mail server, PEM (default: those of the system)',
-      ),
-      '--metrics-rings': toggle(
-        'also count encrypts by keyring; whoever reads metrics can then read the names of keyrings',
-      ),
       '--accept-older': list(
         'TENANT',
         'accept, this once, files of a tenant (or of `system`) that are older than they were',
         'tenant',
       ),
-      '--crypto': oneOf(
-        'node|noble',
-        'what does signatures, hashes and ciphers: Node itself, tested at each start (node, the default), or ' +
-          'noble alone',
-        ['node', 'noble'],
-      ),
-      '--log-level': text('LEVEL', 'debug, info (default), warn, error or silent', [
-        'debug',
-        'info',
-        'warn',
-        'error',
-        'silent',
-      ]),
-      '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),
-      '--backup-schedule': text('CRON', 'when, as a cron expression in UTC (default: "0 3 * * *")'),
-      '--backup-keep': integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
-      '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
-      '--ship-every': duration('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
-      '--ship-window': duration('TIME', 'how long earlier states can be restored from there (default: 1d)'),
-      '--activity-retention': duration(
+      '--take-back': toggle('serve, this once, although a standby took over: what was written there since is not here'),
+    },
+  ),
+};
+
+/** How long the one that a standby takes over from is given to stop, unless it is told, in milliseconds. */
+export const standbyWait = 10_000;
+
+export const standing = {
+  standby: command(
+    'standby',
+    'follow what an appliance ships, serving nobody; with `promote`, take over from it',
+    [
+      'kms standby --from /mnt/shipped --data ./kms-standby --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem',
+      'kms standby promote --data ./kms-standby',
+    ],
+    {
+      '[promote]': optionalArgument(['promote']),
+      '--from': directory('DIR', 'the directory of `kms serve --ship-to`'),
+      '--wait': duration(
         'TIME',
-        'drop activity older than this, such as 400d, in whole closed files (default: keep it for ever)',
+        'with promote: for how long the other is given to stop and ship the rest (default: 10s)',
       ),
-      '--activity-to': list(
-        'TARGET',
-        'stream the activity of every tenant there: syslog+tcp://host:port, syslog+tls://host:port, https://host/path, ' +
-          'or a directory',
-        'directory',
-      ),
-      '--activity-from': oneOf(
-        'END|START',
-        'where a new target begins: at the current end of the activity (end, the default) or at its start',
-        ['end', 'start'],
-      ),
-      '--activity-ca-file': path(
-        'FILE',
-        'certificate authorities to trust for syslog servers and webhooks, PEM (default: those of the system)',
-      ),
-      '--activity-webhook-secret-file': path(
-        'FILE',
-        'the secrets that sign webhooks: lines of whsec_ and base64, the newest first',
-      ),
+      '--unfenced': toggle('with promote: take over without telling the other, which was stopped for good'),
+      '--accept-older': toggle('with promote: take the last proven state where the newest is damaged or out of reach'),
+      ...serving,
     },
   ),
 };

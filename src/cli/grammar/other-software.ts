@@ -1,4 +1,5 @@
-// The commands by which other software uses keyrings: `kms age …`, `kms age-plugin …` and `kms tofu-key`.
+// The commands by which other software uses keyrings: `kms age …`, `kms age-plugin …`, `kms tofu-key` and
+// `kms kubernetes-plugin`.
 import { argument, command, directory, hidden, path, required, text, toggle } from './declaration.ts';
 
 export const age = {
@@ -40,6 +41,19 @@ export const tofu = {
     ['kms tofu-key --ring infra < metadata.json'],
     {
       '--ring': required(text('NAME', 'the keyring (required)', 'ring')),
+      '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
+    },
+  ),
+};
+
+export const kubernetes = {
+  kubernetesPlugin: command(
+    'kubernetes-plugin',
+    'be the KMS plugin (v2) of a Kubernetes API server: encrypt its keys with a keyring',
+    ['kms kubernetes-plugin --ring etcd --listen unix:///run/kms/kubernetes.sock'],
+    {
+      '--ring': required(text('NAME', 'the keyring (required)', 'ring')),
+      '--listen': required(text('unix:///PATH', 'the socket that the API server connects to (required)')),
       '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
     },
   ),

@@ -45,6 +45,7 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     'system.restore': ['restored the appliance from a backup', 'restore the appliance from a backup'],
     'system.retention': ['dropped old activity', 'drop old activity'],
     'system.accept-older': ['accepted an older state of the appliance', 'accept an older state of the appliance'],
+    'system.take-back': ['took the appliance back from a standby', 'take the appliance back from a standby'],
     'session.create': ['logged in', 'log in'],
     'session.refresh': ['went on with their session', 'go on with their session'],
     'session.end': ['ended a session', 'end a session'],

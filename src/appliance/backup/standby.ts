@@ -1,0 +1,292 @@
+// Standby is a directory that follows what an appliance ships, and becomes that appliance by one command. Until then it
+// serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever lives
+// it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off at any
+// step: done again, it goes on.
+import { chmod, readdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { StandbyAnswer, TakenOverAnswer } from '../../api/local.ts';
+import { toHex, utf8 } from '../../crypto/bytes.ts';
+import { KmsError, reasonOf, systemError } from '../../errors.ts';
+import { isJsonObject } from '../../model/json.ts';
+import type { Seal } from '../../seal/seal.ts';
+import { type DirectoryLock, lockDirectory, lockFile } from '../../store/lock.ts';
+import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { dataDirState, inDir, needPrivateDirectory, standbyMark } from '../data-dir.ts';
+import { systemWorld } from '../environment.ts';
+import type { ApplianceEvent } from '../events.ts';
+import { sqlWasm } from '../program-files.ts';
+import { Follower, type ShippedState, transactionsIn } from './follow.ts';
+import { isHex, parseJson } from './format.ts';
+import { placeKey } from './restore-command.ts';
+import { type Point, parseShippedDirectory } from './ship-journal.ts';
+import { findDirectories } from './ship-source.ts';
+import { clearStandby, copiesDir, type Places, type TakingOver, takeOver } from './take-over.ts';
+
+interface StandbyOptions {
+  /** What is shipped to; where it was followed before when absent. */
+  readonly from?: string | undefined;
+  /** The new data directory: missing, empty or a standby's. */
+  readonly data: string;
+  readonly keys: Omit<KeyOptions, 'data'>;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+}
+
+/** What the mark holds. */
+interface Mark {
+  readonly format: 1;
+  /** Random, hexadecimal: by which a fence knows who raised it. */
+  readonly id: string;
+  readonly from: string;
+  /** The last state that was proven. */
+  readonly proven?: { readonly directory: string; readonly point: Point };
+}
+
+type StandbyStatus = StandbyAnswer['standby'];
+
+/** How often it looks for more, in milliseconds. */
+const pause = 1000;
+
+export class Standby {
+  readonly data: string;
+  readonly #options: StandbyOptions;
+  readonly #lock: DirectoryLock;
+  readonly #wasm: Uint8Array;
+  readonly #follower: Follower;
+  #mark: Mark;
+  /** What opened the seal last. */
+  #opened: OpenedSeal | undefined;
+  #problem: string | undefined = 'it has not looked there yet';
+  #said: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  /** Takes the directory for this process; makes a standby's of one that is missing or empty. */
+  static async open(options: StandbyOptions): Promise<Standby> {
+    const data = resolve(options.data);
+    try {
+      await needStandby(data, options.from === undefined);
+      const from = options.from === undefined ? undefined : resolve(options.from);
+      if (from !== undefined) await refuseDataDirectory(from);
+      await makeDirs(data);
+      await chmod(data, 0o700).catch(() => {});
+      await needPrivateDirectory(data);
+      const lock = lockDirectory(data);
+      try {
+        await needStandby(data, options.from === undefined);
+        const found = await readMark(data);
+        const id = found?.id ?? toHex(systemWorld().random(16));
+        const mark: Mark = { ...found, format: 1, id, from: from ?? found?.from ?? '' };
+        await writeMark(data, mark);
+        return new Standby(data, { ...options }, lock, mark, await sqlWasm());
+      } catch (error) {
+        lock.release();
+        throw error;
+      }
+    } catch (error) {
+      throw systemError(error, data);
+    }
+  }
+
+  private constructor(data: string, options: StandbyOptions, lock: DirectoryLock, mark: Mark, wasm: Uint8Array) {
+    this.data = data;
+    this.#options = options;
+    this.#lock = lock;
+    this.#mark = mark;
+    this.#wasm = wasm;
+    this.#follower = this.#newFollower(options.keys);
+  }
+
+  /** Follows until it is closed or takes over. */
+  start(): void {
+    this.#running = this.#look().then(() => {
+      if (!this.#closed) this.#timer = globalThis.setTimeout(() => this.start(), pause).unref();
+    });
+  }
+
+  status(): StandbyStatus {
+    const { shipped, copied, proven, seal } = this.#follower;
+    const { appliance, epoch } = copied?.directory ?? {};
+    const behind =
+      shipped && copied && shipped.directory.name === copied.directory.name
+        ? {
+            transactions: Math.max(0, transactionsIn(shipped) - transactionsIn(copied)),
+            seconds: Math.max(0, Math.round((shipped.point.at - copied.point.at) / 1000)),
+          }
+        : null;
+    return {
+      from: this.#mark.from,
+      ...(appliance !== undefined && epoch !== undefined && { appliance, epoch }),
+      shipped: reached(shipped),
+      copied: reached(copied),
+      proven: reached(proven),
+      behind,
+      hasKey: seal !== undefined,
+      ...(this.#problem !== undefined && { problem: this.#problem }),
+    };
+  }
+
+  /**
+   * Becomes the appliance: then the directory is a data directory like any other, and this has let go of it. Throws, and
+   * goes on following, where it cannot. `keys`: where the master key comes from, unless from where it came so far.
+   */
+  async takeOver(how: TakingOver, keys = this.#options.keys): Promise<TakenOverAnswer> {
+    await this.#rest();
+    const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
+    try {
+      const taken = await takeOver(
+        {
+          root: this.data,
+          data: nodeFiles(this.data),
+          ...this.#places,
+          ...{ follower, id: this.#mark.id, host: hostname(), wasm: this.#wasm, world: systemWorld() },
+          pause: (milliseconds) => setTimeout(milliseconds),
+        },
+        how,
+      );
+      // A recovery kit belongs in a safe, not beside the data.
+      const { slot, place } = this.#opened ?? {};
+      const key = await placeKey(this.data, slot?.kind === 'recovery-kit' ? undefined : place);
+      this.#letGo();
+      return { data: this.data, ...taken, ...key };
+    } catch (error) {
+      if (this.#timer) this.start();
+      throw systemError(error, this.#mark.from);
+    } finally {
+      if (follower !== this.#follower) follower.wipe();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#rest();
+    this.#letGo();
+  }
+
+  async #rest(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#running;
+    clearTimeout(this.#timer);
+  }
+
+  #letGo(): void {
+    this.#closed = true;
+    this.#follower.wipe();
+    this.#lock.release();
+  }
+
+  get #places(): Places {
+    return {
+      source: (name) => nodeFiles(join(rootOf(this.#mark.from), name)),
+      copy: (name) => nodeFiles(join(this.data, copiesDir, name)),
+    };
+  }
+
+  #newFollower(keys: StandbyOptions['keys']): Follower {
+    const root = join(this.data, copiesDir);
+    const { directory = '', point } = this.#mark.proven ?? {};
+    const proven = parseShippedDirectory(directory);
+    return new Follower(
+      {
+        directories: async () => (await findDirectories(this.#mark.from)).directories,
+        copies: async () => (await findDirectories(root).catch(() => ({ directories: [] }))).directories,
+        ...this.#places,
+        async drop(name, which) {
+          for (const each of await readdir(root).catch(() => [])) {
+            if ((each === name) === (which === 'it')) await nodeFiles(root).removeDir(each);
+          }
+        },
+        openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
+        wasm: this.#wasm,
+        uptime: () => performance.now(),
+        onProven: async (state) => {
+          this.#mark = { ...this.#mark, proven: { directory: state.directory.name, point: state.point } };
+          await writeMark(this.data, this.#mark);
+        },
+      },
+      proven && point && { directory: proven, point },
+    );
+  }
+
+  async #openSeal(bytes: Uint8Array, name: string, keys: StandbyOptions['keys']): Promise<Seal | undefined> {
+    try {
+      this.#opened = await unseal(bytes, `the seal in ${name}`, { ...keys, data: this.data });
+      return this.#opened.seal;
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
+      throw error;
+    }
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#follower.look();
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = reasonOf(error);
+    }
+    // Once, not at each look. What is gone with the next look is not worth a line.
+    const { onEvent } = this.#options;
+    if (this.#problem === this.#said) return;
+    if (this.#problem === undefined) onEvent?.({ level: 'info', message: `following ${this.#mark.from}` });
+    else onEvent?.({ level: 'warn', message: `following ${this.#mark.from}: ${this.#problem}` });
+    this.#said = this.#problem;
+  }
+}
+
+function rootOf(from: string): string {
+  return parseShippedDirectory(basename(from)) ? dirname(from) : from;
+}
+
+function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
+  return state ? { at: new Date(state.point.at).toISOString(), transactions: transactionsIn(state) } : null;
+}
+
+async function readMark(data: string): Promise<Mark | undefined> {
+  const files = nodeFiles(data);
+  if (!(await files.exists(standbyMark))) return undefined;
+  const value = parseJson(await files.read(standbyMark));
+  // Casts: only `writeMark` writes it, whole or not at all; a state in it is proven again before it counts.
+  if (isJsonObject(value) && value.format === 1 && isHex(value.id, 32) && typeof value.from === 'string') {
+    return value as unknown as Mark;
+  }
+  throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected what a standby notes`, {
+    hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby anew',
+  });
+}
+
+async function writeMark(data: string, mark: Mark): Promise<void> {
+  await nodeFiles(data).replace(standbyMark, utf8(`${JSON.stringify(mark)}\n`));
+}
+
+/** `known`: it has to be a standby's already. */
+async function needStandby(data: string, known: boolean): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'standby' || (!known && (state === 'missing' || state === 'empty'))) return;
+  if (state === 'whole') {
+    if (await nodeFiles(data).exists(standbyMark)) await clearStandby(nodeFiles(data));
+    throw new KmsError('refused', `${data}: holds an appliance, no standby; if it was one, it took over`, {
+      hint: 'serve it with `kms serve`, or give a new directory with --data',
+    });
+  }
+  const problem = known ? 'is no directory of a standby' : 'is not empty; nothing was changed';
+  throw new KmsError('refused', `${data}: ${problem}`, {
+    hint: known ? 'make one with `kms standby --from DIR --data NEWDIR`' : 'give a new directory with --data',
+  });
+}
+
+/** A standby follows what an appliance ships, not an appliance's own directory, and no other standby. */
+async function refuseDataDirectory(from: string): Promise<void> {
+  for (const dir of [from, dirname(from), dirname(dirname(from))]) {
+    const isStandbys = await nodeFiles(dir).exists(standbyMark);
+    if (isStandbys || (dir === from && (await nodeFiles(dir).exists(lockFile)))) {
+      throw new KmsError('refused', `${from}: is ${isStandbys ? "a standby's" : 'a data directory'}, not shipped to`, {
+        hint: 'give the directory of `kms serve --ship-to`; a standby of a standby follows the same one',
+      });
+    }
+  }
+}

@@ -1,0 +1,161 @@
+// Taking over from the appliance that a standby follows: a fence before it, the time to stop and to ship the last of it,
+// what arrived by then as an appliance in the standby's directory, and its next epoch. Cut off at any step it is done
+// again: the fence that stands is its own, and without a seal in its place nothing serves the directory.
+
+import type { TakenOverAnswer } from '../../api/local.ts';
+import type { World } from '../../core/context.ts';
+import { KmsError, systemError } from '../../errors.ts';
+import type { Seal } from '../../seal/seal.ts';
+import type { Files } from '../../store/files.ts';
+import { standbyMark, systemDir } from '../data-dir.ts';
+import { type Fence, type Fenced, isStopped, raiseFence, readFence } from './fence.ts';
+import type { Follower, Proven, ShippedState } from './follow.ts';
+import { restoreInto } from './restore.ts';
+import { shippedSeal } from './ship-journal.ts';
+import { sourceAt } from './ship-source.ts';
+
+/** What of one shipped directory lies where. */
+export interface Places {
+  source(directory: string): Files;
+  copy(directory: string): Files;
+}
+
+interface TakeOverDeps extends Places {
+  /** The directory that becomes the appliance's, and its files. */
+  readonly root: string;
+  readonly data: Files;
+  readonly follower: Follower;
+  /** Of the standby, and of its machine. */
+  readonly id: string;
+  readonly host: string;
+  readonly wasm: Uint8Array;
+  readonly world: World;
+  pause(milliseconds: number): Promise<unknown>;
+}
+
+export interface TakingOver {
+  /** For how long whoever is fenced off is given to say that it stopped, in milliseconds. */
+  readonly wait: number;
+  /** Without it, nothing tells the other to stop: where what is shipped to is out of reach. */
+  readonly fence: boolean;
+  /** Takes the last state that was proven where the newest does not verify, or is out of reach. */
+  readonly acceptOlder: boolean;
+}
+
+/** How often the other's word that it stopped is looked for, in milliseconds. */
+const shortPause = 100;
+
+export async function takeOver(
+  deps: TakeOverDeps,
+  how: TakingOver,
+): Promise<Omit<TakenOverAnswer, 'data' | 'keyFile' | 'keyFileMade'>> {
+  const { follower, data, world } = deps;
+  // What does not verify is found before anybody is stopped for it.
+  const first = await newest(deps, how);
+  const fenced = fencedBy(deps, first);
+  const fence = how.fence ? await fenceOff(deps, fenced, first, how) : undefined;
+  const last = how.fence ? await newest(deps, how).catch(stopped) : first;
+  const { directory, point, proof, heads } = last;
+  if (directory.name !== first.directory.name) throw anotherLife(directory.name);
+  if (fence) await needOwnFence(fenced, fence.raised);
+  const copy = deps.copy(directory.name);
+  const seal = sealOf(follower);
+  const source = await sourceAt(copy, await shippedSeal(copy, [point]), seal, [point]);
+  const number = fence?.raised.epoch ?? Math.max(directory.epoch + 1, world.now());
+  const stores = { root: deps.root, files: data, wasm: deps.wasm };
+  const { epoch } = await restoreInto(stores, seal, source, world, number);
+  const { applianceId } = seal;
+  await clearStandby(data);
+  return {
+    ...{ applianceId, epoch: epoch.number, madeAt: source.origin.madeAt, isComplete: fence?.hasStopped ?? false },
+    ...{ stores: proof.stores, transactions: proof.transactions, activities: proof.activities, lacks: proof.lacks },
+    heads: Object.fromEntries(heads),
+  };
+}
+
+/** Copies of what is shipped, in the directory of a standby. */
+export const copiesDir = 'standby';
+
+/** Removes what is left of a standby once it took over. */
+export async function clearStandby(data: Files): Promise<void> {
+  await data.removeDir(copiesDir);
+  if (await data.exists(standbyMark)) await data.remove(standbyMark);
+  await data.syncDir('.');
+}
+
+/** The newest state, proven. */
+async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: TakingOver): Promise<Proven> {
+  try {
+    await follower.look();
+  } catch (error) {
+    if (fence && !acceptOlder) throw unreached(systemError(error, 'what is shipped to'));
+    await follower.recall().catch(() => {});
+  }
+  try {
+    return await follower.prove();
+  } catch (error) {
+    if (!acceptOlder || !(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+    return follower.proveAgain();
+  }
+}
+
+function fencedBy({ source, follower }: TakeOverDeps, { directory: { name } }: ShippedState): Fenced {
+  return { files: source(name), directory: name, keys: sealOf(follower).keysFor(systemDir) };
+}
+
+/** Raises the fence, and waits for the word of the one that it stops. */
+async function fenceOff(
+  { id, host, world, pause }: TakeOverDeps,
+  fenced: Fenced,
+  { directory }: ShippedState,
+  { wait }: TakingOver,
+): Promise<{ raised: Fence; hasStopped: boolean }> {
+  const at = world.now();
+  const raised = await raiseFence(fenced, { by: id, host, at, epoch: Math.max(directory.epoch + 1, at) }, pause);
+  for (let waited = 0; ; waited += shortPause) {
+    if (await isStopped(fenced, raised)) return { raised, hasStopped: true };
+    if (waited >= wait) return { raised, hasStopped: false };
+    await pause(shortPause);
+  }
+}
+
+function sealOf({ seal }: Follower): Seal {
+  if (seal) return seal;
+  throw new KmsError('sealed', 'the master key is not available', { hint: 'give the key with --key-file' });
+}
+
+async function needOwnFence(fenced: Fenced, { by }: Fence): Promise<void> {
+  if ((await readFence(fenced))?.by === by) return;
+  throw new KmsError('refused', 'the fence that was raised is gone or another stands in its place; nobody took over', {
+    hint: 'find out whether another standby took over; if none did, do it again',
+  });
+}
+
+/** What is wrong once the fence stands. */
+function stopped(error: unknown): never {
+  if (!(error instanceof KmsError)) throw error;
+  throw new KmsError(
+    error.code,
+    `${error.message}; the fence stands, so the other serves no more, and nobody took over`,
+    {
+      hint: 'do it again, with --accept-older where what came last is damaged',
+      cause: error,
+    },
+  );
+}
+
+function anotherLife(directory: string): KmsError {
+  return new KmsError('refused', `another life of the appliance has begun to ship to ${directory}; nobody took over`, {
+    hint: 'find out which of them serves; this standby follows the newer one now',
+  });
+}
+
+function unreached(error: unknown): unknown {
+  if (!(error instanceof KmsError)) return error;
+  return new KmsError(error.code, `${error.message}`, {
+    hint:
+      'nobody took over; where what came last is damaged, --accept-older takes the last state that was proven; where what is shipped to ' +
+      'is lost, --unfenced takes what is here, and tells the other nothing: stop that one first, for good',
+    cause: error,
+  });
+}

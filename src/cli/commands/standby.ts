@@ -1,0 +1,121 @@
+// A standby of an appliance: it follows what that ships, and takes over by one command, to the running standby or without
+// one.
+import { join } from 'node:path';
+import type { TakenOverAnswer } from '../../api/local.ts';
+import { KmsError } from '../../errors.ts';
+import { type CliOf, given } from '../command.ts';
+import { withLocal } from '../connect.ts';
+import { answers } from '../fetch.ts';
+import { isNoDirectory, isWithin } from '../files.ts';
+import { standbyWait, type standing } from '../grammar/appliance.ts';
+import { say } from '../io.ts';
+import { printThing } from '../output.ts';
+import { serverKeySources } from '../secrets.ts';
+import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
+import { visible } from '../text.ts';
+import { aborted, serveOptions } from './appliance.ts';
+import { copyKeys } from './backup.ts';
+
+type StandbyCli = CliOf<typeof standing.standby>;
+
+export async function standby(cli: StandbyCli): Promise<void> {
+  refuseRemote(cli, 'a standby is on the machine that is to take over');
+  if (sharedStore(cli)) throw cli.wrong('--store: a database has standbys of its own; this is for a data directory');
+  const word = cli.get('[promote]');
+  if (word !== undefined && word !== 'promote') throw cli.wrong(`expected promote or nothing, got "${word}"`);
+  await (word === undefined ? follow(cli) : promote(cli));
+}
+
+async function follow(cli: StandbyCli): Promise<void> {
+  for (const option of ['--wait', '--unfenced', '--accept-older'] as const) {
+    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with \`kms standby promote\``);
+  }
+  const from = cli.get('--from');
+  if (from === undefined) throw cli.wrong('--from is missing: the directory of `kms serve --ship-to`');
+  await checkFrom(cli, from);
+  const options = await serveOptions(cli);
+  const { standBy } = await import('../../server/serve.ts');
+  const standing = await standBy({ ...options, from, sources: serverKeySources(cli) });
+  try {
+    if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void standing.reloadTls());
+    await say(cli.io, visible(`listening on ${standing.address} (a standby, following ${from})`));
+    const serving = await Promise.race([standing.tookOver, aborted(cli.io.signal)]);
+    if (!serving) return;
+    await say(cli.io, visible(`took over: serving on ${serving.url}`));
+    if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
+    await aborted(cli.io.signal);
+  } finally {
+    await standing.close();
+  }
+}
+
+async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
+  const data = dataDirectory(cli);
+  if ((await isWithin(from, data)) || (await isWithin(data, from))) {
+    throw cli.wrong('--from: what is shipped to and the data directory are two places, neither within the other');
+  }
+  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, and ${from} is none`);
+}
+
+async function promote(cli: StandbyCli): Promise<void> {
+  const data = dataDirectory(cli);
+  const how = {
+    wait: cli.get('--wait') ?? standbyWait,
+    fence: !cli.get('--unfenced'),
+    acceptOlder: cli.get('--accept-older'),
+  };
+  const isRunning = await answers(join(data, 'kms.sock')).catch(() => false);
+  const taken = isRunning
+    ? await withLocal(cli, ({ ask }) => ask('promoteStandby', { body: how })).catch(withoutKey)
+    : await promoteHere(cli, how);
+  await showTaken(cli, taken, how, isRunning);
+}
+
+function withoutKey(error: unknown): never {
+  if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
+  throw new KmsError('sealed', 'the running standby has no master key to take over with', {
+    hint: 'end it, give the key to `kms standby promote` itself, and serve the directory with `kms serve`',
+  });
+}
+
+async function promoteHere(
+  cli: StandbyCli,
+  how: { wait: number; fence: boolean; acceptOlder: boolean },
+): Promise<TakenOverAnswer> {
+  const { Standby } = await import('../../appliance/backup/standby.ts');
+  const from = cli.get('--from');
+  if (from !== undefined) await checkFrom(cli, from);
+  const { data, ...keys } = copyKeys(cli);
+  const standby = await Standby.open(given({ data, keys, from }));
+  try {
+    return await standby.takeOver(how);
+  } finally {
+    await standby.close();
+  }
+}
+
+async function showTaken(
+  cli: StandbyCli,
+  taken: TakenOverAnswer,
+  { fence }: { readonly fence: boolean },
+  isServed: boolean,
+): Promise<void> {
+  const { data, applianceId, epoch, madeAt, isComplete, transactions, activities, lacks, heads } = taken;
+  await printThing(cli, { ...taken, served: isServed }, [
+    ['data directory', data],
+    ['appliance', applianceId],
+    ['as it was at', madeAt],
+    ['epoch', epoch],
+    ['transactions', transactions],
+    ['activities', activities],
+    ...Object.entries(heads).map(([dir, { seq, hash }]) => [`log of ${dir}`, `${seq} records, ${hash}`] as const),
+    ['complete', isComplete ? 'yes: the one before has stopped, and everything it answered is here' : 'not known'],
+    ['served', isServed ? 'yes' : 'not yet'],
+  ]);
+  for (const lacking of lacks) await say(cli.io, visible(`warning: activity segment ${lacking}; all else is here`));
+  if (!isComplete) {
+    const what = fence ? 'the one before did not say that it stopped' : 'the one before was told nothing';
+    await say(cli.io, `warning: ${what}: what it answered after ${madeAt} is missing; see that it stays stopped`);
+  }
+  if (!isServed) await say(cli.io, visible(`next: kms serve --data ${data}`));
+}

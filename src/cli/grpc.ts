@@ -1,0 +1,145 @@
+// A gRPC server for calls of one message each way, on a Unix socket: HTTP/2 as Node has it, the framing of messages, and
+// the status that goes behind them (grpc.github.io: "gRPC over HTTP2").
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { type ErrorCode, KmsError } from '../errors.ts';
+import { sentenceOf } from './exit.ts';
+import { answers } from './fetch.ts';
+import { fileError } from './files.ts';
+
+/** What each call does with its message. What it throws becomes the status. */
+type Calls = Readonly<Record<string, (message: Uint8Array) => Promise<Uint8Array>>>;
+
+/** The numbers of gRPC for what goes wrong; of all others 13, internal. */
+const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
+  invalid: 3,
+  usage: 3,
+  'not-found': 5,
+  forbidden: 7,
+  'too-large': 8,
+  quota: 8,
+  'rate-limited': 8,
+  refused: 9,
+  'method-not-allowed': 12,
+  sealed: 14,
+  unavailable: 14,
+  'in-use': 14,
+  corrupt: 15,
+  unauthenticated: 16,
+};
+
+/** Bytes of a message that is read. */
+const longest = 65_536;
+
+/**
+ * Serves on the socket until the signal is aborted, then lets the calls that are under way end. `ready` is called once
+ * it listens; `failed` with what a call ended with.
+ */
+export async function serveGrpc(
+  path: string,
+  calls: Calls,
+  { signal, ready, failed }: { signal: AbortSignal; ready: () => void; failed: (error: unknown) => void },
+): Promise<void> {
+  await freePath(path);
+  const sessions = new Set<ServerHttp2Session>();
+  const server = createServer();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    // Whoever breaks the protocol off is gone with it.
+    session.on('error', () => session.destroy());
+  });
+  server.on(
+    'stream',
+    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void respond(stream, headers, calls, failed),
+  );
+  const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', (error) => reject(fileError('listen on', path, error)));
+  server.once('close', resolve);
+  // Nobody else may connect, from the first moment on.
+  const mask = process.umask(0o177);
+  server.listen(path, () => {
+    process.umask(mask);
+    chmod(path, 0o600).then(ready, reject);
+  });
+  const stop = (): void => {
+    server.close();
+    for (const session of sessions) session.close();
+  };
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await ended;
+  } finally {
+    process.umask(mask);
+    stop();
+  }
+}
+
+/** A socket that nobody answers behind was left by a server that ended badly. */
+async function freePath(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (!found?.isSocket()) return;
+  if (await answers(path)) throw new KmsError('in-use', `another program listens on ${path}`);
+  await unlink(path).catch((error) => {
+    throw fileError('remove', path, error);
+  });
+}
+
+async function respond(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  calls: Calls,
+  failed: (error: unknown) => void,
+): Promise<void> {
+  stream.on('error', () => stream.destroy());
+  let [status, said] = [0, ''];
+  let answer: Uint8Array | undefined;
+  try {
+    const { ':path': path = '' } = headers;
+    const call = Object.hasOwn(calls, path) ? calls[path] : undefined;
+    if (call === undefined) throw new KmsError('method-not-allowed', 'no such call here');
+    answer = await call(await readMessage(stream));
+  } catch (error) {
+    status = (error instanceof KmsError && statusOf[error.code]) || 13;
+    said = sentenceOf(error);
+    failed(error);
+  }
+  if (stream.destroyed) return;
+  const trailers = { 'grpc-status': String(status), ...(said !== '' && { 'grpc-message': encodeURIComponent(said) }) };
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+  stream.end(answer === undefined ? undefined : framed(answer));
+}
+
+/** One byte that says whether it is compressed, four of length, the message. */
+async function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
+  const bytes = await readAll(stream);
+  if (bytes.length < 5 || bytes.readUInt32BE(1) !== bytes.length - 5) {
+    throw new KmsError('invalid', 'expected one message');
+  }
+  if (bytes[0] !== 0) throw new KmsError('method-not-allowed', 'expected a message that is not compressed');
+  return bytes.subarray(5);
+}
+
+/** What is too much is passed over: iterating would end the stream, and with it the answer. */
+function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const pieces: Buffer[] = [];
+  let length = 0;
+  stream.on('data', (piece: Buffer) => {
+    length += piece.length;
+    if (length <= longest) pieces.push(piece);
+    else reject(new KmsError('too-large', `expected a message of at most ${longest} bytes`));
+  });
+  stream.once('end', () => resolve(Buffer.concat(pieces)));
+  stream.once('close', () => reject(new KmsError('invalid', 'the client went away before it had said its message')));
+  return promise;
+}
+
+function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}

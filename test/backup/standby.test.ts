@@ -1,0 +1,406 @@
+// A standby in this process, of an appliance that ships: what it answers, what it takes and what it keeps, how it takes
+// over, and what the one before is then told, and may do.
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { Standby } from '../../src/appliance/backup/standby.ts';
+import type { ApplianceEvent } from '../../src/appliance/events.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { unixFetch } from '../../src/cli/fetch.ts';
+import type { KmsError } from '../../src/errors.ts';
+import { type ServeOptions, type Serving, serve, standBy } from '../../src/server/serve.ts';
+
+const bases: string[] = [];
+after(() => {
+  for (const base of bases) rmSync(base, { recursive: true, force: true });
+});
+const env = (): undefined => undefined;
+const quick = { wait: 5000, fence: true, acceptOlder: false };
+
+interface Place {
+  readonly first: string;
+  readonly second: string;
+  readonly shipped: string;
+  readonly key: string;
+  readonly apiKey: string;
+  serveFirst(more?: Partial<ServeOptions>): Promise<Serving>;
+  ask(serving: Pick<Serving, 'url'>, path: string, body?: object): Promise<Response>;
+  names(serving: Pick<Serving, 'url'>): Promise<readonly string[]>;
+  /** The directory of the first life. */
+  life(): string;
+  standby(more?: Partial<ServeOptions>): ReturnType<typeof standBy>;
+  /** Opened without a server; not started. */
+  offline(keyFile?: string, from?: string): Promise<Standby>;
+}
+
+async function place(): Promise<Place> {
+  const base = mkdtempSync(join(tmpdir(), 'kms-standby-'));
+  bases.push(base);
+  const [first, second, shipped] = [join(base, 'first'), join(base, 'second'), join(base, 'shipped')];
+  const made = await initAppliance({ data: first, env });
+  const common = { listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
+  const shipping = { shipping: { to: shipped, every: 50, window: 1e9 } };
+  // Where nobody finds it unless it is named.
+  const key = join(base, 'kept.key');
+  renameSync(`${first}.master.key`, key);
+  const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  const ask = (serving: Pick<Serving, 'url'>, path: string, body?: object): Promise<Response> =>
+    fetch(serving.url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
+  return {
+    ...{ first, second, shipped, key, apiKey: made.apiKey.key, ask },
+    async serveFirst(more = {}) {
+      const serving = await serve({ data: first, keyFile: key, ...common, copies: shipping, ...more });
+      after(() => serving.close());
+      return serving;
+    },
+    async names(serving) {
+      const answer = await (await ask(serving, '/ks/keyrings')).json();
+      return answer.data.map(({ name }: { name: string }) => name);
+    },
+    life: () => join(shipped, readdirSync(shipped).find((name) => name.endsWith('-1')) ?? ''),
+    async standby(more = {}) {
+      const standing = await standBy({ from: shipped, data: second, keyFile: key, ...common, ...more });
+      after(() => standing.close());
+      return standing;
+    },
+    offline: (keyFile = key, from = shipped) => Standby.open({ from, data: second, keys: { keys: { env, keyFile } } }),
+  };
+}
+
+async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+  for (const end = Date.now() + 15_000; !(await holds()); await delay(20)) {
+    assert.ok(Date.now() < end, `waited in vain: ${what}`);
+  }
+}
+
+interface Distance {
+  readonly ok: boolean;
+  readonly behind: { readonly transactions: number } | null;
+  readonly shippedAt: string | null;
+  readonly provenAt: string | null;
+  readonly epoch: number;
+}
+
+type Answer = { status: number; body: Record<string, never> };
+
+async function locally(data: string, method: string, path: string, body?: object): Promise<Answer> {
+  const init = body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {};
+  const answer = await unixFetch(join(data, 'kms.sock'))(new Request(`http://kms.local${path}`, { method, ...init }));
+  return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+}
+
+const promote = (data: string, body: object = {}): Promise<Answer> =>
+  locally(data, 'POST', '/local/standby/promote', body);
+const gone = /^a standby on .+ took over at 2.+Z: this appliance serves no more$/;
+
+test('a switch-over loses nothing, and never do both serve', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  const second = await p.standby({ copies: { shipping: { to: p.shipped, every: 50, window: 1e9 } } });
+  for (const name of ['a', 'b']) assert.equal((await p.ask(first, '/ks/keyrings', { name })).status, 200);
+
+  const ready = async (): Promise<{ message: string; standby: Distance }> => {
+    const answer = await p.ask(second, '/readyz');
+    assert.equal(answer.status, 503);
+    return answer.json();
+  };
+  await until('it has all of it', async () => {
+    const { behind, provenAt, shippedAt, ok } = (await ready()).standby;
+    return ok && behind?.transactions === 0 && provenAt === shippedAt;
+  });
+  const { message, standby } = await ready();
+  assert.equal(message, 'this is a standby: it serves nobody until it takes over');
+  assert.equal(standby.epoch, 1);
+  assert.ok(!JSON.stringify(standby).includes(p.shipped), 'no paths for everybody');
+  assert.equal((await p.ask(second, '/healthz')).status, 200);
+  for (const path of ['/ks/keyrings', '/console', '/local/status', '/local/standby/promote', '/nothing']) {
+    const answer = await p.ask(second, path);
+    assert.deepEqual([answer.status, (await answer.json()).message], [503, message], path);
+  }
+  assert.match(await (await p.ask(second, '/metrics')).text(), /^kms_standby_ok 1$/m);
+  const status = await locally(p.second, 'GET', '/local/status');
+  assert.equal(Object(status.body.standby).from, p.shipped);
+  assert.deepEqual([status.body.sealed, Object(status.body.standby).hasKey], [true, true]);
+  for (const body of [{ wait: -1 }, { fence: 'no' }, { other: 1 }, []]) {
+    assert.equal((await promote(p.second, body)).status, 400, JSON.stringify(body));
+  }
+
+  // Somebody writes all the while; what was answered is there afterwards.
+  const answered: string[] = [];
+  let over = false;
+  let both = 0;
+  const writer = (async () => {
+    for (let n = 0; !over; n++) {
+      const name = `w${n}`;
+      const [one, other] = await Promise.all([
+        p.ask(first, '/ks/keyrings', { name }),
+        p.ask(second, '/ks/keyrings', { name: `${name}-second` }),
+      ]);
+      if (one.status === 200) answered.push(name);
+      if (one.status === 200 && other.status === 200) both++;
+      await delay(5);
+    }
+  })();
+  await delay(300);
+  const taken = await promote(p.second);
+  over = true;
+  await writer;
+  assert.equal(taken.status, 200, JSON.stringify(taken.body));
+  assert.equal(taken.body.isComplete, true);
+  assert.equal(both, 0);
+  const names = await p.names(await second.tookOver);
+  for (const name of ['a', 'b', ...answered]) assert.ok(names.includes(name), `${name} was answered and is missing`);
+  assert.ok(answered.length > 0);
+  assert.equal((await p.ask(second, '/readyz')).status, 200);
+  assert.equal((await (await p.ask(second, '/readyz')).json()).epoch, taken.body.epoch);
+
+  // The old one says so to everybody, and lives.
+  for (const path of ['/readyz', '/ks/keyrings', '/console', '/system/seal-status', '/local/status']) {
+    const answer = await p.ask(first, path);
+    assert.equal(answer.status, 503, path);
+    assert.match((await answer.json()).message, gone);
+  }
+  assert.equal((await p.ask(first, '/healthz')).status, 200);
+  assert.equal((await locally(p.first, 'GET', '/local/status')).status, 503);
+  assert.equal((await locally(p.first, 'POST', '/system/unseal', { retry: true })).status, 503);
+  await first.close();
+  // Nor does it come back, with what it shipped to or without.
+  await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
+  await assert.rejects(p.serveFirst({ copies: {} }), { code: 'refused', message: gone });
+  await assert.rejects(openAppliance({ data: p.first, keyFile: p.key, sources: { env } }), {
+    code: 'refused',
+    message: gone,
+  });
+
+  // Promoted twice, or made a standby again: refused. What it was as a standby is gone.
+  const twice = await promote(p.second);
+  assert.deepEqual([twice.status, /no standby/.test(String(twice.body.message))], [400, true]);
+  await second.close();
+  await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, no standby/ });
+  assert.ok(!readdirSync(p.second).some((name) => name.includes('standby')));
+
+  // Taken back on purpose, the other one stops in its turn, and the log says who did it.
+  const third = await serve({
+    data: p.second,
+    listen: '127.0.0.1:0',
+    logLevel: 'silent',
+    keyFile: p.key,
+    sources: { env },
+    copies: { shipping: { to: p.shipped, every: 50, window: 1e9 } },
+  });
+  after(() => third.close());
+  assert.equal((await p.ask(third, '/readyz')).status, 200);
+  const back = await p.serveFirst({ takeBack: true });
+  assert.ok((await (await p.ask(back, '/readyz')).json()).epoch > Number(taken.body.epoch));
+  await until('the other stops', async () => (await p.ask(third, '/readyz')).status === 503);
+  assert.match((await (await p.ask(third, '/ks/keyrings')).json()).message, gone);
+  const found = await (await p.ask(back, '/auth/search/activity', { action: 'system.take-back' })).json();
+  assert.equal(found.data.length, 1);
+  await back.close();
+  await third.close();
+  const again = await p.serveFirst();
+  assert.equal((await p.ask(again, '/readyz')).status, 200, 'once is enough');
+  await again.close();
+});
+
+test('the one that ships is dead: what arrived is taken, and when it comes back it refuses', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  assert.equal((await p.ask(first, '/ks/keyrings', { name: 'kept' })).status, 200);
+  await first.close();
+  const standby = await p.offline();
+  await assert.rejects(Standby.open({ data: p.second, keys: { keys: { env } } }), { code: 'in-use' });
+  const taken = await standby.takeOver({ ...quick, wait: 200 });
+  assert.equal(taken.isComplete, false);
+  assert.ok(taken.transactions > 0 && taken.epoch > 1 && Object.keys(taken.heads).length === 2);
+  await standby.close();
+  await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
+  assert.ok(existsSync(join(p.first, 'kms.fenced')));
+  // Where what it shipped to is away now, it has remembered.
+  renameSync(p.shipped, `${p.shipped}-away`);
+  await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
+  // What is in the mark does not matter.
+  writeFileSync(join(p.first, 'kms.fenced'), 'xxxx');
+  await assert.rejects(p.serveFirst(), {
+    code: 'refused',
+    message: /^a standby took over: this appliance serves no more/,
+  });
+  const events: ApplianceEvent[] = [];
+  const open = {
+    data: p.first,
+    keyFile: p.key,
+    sources: { env },
+    onEvent: (event: ApplianceEvent) => void events.push(event),
+  };
+  await (await openAppliance({ ...open, takeBack: true })).close();
+  await (await openAppliance({ ...open, takeBack: true })).close();
+  assert.ok(events.some(({ message }) => message.startsWith('--take-back has no effect')));
+});
+
+test('without the master key it follows, says so, and takes over once it gets the key', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  const second = await p.standby({ keyFile: undefined });
+  await p.ask(first, '/ks/keyrings', { name: 'one' });
+  await until('it has all of it', async () => {
+    const { behind, shippedAt } = (await (await p.ask(second, '/readyz')).json()).standby;
+    return behind?.transactions === 0 && shippedAt !== null;
+  });
+  const { standby } = (await locally(p.second, 'GET', '/local/status')).body;
+  assert.deepEqual([Object(standby).hasKey, Object(standby).proven], [false, null]);
+  const refused = await promote(p.second);
+  assert.equal(refused.status, 503);
+  assert.match(String(refused.body.message), /sealed|master key/);
+  assert.ok(!existsSync(join(p.life(), 'kms.fence')), 'nobody was stopped for it');
+  assert.equal((await p.ask(first, '/readyz')).status, 200);
+  await second.close();
+  const other = join(p.second, '..', 'other');
+  await initAppliance({ data: other, env });
+  const wrong = await p.offline(`${other}.master.key`);
+  await assert.rejects(wrong.takeOver(quick), { code: 'refused', message: /wrong master key file: needs .+, got / });
+  await wrong.close();
+  assert.ok(!existsSync(join(p.life(), 'kms.fence')));
+  const right = await p.offline();
+  assert.equal((await right.takeOver(quick)).isComplete, true);
+  assert.ok(existsSync(`${p.second}.master.key`));
+});
+
+/** Changes one byte of the shipped log of the tenant, near its end. */
+function damage(life: string): string {
+  const [tenant = ''] = readdirSync(join(life, 'tenants'));
+  const dir = join(life, 'tenants', tenant);
+  const name =
+    readdirSync(dir)
+      .filter((each) => each.startsWith('log-'))
+      .sort()
+      .at(-1) ?? '';
+  const bytes = readFileSync(join(dir, name));
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 30) ^ 1, bytes.length - 30);
+  writeFileSync(join(dir, name), bytes);
+  return join(dir, name);
+}
+
+test('what is damaged replaces nothing good, and stops nobody', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await p.ask(first, '/ks/keyrings', { name: 'one' });
+  await first.close();
+  const standing = await p.standby();
+  const ready = async () => (await (await p.ask(standing, '/readyz')).json()).standby;
+  await until('it is proven', async () => (await ready()).provenAt === (await ready()).shippedAt && (await ready()).ok);
+  const good = (await ready()).provenAt;
+  await standing.close();
+  const again = await p.serveFirst();
+  await p.ask(again, '/ks/keyrings', { name: 'two' });
+  await again.close();
+  damage(p.life());
+  const next = await p.standby();
+  const found = async () => Object((await locally(p.second, 'GET', '/local/status')).body.standby);
+  await until('it is found', async () => /log-[0-9]+\.kms/.test((await found()).problem));
+  const standby = await found();
+  assert.equal(Object(standby).proven.at, good);
+  const refused = await promote(p.second, { wait: 100 });
+  assert.equal(refused.status, 400);
+  assert.match(String(refused.body.message), /log-[0-9]+\.kms.*--accept-older/);
+  assert.ok(!existsSync(join(p.life(), 'kms.fence')));
+  const taken = await promote(p.second, { wait: 100, acceptOlder: true });
+  assert.equal(taken.status, 200, JSON.stringify(taken.body));
+  assert.equal(taken.body.madeAt, good);
+  assert.deepEqual(await p.names(next), ['one']);
+  await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
+});
+
+test('an older shipment is not taken', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await p.ask(first, '/ks/keyrings', { name: 'one' });
+  await first.close();
+  cpSync(p.shipped, `${p.shipped}-older`, { recursive: true });
+  const again = await p.serveFirst();
+  await p.ask(again, '/ks/keyrings', { name: 'two' });
+  await again.close();
+  const standing = await p.standby();
+  const ready = async () => (await (await p.ask(standing, '/readyz')).json()).standby;
+  await until('it is proven', async () => (await ready()).ok && (await ready()).provenAt === (await ready()).shippedAt);
+  renameSync(p.shipped, `${p.shipped}-newer`);
+  renameSync(`${p.shipped}-older`, p.shipped);
+  await until('it is found', async () => (await ready()).ok === false);
+  const { standby } = (await locally(p.second, 'GET', '/local/status')).body;
+  assert.match(String(Object(standby).problem), /what is shipped there is older than what arrived by/);
+  const refused = await promote(p.second, { wait: 100 });
+  assert.match(String(refused.body.message), /is older than what arrived/);
+  // What is shipped to is lost: taken over from what is here, and nobody is told.
+  rmSync(p.shipped, { recursive: true });
+  assert.match(String((await promote(p.second, { wait: 100 })).body.message), /--unfenced/);
+  const taken = await promote(p.second, { fence: false });
+  assert.deepEqual([taken.status, taken.body.isComplete], [200, false], JSON.stringify(taken.body));
+  assert.deepEqual(await p.names(standing), ['one', 'two']);
+});
+
+test('a fence that somebody without the keys made stops no server, and is looked at by a person before a start', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await until('something arrived', () => existsSync(p.shipped) && existsSync(join(p.life(), 'points.kms')));
+  const forged = { by: 'ab'.repeat(16), host: 'evil', at: 1, epoch: 2, keyEpoch: 1 };
+  writeFileSync(join(p.life(), 'kms.fence'), `${JSON.stringify(forged)}\t${'0'.repeat(64)}\n`);
+  await delay(1500);
+  assert.equal((await p.ask(first, '/readyz')).status, 200);
+  await first.close();
+  await assert.rejects(p.serveFirst(), { code: 'corrupt', message: /kms\.fence does not verify$/ });
+  rmSync(join(p.life(), 'kms.fence'));
+  await (await p.serveFirst()).close();
+});
+
+test('one of two standbys takes over, and the other refuses', async () => {
+  const p = await place();
+  await (await p.serveFirst()).close();
+  const one = await p.offline();
+  await one.takeOver({ ...quick, wait: 0 });
+  const other = await Standby.open({
+    from: p.shipped,
+    data: `${p.second}-too`,
+    keys: { keys: { env, keyFile: p.key } },
+  });
+  await assert.rejects(other.takeOver({ ...quick, wait: 0 }), { code: 'refused', message: /^another standby, on / });
+  await other.close();
+});
+
+test('directories that are none of a standby, or none to follow', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await until('something arrived', () => existsSync(p.shipped) && existsSync(join(p.life(), 'points.kms')));
+  const open = (from: string | undefined, data: string) =>
+    Standby.open({ from, data, keys: { keys: { env, keyFile: p.key } } });
+  await assert.rejects(open(p.first, p.second), { code: 'refused', message: /is a data directory, not shipped to$/ });
+  await assert.rejects(open(p.shipped, p.first), { code: 'refused', message: /holds an appliance, no standby/ });
+  await assert.rejects(open(undefined, p.second), { code: 'refused', message: /is no directory of a standby$/ });
+  await assert.rejects(open(p.shipped, p.shipped), { code: 'refused', message: /is not empty; nothing was changed$/ });
+  assert.ok(!existsSync(p.second));
+  const standing = await p.standby();
+  await until('it follows', () => existsSync(join(p.second, 'standby')));
+  for (const from of [
+    p.second,
+    join(p.second, 'standby'),
+    join(p.second, 'standby', readdirSync(p.shipped)[0] ?? ''),
+  ]) {
+    await assert.rejects(open(from, `${p.second}-too`), {
+      code: 'refused',
+      message: /is a standby's, not shipped to$/,
+    });
+  }
+  await standing.close();
+  const refused = { code: 'refused', message: /is the directory of a standby, which serves nobody yet$/ };
+  await assert.rejects(serve({ data: p.second, listen: '127.0.0.1:0', logLevel: 'silent' }), refused);
+  await assert.rejects(initAppliance({ data: p.second, env }), refused);
+  await assert.rejects(openAppliance({ data: p.second, sources: { env } }), refused);
+  const into = { from: p.shipped, data: p.second, keys: { keyFile: p.key, env } };
+  await assert.rejects(restoreAppliance(into), { code: 'refused', message: /is not empty/ });
+  writeFileSync(join(p.second, 'kms.standby'), 'torn');
+  await assert.rejects(open(p.shipped, p.second), (error: KmsError) => error.code === 'corrupt' && !!error.hint);
+  await first.close();
+});

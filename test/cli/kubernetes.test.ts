@@ -1,0 +1,363 @@
+// `kms kubernetes-plugin`: asked by Node's own HTTP/2, and with the very bytes that the official client of k8s.io/kms
+// sent.
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
+import { connect as connectSocket, createServer } from 'node:net';
+import test from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import {
+  encryptResponse,
+  kmsCalls,
+  readDecryptRequest,
+  readEncryptRequest,
+  statusResponse,
+} from '../../src/client/kubernetes-kms.ts';
+import { KmsError } from '../../src/errors.ts';
+import type { Ran, RunOptions } from './kms.ts';
+import { type ServedDesk, servedDesk } from './served.ts';
+
+interface Plugin {
+  readonly path: string;
+  readonly session: ClientHttp2Session;
+  /** What it said so far. */
+  said(): string;
+  /** SIGTERM. */
+  stop(): Promise<Ran>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function plugin(d: ServedDesk, options: RunOptions & { args?: readonly string[] } = {}): Promise<Plugin> {
+  const path = d.path('kubernetes.sock');
+  const end = new AbortController();
+  let said = '';
+  const listening = Promise.withResolvers<void>();
+  const ran = d.kms([...(options.args ?? []), 'kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${path}`], {
+    ...options,
+    signal: end.signal,
+    onStderr(text) {
+      said += text;
+      if (said.includes('listening on unix://')) listening.resolve();
+    },
+  });
+  await Promise.race([listening.promise, ran.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
+  const session = connectHttp2('http://localhost', { createConnection: () => connectSocket(path) });
+  session.on('error', () => undefined);
+  const stop = (): Promise<Ran> => {
+    end.abort('SIGTERM');
+    return ran;
+  };
+  return {
+    path,
+    session,
+    said: () => said,
+    stop,
+    async [Symbol.asyncDispose]() {
+      session.destroy();
+      await stop();
+    },
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly said: string;
+  readonly message: Buffer | undefined;
+}
+
+const framed = (message: Uint8Array, compressed = 0): Buffer => {
+  const head = Buffer.of(compressed, 0, 0, 0, 0);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+};
+
+function ask({ session }: Plugin, path: string, body: Uint8Array): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    const chunks: Buffer[] = [];
+    let trailers: Readonly<Record<string, string | string[] | undefined>> = {};
+    stream.on('response', (headers) => {
+      assert.deepEqual([headers[':status'], headers['content-type']], [200, 'application/grpc']);
+    });
+    stream.on('trailers', (headers) => {
+      trailers = headers;
+    });
+    stream.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
+    stream.on('error', reject);
+    stream.on('end', () => {
+      const bytes = Buffer.concat(chunks);
+      if (bytes.length > 0) assert.equal(bytes.readUInt32BE(1), bytes.length - 5);
+      resolve({
+        status: Number(trailers['grpc-status']),
+        said: decodeURIComponent(String(trailers['grpc-message'] ?? '')),
+        message: bytes.length > 0 ? bytes.subarray(5) : undefined,
+      });
+    });
+    stream.end(body);
+  });
+}
+
+/** Fields of a message, as protobuf has them: all of ours are shorter than 16 KiB. */
+function fields(message: Buffer | undefined): ReadonlyMap<number, Buffer> {
+  const found = new Map<number, Buffer>();
+  const bytes = message ?? assert.fail('no message');
+  for (let at = 0; at < bytes.length; ) {
+    const number = (bytes[at++] ?? 0) >>> 3;
+    let length = bytes[at++] ?? 0;
+    if (length >= 0x80) length = (length & 0x7f) | ((bytes[at++] ?? 0) << 7);
+    found.set(number, bytes.subarray(at, at + length));
+    at += length;
+  }
+  return found;
+}
+
+function message(...values: readonly (readonly [number: number, value: Uint8Array | string])[]): Buffer {
+  return Buffer.concat(
+    values.flatMap(([number, value]) => {
+      const bytes = Buffer.from(value);
+      const { length } = bytes;
+      const size = length < 0x80 ? [length] : [(length & 0x7f) | 0x80, length >>> 7];
+      return [Buffer.of((number << 3) | 2, ...size), bytes];
+    }),
+  );
+}
+
+const status = (it: Plugin) => ask(it, kmsCalls.status, framed(Buffer.of()));
+const encrypt = (it: Plugin, plaintext: Uint8Array) =>
+  ask(it, kmsCalls.encrypt, framed(message([1, plaintext], [2, 'uid'])));
+const decrypt = (it: Plugin, ciphertext: Uint8Array, keyId: string) =>
+  ask(it, kmsCalls.decrypt, framed(message([1, ciphertext], [2, 'uid'], [3, keyId])));
+
+const keyIdOf = (answer: Answer): string => String(fields(answer.message).get(3));
+
+async function withRing(): Promise<ServedDesk> {
+  const d = await servedDesk();
+  await d.json('keyring create etcd --json');
+  return d;
+}
+
+test('a key of the API server comes back, by the id of the ring’s key, also after a rotation', async () => {
+  await using d = await withRing();
+  await using it = await plugin(d);
+  assert.equal((await stat(it.path)).mode & 0o777, 0o600);
+  const first = fields((await status(it)).message);
+  assert.deepEqual([String(first.get(1)), String(first.get(2))], ['v2', 'ok']);
+  const before = String(first.get(3));
+  assert.match(before, /^key_[0-9a-z]{26}$/);
+  const seed = randomBytes(32);
+  const made = fields((await encrypt(it, seed)).message);
+  assert.equal(String(made.get(2)), before);
+  const ciphertext = made.get(1) ?? assert.fail();
+  // The limits of the API server.
+  assert.ok(ciphertext.length < 1024 && !ciphertext.includes(seed));
+  assert.deepEqual(fields((await decrypt(it, ciphertext, before)).message).get(1), seed);
+  await d.kms('keyring rotate etcd');
+  const after = keyIdOf(await status(it));
+  assert.notEqual(after, before);
+  assert.equal(String(fields((await encrypt(it, seed)).message).get(2)), after);
+  assert.deepEqual(fields((await decrypt(it, ciphertext, before)).message).get(1), seed);
+  const other = await decrypt(it, ciphertext, after);
+  assert.deepEqual([other.status, other.message], [3, undefined]);
+  assert.match(other.said, /^expected what the key key_\w+ encrypted, got what key_\w+ did$/);
+  // What it makes is a file like any other.
+  await writeFile(d.path('seed.kms'), ciphertext);
+  assert.deepEqual((await d.kms('decrypt seed.kms')).bytes, seed);
+  assert.equal((await encrypt(it, randomBytes(790))).status, 0);
+  assert.equal((await encrypt(it, randomBytes(900))).status, 8);
+  const ended = await it.stop();
+  assert.deepEqual([ended.code, ended.stdout], [0, '']);
+  await assert.rejects(stat(it.path), { code: 'ENOENT' });
+});
+
+test('a revoked key, another ring’s private key and a server that is away have a status and one line', async () => {
+  await using d = await withRing();
+  await d.json('keyring create other --json --private-key-out other.pem');
+  const key = await d.appliance.keyWith('keyring.etcd.read', 'keyring.etcd.encrypt', 'keyring.etcd.decrypt');
+  const { args, env } = d.network(key.key);
+  await using it = await plugin(d, { args, env });
+  const keyId = keyIdOf(await status(it));
+  const { message: made } = await encrypt(it, randomBytes(32));
+  const ciphertext = fields(made).get(1) ?? assert.fail();
+  await d.kms(['apikey', 'revoke', key.keyid]);
+  for (const answer of [await status(it), await encrypt(it, randomBytes(32)), await decrypt(it, ciphertext, keyId)]) {
+    assert.equal(answer.status, 16);
+    assert.match(answer.said, /^the credential is not known, no longer valid[^\n]*$/);
+  }
+  const { code, stderr } = await it.stop();
+  assert.equal(code, 0);
+  assert.equal(stderr.split('\n').filter((line) => /^kms: the credential/.test(line)).length, 3);
+
+  await using wrong = await plugin(d, { env: { KMS_PRIVATE_KEY: d.path('other.pem') } });
+  const refused = await decrypt(wrong, ciphertext, keyId);
+  assert.equal(refused.status, 3);
+  assert.match(refused.said, /^the private key does not open key_/);
+  await wrong.stop();
+
+  await using away = await plugin(d, { args: ['--server', 'http://127.0.0.1:1'], env });
+  const answer = await status(away);
+  assert.equal(answer.status, 14);
+  assert.match(answer.said, /^cannot reach http:\/\/127\.0\.0\.1:1/);
+  await away.stop();
+});
+
+test('what is no call of the interface is refused, and the next one answered', async () => {
+  await using d = await withRing();
+  await using it = await plugin(d);
+  const good = (await status(it)).status;
+  const cases: [path: string, body: Uint8Array, status: number][] = [
+    ['/v1beta1.KeyManagementService/Version', framed(Buffer.of()), 12],
+    ['/constructor', framed(Buffer.of()), 12],
+    [kmsCalls.status, Buffer.of(), 3],
+    [kmsCalls.status, Buffer.of(0, 0, 0, 0, 5, 1), 3],
+    [kmsCalls.status, Buffer.concat([framed(Buffer.of()), framed(Buffer.of())]), 3],
+    [kmsCalls.encrypt, framed(Buffer.of(1, 2, 3), 1), 12],
+    [kmsCalls.encrypt, framed(Buffer.of(0x0a, 0xff)), 3],
+    [kmsCalls.encrypt, framed(Buffer.of(0x0b)), 3],
+    [kmsCalls.encrypt, framed(randomBytes(70_000)), 8],
+    [kmsCalls.decrypt, framed(Buffer.of()), 3],
+    [kmsCalls.decrypt, framed(message([1, 'kms-file'], [3, 'x'])), 15],
+    [kmsCalls.decrypt, framed(message([1, 'abc'], [3, Buffer.of(0xff)])), 3],
+  ];
+  for (const [path, body, expected] of cases) {
+    const answer = await ask(it, path, body);
+    assert.deepEqual([answer.status, answer.message], [expected, undefined], `${path} ${answer.said}`);
+    assert.match(answer.said, /^[^\n]+$/);
+  }
+  // Bytes that are no HTTP/2, and a client that goes away in the middle.
+  await new Promise<void>((resolve) => {
+    const socket = connectSocket(it.path, () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
+    socket.on('error', () => undefined).on('close', () => resolve());
+    socket.resume();
+  });
+  const cut = it.session.request({ ':method': 'POST', ':path': kmsCalls.encrypt });
+  cut.on('error', () => undefined);
+  cut.write(Buffer.of(0, 0));
+  cut.destroy();
+  assert.deepEqual([good, (await status(it)).status], [0, 0]);
+  assert.equal((await it.stop()).code, 0);
+  assert.doesNotMatch(it.said(), /defect|\.ts:\d/);
+});
+
+test('the socket: one that was left is replaced, one that is in use and other files are not', async () => {
+  await using d = await withRing();
+  // A process that was killed leaves its socket, as does one whose socket was renamed.
+  const left = createServer().listen(d.path('first.sock'));
+  await once(left, 'listening');
+  await rename(d.path('first.sock'), d.path('kubernetes.sock'));
+  left.close();
+  await once(left, 'close');
+  assert.ok((await stat(d.path('kubernetes.sock'))).isSocket());
+  await using it = await plugin(d);
+  const second = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${it.path}`]);
+  assert.deepEqual([second.code, second.stdout], [1, '']);
+  assert.match(second.stderr, /^kms: another program listens on /);
+  assert.equal((await status(it)).status, 0);
+  await it.stop();
+  await writeFile(d.path('file'), 'text');
+  const file = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path('file')}`]);
+  assert.equal(file.code, 1, file.stderr);
+  assert.equal(readFileSync(d.path('file'), 'utf8'), 'text');
+  const nowhere = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path('no', 'k.sock')}`]);
+  assert.equal(nowhere.code, 1);
+  assert.match(nowhere.stderr, /^kms: cannot listen on [^\n]+\n$/);
+  for (const listen of ['/run/k.sock', 'unix://run/k.sock', 'tcp://127.0.0.1:1']) {
+    assert.equal((await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', listen])).code, 2, listen);
+  }
+  await rm(d.path('kms-data', 'kms.sock'));
+  const alone = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${it.path}`]);
+  assert.deepEqual([alone.code, alone.stdout], [3, '']);
+  assert.match(alone.stderr, /^kms: no server is running on /);
+});
+
+interface Recorded {
+  readonly plaintext: string;
+  readonly setup: string;
+  readonly status: string;
+  readonly encrypt: string;
+  readonly decrypt: string;
+  readonly keyId: string;
+  readonly ciphertext: string;
+}
+
+test('the bytes of the official client are answered', async () => {
+  const vectors = new URL('../vectors/kubernetes-kms-v2.json', import.meta.url);
+  const recorded: Recorded = JSON.parse(readFileSync(vectors, 'utf8'));
+  await using d = await withRing();
+  await using it = await plugin(d);
+  const socket = connectSocket(it.path);
+  let bytes = Buffer.of();
+  socket.on('data', (chunk) => {
+    bytes = Buffer.concat([bytes, Buffer.from(chunk)]);
+  });
+  /** The message in the DATA frames of a stream (RFC 9113 §4.1), once it has ended. */
+  const answerTo = async (stream: number): Promise<Buffer> => {
+    for (let i = 0; i < 200; i++) {
+      const data: Buffer[] = [];
+      let ended = false;
+      for (let at = 0; at + 9 <= bytes.length; ) {
+        const length = bytes.readUIntBE(at, 3);
+        const [type, flags, of] = [bytes[at + 3], bytes[at + 4] ?? 0, bytes.readUInt32BE(at + 5)];
+        if (of === stream && type === 0) data.push(bytes.subarray(at + 9, at + 9 + length));
+        if (of === stream && flags & 1) ended = true;
+        at += 9 + length;
+      }
+      if (ended) return Buffer.concat(data).subarray(5);
+      await delay(20);
+    }
+    return assert.fail(`no answer to ${stream}`);
+  };
+  socket.write(Buffer.from(recorded.setup + recorded.status, 'hex'));
+  const keyId = String(fields(await answerTo(1)).get(3));
+  socket.write(Buffer.from(recorded.encrypt, 'hex'));
+  const ciphertext = fields(await answerTo(3)).get(1) ?? assert.fail();
+  // What it sent to decrypt was of another appliance: as long as this one's.
+  assert.equal(ciphertext.length * 2, recorded.ciphertext.length);
+  const [before, after] = [Buffer.from(recorded.keyId).toString('hex'), Buffer.from(keyId).toString('hex')];
+  const request = recorded.decrypt.replace(recorded.ciphertext, ciphertext.toString('hex')).replace(before, after);
+  assert.notEqual(request, recorded.decrypt);
+  socket.write(Buffer.from(request, 'hex'));
+  assert.equal(
+    fields(await answerTo(5))
+      .get(1)
+      ?.toString('hex'),
+    recorded.plaintext,
+  );
+  socket.destroy();
+  await it.stop();
+});
+
+test('any message is read or refused', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      for (const read of [readEncryptRequest, readDecryptRequest]) {
+        try {
+          read(bytes);
+        } catch (error) {
+          assert.ok(error instanceof KmsError && error.code === 'invalid', String(error));
+        }
+      }
+    }),
+  );
+  const unknown = Buffer.concat([Buffer.of(0x28, 0x96, 0x01, 0x31), Buffer.alloc(8), Buffer.of(0x3d, 1, 2, 3, 4)]);
+  assert.deepEqual(Buffer.from(readEncryptRequest(Buffer.concat([unknown, message([1, 'abc'])]))), Buffer.from('abc'));
+  assert.deepEqual(
+    fields(Buffer.from(statusResponse('key_1'))),
+    new Map(
+      [
+        [1, 'v2'],
+        [2, 'ok'],
+        [3, 'key_1'],
+      ].map(([n, v]) => [Number(n), Buffer.from(String(v))]),
+    ),
+  );
+  assert.throws(() => encryptResponse(new Uint8Array(1024), 'key_1'), { code: 'too-large' });
+});

@@ -1,0 +1,212 @@
+// A fault at every step of following and of taking over, on the standby's disk and on the one that is shipped to: done
+// again it takes over with everything that was answered, once, and where the standby's directory can be served, the
+// fence stands that keeps the other from it.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  confirmStop,
+  type Fenced,
+  isStopped,
+  needNoFence,
+  raiseFence,
+  readFence,
+} from '../../src/appliance/backup/fence.ts';
+import { Follower, type ShippedState } from '../../src/appliance/backup/follow.ts';
+import { Shipper } from '../../src/appliance/backup/ship.ts';
+import { parseShippedDirectory, shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
+import { copiesDir, takeOver } from '../../src/appliance/backup/take-over.ts';
+import { currentEpoch, sealFile, systemDir } from '../../src/appliance/data-dir.ts';
+import { openSeal, type Seal } from '../../src/seal/seal.ts';
+import type { Files } from '../../src/store/files.ts';
+import { testWorld } from '../support/context.ts';
+import { reached } from '../support/crash-points.ts';
+import { breaking, copyOf, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
+import type { Prng } from '../support/prng.ts';
+import { createSealedAppliance, numbersIn, openSealedAppliance } from '../support/sim-appliance.ts';
+import { SimFiles } from '../support/sim-files.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const secret = new Uint8Array(32).fill(1);
+const id = 'ab'.repeat(16);
+
+/** The files below a directory. */
+function below(files: Files, prefix: string): Files {
+  const at = (name: string): string => (name === '.' ? prefix : `${prefix}/${name}`);
+  return {
+    list: (dir) => files.list(at(dir)),
+    exists: (name) => files.exists(at(name)),
+    size: (name) => files.size(at(name)),
+    read: (name) => files.read(at(name)),
+    readAt: (name, offset, length) => files.readAt(at(name), offset, length),
+    openAppend: (name, create) => files.openAppend(at(name), create),
+    replace: (name, bytes) => files.replace(at(name), bytes),
+    remove: (name) => files.remove(at(name)),
+    makeDir: (dir) => files.makeDir(at(dir)),
+    removeDir: (dir) => files.removeDir(at(dir)),
+    syncDir: (dir) => files.syncDir(at(dir)),
+  };
+}
+
+interface Base {
+  readonly files: SimFiles;
+  readonly shipped: SimFiles;
+  readonly seal: Seal;
+}
+
+async function prepare(generator: Prng): Promise<Base> {
+  const files = new SimFiles({ prng: generator });
+  const shipped = new SimFiles({ prng: generator });
+  await createSealedAppliance(files, secret, generator);
+  const appliance = await openSealedAppliance(files, secret, generator);
+  while ((await appliance.write()) < 10);
+  await shipperOf(appliance, shipped).ship();
+  const seal = appliance.seal.current;
+  await appliance.close();
+  return { files, shipped, seal };
+}
+
+type Sealed = Awaited<ReturnType<typeof openSealedAppliance>>;
+
+function shipperOf(appliance: Sealed, shipped: SimFiles): Shipper {
+  return new Shipper({ ...appliance, epoch: 1, now: () => 2000, window: 1000, target: () => shipped });
+}
+
+const open = async (bytes: Uint8Array, generator: Prng): Promise<Seal> =>
+  openSeal(bytes, secret.slice(), (length) => generator.bytes(length));
+
+interface Place {
+  readonly data: SimFiles;
+  readonly shipped: SimFiles;
+  readonly directory: string;
+  readonly generator: Prng;
+}
+
+function followerOf({ data, shipped, directory, generator }: Place, proven?: ShippedState): Follower {
+  const known = parseShippedDirectory(directory);
+  assert.ok(known);
+  return new Follower(
+    {
+      directories: async () => [known],
+      copies: async () => [known],
+      source: () => shipped,
+      copy: (name) => below(data, `${copiesDir}/${name}`),
+      async drop(name, which) {
+        if (which === 'it') await data.removeDir(`${copiesDir}/${name}`);
+      },
+      openSeal: (bytes) => open(bytes, generator),
+      wasm: sqlWasm,
+      uptime: () => 0,
+      onProven: async () => {},
+    },
+    proven,
+  );
+}
+
+function takesOver(place: Place, follower: Follower, pause: () => Promise<unknown>) {
+  const { data, shipped, generator } = place;
+  return takeOver(
+    {
+      ...{ root: '/nowhere', data, follower, id, host: 'second', wasm: sqlWasm, pause },
+      world: testWorld({ now: 3_000_000 }, generator.int(1e6)),
+      source: () => shipped,
+      copy: (name) => below(data, `${copiesDir}/${name}`),
+    },
+    { wait: 1000, fence: true, acceptOlder: false },
+  );
+}
+
+const lastNumber = 16;
+
+function attemptOn(side: 'data' | 'shipped') {
+  return async (base: Base, fault: Fault, generator: Prng): Promise<boolean> => {
+    const directory = shippedDirectory(base.seal.applianceId, 1);
+    const files = copyOf(base.files, generator);
+    const appliance = await openSealedAppliance(files, secret, generator);
+    const plain = { data: new SimFiles({ prng: generator }), shipped: copyOf(base.shipped, generator) };
+    const place: Place = { ...plain, [side]: breaking(plain[side], fault, generator), directory, generator };
+    const fencedAt = (shipped: SimFiles): Fenced => ({
+      ...{ files: shipped, directory, keys: appliance.seal.keysFor(systemDir) },
+    });
+    let shipper = shipperOf(appliance, place.shipped);
+    let written = 10;
+    const writeUpTo = async (number: number): Promise<void> => {
+      while (written < number) written = await appliance.write();
+    };
+    /** What the other does once it sees the fence. */
+    const stop = async (shipped: SimFiles): Promise<void> => {
+      // One that a crash left half written is none yet.
+      const fence = await readFence(fencedAt(shipped)).catch(() => undefined);
+      if (!fence) return;
+      assert.equal(fence.by, id);
+      if (await isStopped(fencedAt(shipped), fence)) return;
+      while (await shipper.ship());
+      await confirmStop(fencedAt(shipped), fence, 2500);
+    };
+    const work = async (): Promise<void> => {
+      const follower = followerOf(place);
+      await follower.look();
+      await writeUpTo(13);
+      await appliance.tenant.checkpoint();
+      await shipper.ship();
+      await follower.look();
+      await writeUpTo(lastNumber);
+      const taken = await takesOver(place, follower, () => stop(place.shipped));
+      assert.equal(taken.isComplete, true);
+      assert.equal(follower.proven?.point.at, 2000);
+    };
+    const broken = place[side];
+    const finished = await done(broken, fault, work());
+    const came = mend(broken, fault);
+
+    const after: Place = {
+      ...place,
+      data: place.data.restart({ prng: generator }),
+      shipped: place.shipped.restart({ prng: generator }),
+    };
+    shipper = shipperOf(appliance, after.shipped);
+    const isTaken = await after.data.exists(sealFile);
+    assert.ok(isTaken || !finished, 'it was answered and is not there');
+    if (isTaken) assert.equal((await readFence(fencedAt(after.shipped)))?.by, id, 'both could serve');
+    else {
+      await writeUpTo(lastNumber);
+      const taken = await takesOver(after, followerOf(after), () => stop(after.shipped));
+      assert.equal(taken.isComplete, true);
+    }
+    const raised = await readFence(fencedAt(after.shipped));
+    assert.ok(raised);
+    // The old one refuses from now on, with the directory in reach or without.
+    const opening = { files, shipped: fencedAt(after.shipped), takesBack: false };
+    await assert.rejects(needNoFence(opening), { code: 'refused', message: /^a standby on second took over at / });
+    await assert.rejects(needNoFence({ ...opening, shipped: undefined }), { code: 'refused' });
+    assert.deepEqual((await needNoFence({ ...opening, takesBack: true }))?.from, raised);
+    // And no third one takes over from it.
+    const third = raiseFence(fencedAt(after.shipped), { ...raised, by: 'cd'.repeat(16) }, async () => {});
+    await assert.rejects(third, { code: 'refused', message: /^another standby, on second, took over at / });
+
+    const successor = await openSealedAppliance(after.data, secret, generator);
+    assert.equal((await numbersIn(successor.tenant)).length, lastNumber);
+    const { items } = await successor.tenant.searchActivity({ action: 'system.restore' }, { limit: 10 });
+    assert.equal(items.length, 1);
+    assert.equal((await successor.system.peek(({ settings }) => currentEpoch(settings))).number, raised.epoch);
+    await successor.write();
+    await successor.close();
+    await appliance.close();
+    return came;
+  };
+}
+
+test('a fault at every step of following and taking over', async (context) => {
+  const kinds = ['crash', 'error'] as const;
+  let points = 0;
+  for (const side of ['data', 'shipped'] as const) {
+    points += await crashSweep({
+      file: import.meta.filename,
+      seeds: 1,
+      every: 3,
+      kinds,
+      prepare,
+      attempt: attemptOn(side),
+    });
+  }
+  reached(context, 'standby', points);
+});
