@@ -78,6 +78,8 @@ const secrets = [
   // Private keys: PEM, and PKCS#8 in base64 with what each X25519 key begins with.
   /(-----BEGIN [A-Z ]*PRIVATE KEY-----)(?:(?!-----END).)*/gs,
   /(MC4CAQAwBQYDK2VuBCIEI)[0-9A-Za-z+/=]+/g,
+  // Identities of age, its own and ours, which may hold a private key.
+  /(AGE-(?:PLUGIN-KMS|SECRET-KEY)-1)[0-9A-Z]+/gi,
 ];
 
 /** The text with every secret of a known form cut to its beginning. */

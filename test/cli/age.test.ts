@@ -225,6 +225,16 @@ test('the private key: named by the identity, inside it, in KMS_PRIVATE_KEY, or 
   await writeFile(d.path('config', 'kms', 'rings', 'other.key'), await readFile(d.path('other.pem')), { mode: 0o600 });
   const { recipient: second } = await pair(d, 'other');
   assert.equal(stanzasIn(await wrapped(d, [recipient, second], { env })).length, 2);
+  // What is typed in the wrong place is not repeated.
+  for (const typed of [
+    ['age', 'recipient', holding],
+    ['decrypt', holding],
+    ['age', 'identity', 'payroll', holding],
+  ]) {
+    const { code, stderr } = await d.kms(typed);
+    assert.notEqual(code, 0);
+    assert.ok(!stderr.toUpperCase().includes(holding.slice(0, 30)), stderr);
+  }
   const needs = await d.kms(['age', 'identity', recipient, '--with-private-key']);
   assert.deepEqual([needs.code, needs.stdout], [2, '']);
 });

@@ -247,8 +247,6 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('standby promote --data standby --wait 1s');
 
   await run('drill');
-  await run('age recipient payroll');
-  await run('age identity payroll');
   await run('upgrade --status');
 
   await run('tls self-signed --host kms.example');
