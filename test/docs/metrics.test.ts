@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
+import { TurnCounts } from '../../src/appliance/metrics/counts.ts';
+import { Metrics } from '../../src/appliance/metrics/metrics.ts';
+import { emptyStatus } from '../../src/store/service.ts';
 import { type Family, parsePrometheus } from '../support/prometheus-text.ts';
 
 const docs = new URL('../../docs/', import.meta.url);
@@ -34,9 +37,22 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   await post('/ks/keyrings', { name: 'payroll' });
   await post('/ks/encrypt', { ringname: 'payroll' });
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
+  // Of a node, which has those of its turns besides.
+  const shared = new Metrics(0);
+  shared.store('t').turns = new TurnCounts();
+  const store = { ...emptyStatus, activityFaults: [], activityVerified: 0, activityVerifiedAt: undefined };
+  const copies = {
+    epoch: { number: 1 },
+    lastVerified: undefined,
+    backupAge: undefined,
+    shipping: undefined,
+    shippingAge: undefined,
+  };
+  const none = { streams: [], retention: undefined, space: undefined };
+  const ofNode = parsePrometheus(await shared.text('t', 't', { store, copies, ...none, nodes: 2 }));
   await appliance.close();
   rmSync(dir, { recursive: true, force: true });
-  return parsePrometheus(text);
+  return new Map([...ofNode, ...parsePrometheus(text)]);
 }
 
 /** Names of labels, without the one that histograms have of themselves. */
