@@ -118,7 +118,7 @@ export async function readStores(
       ...(wanted.has(systemDir) ? [systemDir] : []),
     ]);
     const refused = older.filter(({ dir }) => !named.has(dir));
-    if (refused.length > 0) throw refusal(refused);
+    if (refused.length > 0) throw refusal(refused, 'refused', world.shared ? lostByDatabase : lostFiles);
     const olderDirs = new Set(older.map(({ dir }) => dir));
     const isNeedless = (name: string): boolean =>
       !records.some((record) => olderDirs.has(record.dir) && [record.id, record.name].includes(name)) &&
@@ -141,18 +141,23 @@ function needKnown(wanted: Iterable<string>, named: readonly TenantRow[], record
 }
 
 /** One line about all of them. */
-function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict' = 'refused'): KmsError {
+function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict', lost = lostFiles): KmsError {
   const whose = ({ dir, name, what }: OlderStore): string =>
     dir === systemDir
       ? `the appliance's own store is older than it was: ${what}`
       : `the tenant ${name} is older than it was: ${what}`;
   const options = older.map(({ name }) => `--accept-older ${name}`).join(' ');
   return new KmsError(code, `${older.map(whose).join('; ')}; nothing was changed`, {
-    hint:
-      'the files were cut, or put back from an older copy: deleted keys and revoked credentials would be alive again; ' +
-      `find the newer files, or restore a backup; to go on with what is there, once: kms serve ${options}`,
+    hint: `${lost}; to go on with what is there, once: kms serve ${options}`,
   });
 }
+
+const lostFiles =
+  'the files were cut, or put back from an older copy: deleted keys and revoked credentials would be alive again; ' +
+  'find the newer files, or restore a backup';
+const lostByDatabase =
+  'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
+  'again; find the newer one, or restore a backup';
 
 /** Throws `conflict` where the store of a tenant that comes back is less than what was noted of it. */
 export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: string }, marks: Noted): void {

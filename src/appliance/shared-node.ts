@@ -327,7 +327,8 @@ export class SharedStores implements SharedPlace {
   }
 
   async #learn(name: string, { sealVersion, systemSeq }: Control, mustSeal: boolean): Promise<void> {
-    if (mustSeal) {
+    // Asked again: the turn may be from before an unsealing that has just ended.
+    if (mustSeal && (await this.#node.seal.isOnPurpose())) {
       this.#events.sealed();
       throw sealedError;
     }

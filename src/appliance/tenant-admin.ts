@@ -312,8 +312,11 @@ export class TenantAdmin {
   }
 
   async #served(nameOrId: string): Promise<ServedTenant> {
-    const { id } = await this.find(nameOrId);
-    const served = this.#deps.tenants.all.find(({ record }) => record.id === id);
+    const found = await this.find(nameOrId);
+    const look = () => this.#deps.tenants.all.find(({ record }) => record.id === found.id);
+    // Another node may have made it a moment ago.
+    if (!look() && found.deletedAt === undefined) await this.#join(found);
+    const served = look();
     if (!served)
       throw new KmsError('not-found', 'the tenant is deleted', { hint: 'bring it back with `kms tenant restore`' });
     return served;

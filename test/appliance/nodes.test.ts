@@ -155,6 +155,7 @@ if (!postgres) {
     const blue = await a.local('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
     assert.equal(blue.status, 200, JSON.stringify(blue.body));
     const { key } = blue.body.apiKey;
+    assert.equal((await b.local('PUT', '/local/tenants/blue/limits', { users: 3 })).status, 200, 'not served here yet');
     const asked = (node: Served, host: string) => node.at(host, 'GET', '/auth/accounts/admin?uid=true', key);
     await until(async () => (await asked(b, 'blue.example')).status === 200);
     // The same name and host from two nodes at once: one of them is told.
@@ -231,6 +232,20 @@ if (!postgres) {
         [],
       );
     }
+  });
+
+  test('a node that cannot get a new master key by itself is sealed, until somebody brings it', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    for (const { data } of [a, b]) rmSync(`${data}.master.key`);
+    assert.equal((await a.local('POST', '/local/master/rotate', {})).status, 200);
+    const sealed = async ({ ask }: Served): Promise<boolean> => (await ask('GET', '/system/seal-status')).body.sealed;
+    await until(() => sealed(b));
+    assert.equal((await b.ask('GET', '/ks/keyrings')).status, 503);
+    assert.equal((await a.ask('GET', '/ks/keyrings')).status, 200);
+    assert.equal((await b.ask('POST', '/system/unseal', { key: all.key })).body.sealed, false);
+    assert.equal((await b.ask('GET', '/ks/keyrings')).status, 200);
+    assert.equal(await sealed(a), false);
   });
 
   test('under load each request is served whole or refused, whatever is done to the appliance meanwhile', async () => {
