@@ -34,6 +34,9 @@ export const fencedMark = 'kms.fenced';
 /** There while the directory is a standby's, which has no seal of its own yet: what it follows, and how far it is. */
 export const standbyMark = 'kms.standby';
 
+/** There where the appliance was moved to a database: this one must not serve beside it. */
+export const movedMark = 'kms.moved';
+
 /** There while a `restore` is under way. */
 export const restoreMark = 'kms.restore';
 
@@ -60,7 +63,7 @@ const harmless = [
 /** Some of these are opened in ways that would wait for the other end of a pipe. */
 const opened = [
   ...[sealFile, lockFile, pidFile, witnessFile, reserveFile, upgradeJournal, nodeFile],
-  ...[sealMark, initMark, restoreMark, fencedMark, standbyMark],
+  ...[sealMark, initMark, restoreMark, movedMark, fencedMark, standbyMark],
 ];
 
 type DataDirState =
@@ -73,6 +76,8 @@ type DataDirState =
   /** A standby's, that has not taken over yet. */
   | 'standby'
   | 'whole'
+  /** It is whole, and was moved to a database. */
+  | 'moved'
   /** It is a node's, whose stores are in a database. */
   | 'node'
   /** Something else is in there. */
@@ -91,7 +96,7 @@ export async function dataDirState(data: string): Promise<DataDirState> {
     const found = await stat(inDir(data, name)).catch(() => undefined);
     if (found && !found.isFile()) throw notFile(inDir(data, name), found);
   }
-  if (names.includes(sealFile)) return 'whole';
+  if (names.includes(sealFile)) return names.includes(movedMark) ? 'moved' : 'whole';
   if (names.includes(nodeFile)) return 'node';
   if (names.includes(standbyMark)) return 'standby';
   if (names.includes(restoreMark)) return 'unrestored';
@@ -107,6 +112,7 @@ export async function needAppliance(data: string): Promise<void> {
   if (state === 'unrestored') throw unrestored(data);
   if (state === 'node') throw ofNode(data);
   if (state === 'standby') throw isStandby(data);
+  if (state === 'moved') throw moved(data);
   const problem = {
     missing: 'there is no data directory here',
     empty: 'the data directory is empty',
@@ -118,8 +124,15 @@ export async function needAppliance(data: string): Promise<void> {
 }
 
 export function unrestored(data: string): KmsError {
-  return new KmsError('refused', `${data}: a restore into it was cut off`, {
-    hint: 'run `kms restore` again, which starts it over',
+  return new KmsError('refused', `${data}: a restore into it, or a move, was cut off`, {
+    hint: 'run `kms restore` or `kms move` again, which starts it over',
+  });
+}
+
+/** For whoever would serve an appliance in two places. */
+export function moved(data: string): KmsError {
+  return new KmsError('refused', `${data}: the appliance was moved to a database; ${movedMark} says when and where`, {
+    hint: 'name the database with --store and another directory with --data; `kms move --undo` lets this one serve again',
   });
 }
 

@@ -21,6 +21,7 @@ import {
   inDir,
   initMark,
   isStandby,
+  moved,
   needPrivateDirectory,
   ofNode,
   sealFile,
@@ -101,6 +102,7 @@ export async function refuseUnlessNew(data: string): Promise<void> {
   if (state === 'unrestored') throw unrestored(data);
   if (state === 'node') throw ofNode(data);
   if (state === 'standby') throw isStandby(data);
+  if (state === 'moved') throw moved(data);
   if (state !== 'whole') return;
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',

@@ -137,6 +137,17 @@ function isLive({ age }: ListedNode): boolean {
   return age < gone;
 }
 
+/** Throws `refused` where a node serves, or did a moment ago. */
+export async function needNobodyServes(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
+  const live = (await engine.nodes()).filter(isLive);
+  const [first] = live;
+  if (!first) return;
+  const where = live.map(({ places }) => places.join(', ')).join('; ');
+  throw new KmsError('refused', `${live.length} of the appliance's nodes serve: ${where}`, {
+    hint: `stop them all; one that was not stopped in order counts for another ${gone / 1000} seconds`,
+  });
+}
+
 function olderThan({ system, tenant }: NodeEntry['schemas'], nodes: readonly ListedNode[]): readonly ListedNode[] {
   return nodes.filter((node) => isLive(node) && (node.schemas.system < system || node.schemas.tenant < tenant));
 }

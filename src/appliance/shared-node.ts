@@ -17,7 +17,16 @@ import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { uidLength } from '../store/store-files.ts';
 import { version } from '../version.ts';
-import { dataDirState, foreign, needPrivateDirectory, nodeFile, sealName, systemDir, unrestored } from './data-dir.ts';
+import {
+  dataDirState,
+  foreign,
+  moved,
+  needPrivateDirectory,
+  nodeFile,
+  sealName,
+  systemDir,
+  unrestored,
+} from './data-dir.ts';
 import { examineEngine, needSoundEngine } from './doctor/engine.ts';
 import { type Finding, Findings } from './doctor/finding.ts';
 import type { ApplianceEvent } from './events.ts';
@@ -96,6 +105,11 @@ export class SharedNode {
    */
   async join(root: string): Promise<void> {
     const { bytes, name } = await this.seal.read();
+    if (await this.engine.files.exists(movedInDatabase)) {
+      throw new KmsError('refused', `${this.name}: the appliance was moved to a data directory`, {
+        hint: 'serve that one, or run `kms move --undo --store URL` to let this one serve again',
+      });
+    }
     const { applianceId } = parseHeader(bytes, name).header;
     const files = nodeFiles(root, { ofItsOwner: true });
     const known = await readNode(files);
@@ -195,6 +209,7 @@ export async function makeNodeDirectory(root: string): Promise<void> {
   const state = await dataDirState(root);
   if (state === 'foreign') throw foreign(root);
   if (state === 'unrestored') throw unrestored(root);
+  if (state === 'moved') throw moved(root);
   if (state === 'whole' || state === 'unfinished') {
     throw new KmsError('refused', `${root}: holds an appliance of its own, and --store names one in a database`, {
       hint: 'name another directory for this node with --data, or leave --store out',
@@ -208,6 +223,9 @@ export async function makeNodeDirectory(root: string): Promise<void> {
   }
   await needPrivateDirectory(root);
 }
+
+/** The file in a database whose appliance was moved to a directory: it must not serve beside it. */
+export const movedInDatabase = 'appliance/moved';
 
 /** As errors call it. */
 const sealInDatabase = 'the seal in the database';

@@ -6,6 +6,7 @@
 
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { formatMark, isFork, type Mark } from '../model/store-mark.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -61,6 +62,17 @@ function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
 /** Undefined where there is no file: nothing was noted yet, or somebody took it away. */
 export async function readWitness(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
   return (await files.exists(witnessFile)) ? openWitness(keys, await files.read(witnessFile)) : undefined;
+}
+
+/** Notes how far stores are of which nothing was noted in this directory yet. */
+export function writeWitness(
+  files: Files,
+  keys: TenantKeys,
+  stores: ReadonlyMap<string, { readonly mark: Mark }>,
+  at: number,
+): Promise<void> {
+  const noted = new Map([...stores].map(([name, { mark }]) => [name, noteOf(mark, at)]));
+  return files.replace(witnessFile, sealWitness(keys, noted, systemRandom));
 }
 
 function keyOf(keys: TenantKeys, epoch: number): Uint8Array {

@@ -117,12 +117,14 @@ export function refuseRemote(cli: Cli, why: string): void {
 export function sharedStore(cli: Cli): StoreSource | undefined {
   const { globals } = cli;
   const url = globals.get('--store');
-  const passwordFile = globals.get('--store-password-file');
-  if (url !== undefined) {
-    return { url, isListed: globals.isTyped('--store'), passwordFile, env: (name) => cli.io.env[name] };
-  }
+  if (url !== undefined) return storeAt(cli, url, globals.isTyped('--store'));
   if (globals.isTyped('--store-password-file')) throw cli.wrong('--store-password-file goes with --store');
   return undefined;
+}
+
+export function storeAt(cli: Cli, url: string, isListed: boolean): StoreSource {
+  const passwordFile = cli.globals.get('--store-password-file');
+  return { url, isListed, passwordFile, env: (name) => cli.io.env[name] };
 }
 
 export function dataDirectory(cli: Cli): string {

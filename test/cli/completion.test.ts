@@ -124,7 +124,7 @@ test('every command and every option that is there is offered', async () => {
 
 /** What anything may be given for: the grammar says what completes the others. */
 const free =
-  /^(ADDRESS|AGE|ARG|BASE_URL|BYTES|CIDR|CLAIM|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|TIME\|AGE|UID|URL|USERNAME|VALUE=FLAG,FLAG|WORDS|unix:\/\/\/PATH)$/;
+  /^(ADDRESS|AGE|ARG|BASE_URL|BYTES|CIDR|CLAIM|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|TIME\|AGE|UID|URL|USERNAME|VALUE=FLAG,FLAG|WHERE|WORDS|unix:\/\/\/PATH)$/;
 
 test('each placeholder is known, or meant to be free', () => {
   for (const leaf of leavesOf(grammar())) {

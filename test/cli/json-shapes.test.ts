@@ -245,6 +245,8 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   const standby = await Standby.open({ from: d.path('shipped'), data: d.path('standby'), keys: { keys: {} } });
   await standby.close();
   await run('standby promote --data standby --wait 1s');
+  await writeFile(d.path('restored/kms.moved'), '{"to":"postgres://kms@db/kms"}');
+  await run('move --undo --data restored');
 
   await run('drill');
   await run('upgrade --status');

@@ -8,10 +8,10 @@ import { type Connection, localOf, openConnection, send, withLocal } from '../co
 import { fileError, newFile } from '../files.ts';
 import type { backup, copies } from '../grammar/backup.ts';
 import { pathFrom, say, write } from '../io.ts';
-import { printJson, printThing } from '../output.ts';
+import { printJson, printTable, printThing } from '../output.ts';
 import { givenPassphrase, readSecret } from '../secrets.ts';
 import { byteCount, type Output, transfer, withProgress } from '../streams.ts';
-import { dataDirectory, refuseRemote } from '../target.ts';
+import { dataDirectory, refuseRemote, sharedStore, storeAt } from '../target.ts';
 import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
@@ -165,6 +165,41 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     cli.io,
     'what was done since is gone: keys that were deleted and credentials that were revoked after it are back',
   );
+}
+
+export async function move(cli: CliOf<typeof copies.move>): Promise<void> {
+  refuseRemote(cli, 'an appliance is moved where it is');
+  const to = cli.get('--to');
+  if ((to === undefined) !== cli.get('--undo')) throw cli.wrong('give one of --to WHERE and --undo');
+  const { moveToDatabase, moveToDirectory, undoMove } = await import('../../appliance/move.ts');
+  const { globals } = cli;
+  if (to === undefined) {
+    const isHere = globals.isTyped('--data') && !globals.isTyped('--store');
+    const { from, to: gone } = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
+    await printThing(cli, { from, to: gone, undone: true }, [
+      ['serves again', from],
+      ['had gone to', gone],
+    ]);
+    await say(cli.io, visible(`what was done in ${gone} is not here: never serve both`));
+    return;
+  }
+  const isDatabase = /^postgres(?:ql)?:\/\//.test(to);
+  const store = isDatabase ? storeAt(cli, to, true) : sharedStore(cli);
+  if (!store || (isDatabase && globals.isTyped('--store'))) {
+    throw cli.wrong('one of the two is a database: --data DIR --to postgres://…, or --store postgres://… --to DIR');
+  }
+  const options = { ...copyKeys(cli), store };
+  const moved = isDatabase ? await moveToDatabase(options) : await moveToDirectory(options, pathFrom(cli.io, to));
+  if (cli.json) return printJson(cli, moved);
+  await printTable(cli, moved.stores, [
+    { title: 'STORE', value: ({ name }) => name },
+    { title: 'TRANSACTIONS', value: ({ transactions }) => transactions },
+    { title: 'ROWS', value: ({ rows }) => rows },
+    { title: 'ACTIVITIES', value: ({ activities }) => activities },
+    { title: 'CHAIN HEAD', value: ({ head }) => head, whole: true },
+  ]);
+  await say(cli.io, visible(`${moved.from} and ${moved.to} hold the same, row by row and to the end of every chain`));
+  await say(cli.io, visible(`${moved.from} is as it was and refuses to serve; serve ${moved.to} instead`));
 }
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {

@@ -1,5 +1,5 @@
-// The commands about copies of the whole appliance: `kms backup …`, `kms restore` and `kms drill`.
-import { argument, command, time } from './declaration.ts';
+// The commands about copies of the whole appliance: `kms backup …`, `kms restore`, `kms move` and `kms drill`.
+import { argument, command, text, time, toggle } from './declaration.ts';
 
 export const backup = {
   create: command(
@@ -31,6 +31,19 @@ export const copies = {
     {
       '<FROM>': argument('file'),
       '--to': time('TIME', 'for a directory that was shipped to: the state at this time (default: the newest)'),
+    },
+  ),
+  move: command(
+    'move',
+    'move an appliance that nobody serves to a database that several nodes share, or back to a data directory',
+    [
+      'kms move --data ./kms-data --to postgres://kms@db.example.org/kms',
+      'kms move --store postgres://kms@db.example.org/kms --to ./kms-back',
+      'kms move --data ./kms-data --undo',
+    ],
+    {
+      '--to': text('WHERE', 'the URL of a database without an appliance, or a new directory'),
+      '--undo': toggle('let what was moved away serve again, where what it became is given up'),
     },
   ),
   drill: command('drill', 'make a backup, restore it beside the appliance, check everything in it, and delete both', [

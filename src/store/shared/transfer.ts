@@ -23,7 +23,7 @@ import { recoverShared, storeIdOf } from './recovery.ts';
 import { appendRule, sealRow } from './row.ts';
 
 /** What two places that hold the same agree on. */
-interface HeldStore
+export interface HeldStore
   extends Pick<CheckedStore, 'uid' | 'mark' | 'schema' | 'tables' | 'activity' | 'dropped' | 'faults'> {}
 
 interface TransferWorld {
