@@ -27,6 +27,7 @@ import { needRoomForCopy, type Reached } from '../../src/appliance/upgrade/files
 import { readJournal, type Step, steps } from '../../src/appliance/upgrade/journal.ts';
 import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
 import { alone, resume, type UpgradePorts, upgrade } from '../../src/appliance/upgrade/upgrade.ts';
+import { KmsError } from '../../src/errors.ts';
 import type { RunInput, RunReport } from '../support/upgrade-run.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));
@@ -285,6 +286,51 @@ test('root upgrades the service of another user: what is there stays that userâ€
   assert.deepEqual(cut.used.slice(-3), [service, service, service]);
   assert.equal(readFileSync(its, 'utf8'), 'the old executable');
   assert.deepEqual(readdirSync(cut.dir).sort(), ['data', 'kms', 'kms.previous', 'model.json']);
+});
+
+test('a disk that is full at the last note: clients were let in, or it goes back, and a server of its own ends', async () => {
+  const input = { version: '1.0.0', allowDowngrade: false, service: { kind: 'none' } } as const;
+  const manifest = { name: 'kms', version: '9.9.9', platform: ownPlatform, formats: ownFormats, files: [] } as const;
+  const release = { executable: Buffer.from('the new executable'), manifest };
+  const full = (): never => {
+    throw new KmsError('unavailable', 'the disk is full', { hint: 'free some space' });
+  };
+  for (const [fails, outcome] of [
+    [['passed: note'], 'returned'],
+    [['passed: begin'], 'upgraded'],
+    [['passed: note', 'ending-trial: note'], undefined],
+    [['trying: begin', 'clearing: note'], undefined],
+  ] as const) {
+    const dir = place();
+    const data = join(dir, 'data');
+    let runs = true;
+    const serves = async (does: boolean): Promise<void> => {
+      runs = does;
+    };
+    const ports: UpgradePorts = {
+      backUp: async () => {},
+      probe: async () => [],
+      stop: () => serves(false),
+      start: () => serves(true),
+      check: async () => {},
+      release: () => serves(false),
+      say: async () => {},
+      now: Date.now,
+      reached: (point) => ((fails as readonly string[]).includes(point) ? full() : undefined),
+    };
+    const ending = upgrade({ ...input, data, executable: join(dir, 'kms'), release }, ports);
+    if (outcome) assert.equal((await ending).outcome, outcome);
+    else {
+      await assert.rejects(ending, { hint: /^free some space; nobody is served until `kms upgrade --resume`/ });
+      const journal = await readJournal(data);
+      assert.ok(journal);
+      assert.equal((await resume(journal, data, { ...ports, reached: () => {} })).outcome, 'returned');
+    }
+    assert.equal(runs, false, 'nothing of its own is left running');
+    const expected = outcome === 'upgraded' ? 'the new executable' : 'the old executable';
+    assert.equal(readFileSync(join(dir, 'kms'), 'utf8'), expected);
+    assert.ok(!existsSync(join(data, 'kms.upgrade')));
+  }
 });
 
 test('root refuses to upgrade what the owner of the data could not copy, before anything is changed', async () => {

@@ -4,7 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KmsError } from '../../errors.ts';
-import { lockDirectory } from '../../store/lock.ts';
+import { lockDirectory, lockFile } from '../../store/lock.ts';
+import { inDir } from '../data-dir.ts';
 import { asOwner, holderOf, previousOf } from './files.ts';
 import type { Service } from './journal.ts';
 
@@ -119,7 +120,7 @@ export class ServiceControl {
     const path = pid === undefined ? undefined : await executableOf(pid);
     if (pid === undefined || path === undefined || ![executable, previousOf(executable)].includes(path)) {
       throw new KmsError('in-use', `${data}: still in use by ${pid === undefined ? 'a process' : `process ${pid}`}`, {
-        hint: 'end it, then run `kms upgrade --resume`',
+        hint: `end it (\`fuser ${inDir(data, lockFile)}\` says which it is), then run \`kms upgrade --resume\``,
       });
     }
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {

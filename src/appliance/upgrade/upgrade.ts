@@ -28,7 +28,7 @@ import {
   underOwnOrders,
   writeJournal,
 } from './files.ts';
-import type { Journal, Probe, Service, Step } from './journal.ts';
+import { type Journal, type Probe, readJournal, type Service, type Step } from './journal.ts';
 import { isBefore, olderFormat, type Release } from './release.ts';
 
 /** What an upgrade asks of whoever runs it. */
@@ -43,7 +43,7 @@ export interface UpgradePorts {
   start(journal: Journal): Promise<void>;
   /** Throws unless this version serves, and decrypts the probes as before, within the time. */
   check(journal: Journal, version: string): Promise<void>;
-  /** The server may serve from now on; of `none` it ends. */
+  /** Lets go of the server: of `none` it ends, any other goes on. */
   release(service: Service): Promise<void>;
   say(line: string): Promise<void>;
   readonly now: () => number;
@@ -107,7 +107,7 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
     backup: `before-upgrade-${at.replace(/[-:]|\.\d+/g, '')}.kms-backup`,
     startedAt: at,
   });
-  return run.forward(release.executable);
+  return letGo(ports, service, () => run.forward(release.executable));
 }
 
 /**
@@ -115,7 +115,18 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
  * nothing but another user's word for it.
  */
 export async function resume(journal: Journal, data: string, ports: UpgradePorts): Promise<Outcome> {
-  return new Run(data, ports, await underOwnOrders(data, journal)).end();
+  const own = await underOwnOrders(data, journal);
+  return letGo(ports, own.service, () => new Run(data, ports, own).end());
+}
+
+/** Whatever fails, a server that the upgrade runs itself ends with it. */
+async function letGo(ports: UpgradePorts, service: Service, run: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await run();
+  } catch (error) {
+    await ports.release(service).catch(() => {});
+    throw error;
+  }
 }
 
 class Run {
@@ -155,11 +166,24 @@ class Run {
       await this.#step('trying');
       await this.#ports.start(this.#journal);
       await this.#ports.check(this.#journal, this.#journal.to.version);
+      await this.#notePassed();
     } catch (error) {
       const hint = error instanceof KmsError && error.hint !== undefined ? ` (${error.hint})` : '';
       return this.#back(`${reasonOf(error)}${hint}`);
     }
     return this.#passed();
+  }
+
+  /** Clients come as soon as the note is in its place, so that what fails after that takes nothing back. */
+  async #notePassed(): Promise<void> {
+    const before = this.#journal;
+    try {
+      await this.#step('passed');
+    } catch (error) {
+      if ((await readJournal(this.#data).catch(() => undefined))?.step === 'passed') return;
+      this.#journal = before;
+      throw error;
+    }
   }
 
   /** From wherever it is. */
@@ -196,7 +220,6 @@ class Run {
 
   async #passed(): Promise<Outcome> {
     const { to, backup, service } = this.#journal;
-    await this.#step('passed');
     await this.#ports.release(service);
     await forgetCopy(this.#data);
     await forgetStaged(this.#journal.executable);
