@@ -86,6 +86,23 @@ const notReady = z.object({
   message: z.string().meta({ description: 'why not', examples: ['the appliance is sealed'] }),
   ...details,
   sealed: z.literal(true).exactOptional().meta({ description: 'only while the appliance is sealed' }),
+  standby: z
+    .object({
+      appliance: z.string().exactOptional().meta({ description: 'id of the appliance that it follows' }),
+      epoch: z.int().exactOptional().meta({ description: 'the epoch of that' }),
+      behind: z
+        .object({
+          transactions: z.int().meta({ description: 'transactions that are shipped and not here' }),
+          seconds: z.int().meta({ description: 'the time between what is shipped and what is here' }),
+        })
+        .nullable()
+        .meta({ description: 'null where that is not known' }),
+      shippedAt: z.string().nullable().meta({ description: 'of which time the newest shipped state is' }),
+      provenAt: z.string().nullable().meta({ description: 'of which time the newest state is that is known to open' }),
+      ok: z.boolean().meta({ description: 'the last look at what is shipped went well' }),
+    })
+    .exactOptional()
+    .meta({ description: 'only of a standby, which serves nobody until it takes over' }),
 });
 
 export const publicEndpoints = {

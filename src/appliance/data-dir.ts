@@ -272,11 +272,19 @@ export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise
 
 /** The same, of a store that was read and is not open. */
 export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
-  const [row] = system.rows<{ value: string }>((schema) =>
-    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = 'epoch'`,
-  );
+  const text = settingIn(system, 'epoch');
   // Cast: only `nextEpoch` writes it.
-  return row ? (JSON.parse(row.value) as Epoch).number : first.number;
+  return text === undefined ? first.number : (JSON.parse(text) as Epoch).number;
+}
+
+export function settingIn(
+  system: Pick<ReadStore<SystemTables>, 'rows'>,
+  name: 'epoch' | 'ship-to',
+): string | undefined {
+  const [row] = system.rows<{ value: string }>((schema) =>
+    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
+  );
+  return row?.value;
 }
 
 /** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */

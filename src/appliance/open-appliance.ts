@@ -26,7 +26,7 @@ import { backupBeforeMigration } from './backup/write.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterHandlers } from './custody/master-admin.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
-import { epochIn, initMark, systemDir } from './data-dir.ts';
+import { epochIn, initMark, settingIn, systemDir } from './data-dir.ts';
 import type { CertificateFiles } from './doctor/keys.ts';
 import { examineServed } from './doctor/served.ts';
 import { type ApplianceEvent, storeEvents } from './events.ts';
@@ -211,8 +211,8 @@ async function openData(
   };
   const read = await readStores(stores, seal, options.acceptOlder);
   ends.push(() => read.discard());
-  const to = options.copies?.shipping?.to;
-  const shippedIn = (epoch: number) => (to === undefined ? undefined : shippedTo(to, seal.current, epoch));
+  const shipping = placesShippedTo(options, read.system);
+  const shippedIn = (epoch: number) => shipping.all.map((to) => shippedTo(to, seal.current, epoch));
   const takesBack = options.takeBack ?? false;
   const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
   // Everything is read and sound: from here on files change.
@@ -223,6 +223,9 @@ async function openData(
   if (await files.exists(initMark)) await files.remove(initMark);
   const system = await read.system.open();
   ends.push(() => system.close());
+  if (options.baseUrl && shipping.now !== shipping.before) {
+    await system.transaction(({ settings }) => settings.set('ship-to', shipping.now));
+  }
   const baseUrl = await address(system, options.baseUrl);
   const tenants = new Tenants();
   let closeWitness = async (): Promise<void> => {};
@@ -236,7 +239,8 @@ async function openData(
   reportAccepted(read, onEvent);
   if (fenced) {
     const { from } = fenced;
-    await takeBack({ files, system, tenants, world, from, successor: from && shippedIn(from.epoch), host: hostname() });
+    const successors = from ? shippedIn(from.epoch) : [];
+    await takeBack({ files, system, tenants, world, from, successors, host: hostname() });
   } else if (takesBack) {
     onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: take it away' });
   }
@@ -261,6 +265,13 @@ const unwatched: SpaceSettings = {
 async function sharedStores({ node, events }: NonNullable<Holder['node']>, seal: SealKeeper): Promise<SharedStores> {
   const { SharedStores } = await import('./shared-node.ts');
   return new SharedStores(node, seal, events);
+}
+
+/** Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere. */
+function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['system']) {
+  const before = settingIn(system, 'ship-to') ?? '';
+  const now = copies?.shipping ? resolve(copies.shipping.to) : '';
+  return { before, now, all: [...new Set([now, before])].filter((to) => to !== '') };
 }
 
 function reportAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {

@@ -217,6 +217,11 @@ test('the one that ships is dead: what arrived is taken, and when it comes back 
   await assert.rejects(Standby.open({ data: p.second, keys: { keys: { env } } }), { code: 'in-use' });
   const taken = await standby.takeOver({ ...quick, wait: 200 });
   assert.equal(taken.isComplete, false);
+  // Before anybody serves it: where it shipped to last is remembered.
+  await assert.rejects(openAppliance({ data: p.first, keyFile: p.key, sources: { env } }), {
+    ...{ code: 'refused', message: gone },
+  });
+  rmSync(join(p.first, 'kms.fenced'));
   assert.ok(taken.transactions > 0 && taken.epoch > 1 && Object.keys(taken.heads).length === 2);
   await standby.close();
   await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });

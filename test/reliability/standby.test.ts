@@ -175,9 +175,9 @@ function attemptOn(side: 'data' | 'shipped') {
     const raised = await readFence(fencedAt(after.shipped));
     assert.ok(raised);
     // The old one refuses from now on, with the directory in reach or without.
-    const opening = { files, shipped: fencedAt(after.shipped), takesBack: false };
+    const opening = { files, shipped: [fencedAt(after.shipped)], takesBack: false };
     await assert.rejects(needNoFence(opening), { code: 'refused', message: /^a standby on second took over at / });
-    await assert.rejects(needNoFence({ ...opening, shipped: undefined }), { code: 'refused' });
+    await assert.rejects(needNoFence({ ...opening, shipped: [] }), { code: 'refused' });
     assert.deepEqual((await needNoFence({ ...opening, takesBack: true }))?.from, raised);
     // And no third one takes over from it.
     const third = raiseFence(fencedAt(after.shipped), { ...raised, by: 'cd'.repeat(16) }, async () => {});

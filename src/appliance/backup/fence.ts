@@ -180,8 +180,8 @@ export function fencedOff(fence: Fence | undefined, code: 'refused' | 'unavailab
 interface OpeningDeps {
   /** Of the data directory. */
   readonly files: Files;
-  /** What the directory for this life is to those who ship there; undefined where nothing is shipped. */
-  readonly shipped: Fenced | undefined;
+  /** The directories of this life, wherever it ships to or did. */
+  readonly shipped: readonly Fenced[];
   /** Whether the administrator wants it served all the same. */
   readonly takesBack: boolean;
 }
@@ -194,7 +194,7 @@ export async function needNoFence({ files, shipped, takesBack }: OpeningDeps): P
   // That the mark is there is all that counts.
   const isMarked = await files.exists(fencedMark);
   const noted = isMarked ? parseJson(await files.read(fencedMark)) : undefined;
-  const raised = shipped && (await fenceAtStart(shipped, takesBack));
+  const raised = await fenceAtStart(shipped, takesBack);
   if (!isMarked && !raised) return undefined;
   const fence = raised ?? fenceIn(isJsonObject(noted) ? noted : {});
   if (takesBack) return fence ? { from: fence } : {};
@@ -202,14 +202,24 @@ export async function needNoFence({ files, shipped, takesBack }: OpeningDeps): P
   throw fencedOff(fence);
 }
 
-/** Undefined too where the directory is out of reach, which shipping says. */
-async function fenceAtStart(shipped: Fenced, takesBack: boolean): Promise<Fence | undefined> {
-  try {
-    return await readFence(shipped);
-  } catch (error) {
-    if (error instanceof KmsError && !takesBack) throw error;
-    return undefined;
+/** For how long a directory may keep a start waiting, in milliseconds: a network file system can hang for ever. */
+const patience = 5000;
+
+/** Undefined too where a directory is out of reach, which shipping says. */
+async function fenceAtStart(shipped: readonly Fenced[], takesBack: boolean): Promise<Fence | undefined> {
+  for (const each of shipped) {
+    const over = new AbortController();
+    const late = setTimeout(patience, undefined, { signal: over.signal }).catch(() => undefined);
+    try {
+      const fence = await Promise.race([readFence(each), late]);
+      if (fence) return fence;
+    } catch (error) {
+      if (error instanceof KmsError && !takesBack) throw error;
+    } finally {
+      over.abort();
+    }
   }
+  return undefined;
 }
 
 interface TakingBack {
@@ -219,7 +229,7 @@ interface TakingBack {
   readonly world: World;
   readonly from: Fence | undefined;
   /** Where the one that took over would ship to. */
-  readonly successor: Fenced | undefined;
+  readonly successors: readonly Fenced[];
   readonly host: string;
 }
 
@@ -227,7 +237,7 @@ interface TakingBack {
  * Begins another epoch, whose directory has no fence, and raises one before the one that took over, where it ships to the
  * same place. Cut off before its end it is done again.
  */
-export async function takeBack({ files, system, tenants, world, from, successor, host }: TakingBack): Promise<void> {
+export async function takeBack({ files, system, tenants, world, from, successors, host }: TakingBack): Promise<void> {
   // Later than that of the one that took over, whatever the clocks say.
   const now = Math.max(world.now(), (from?.epoch ?? 0) + 1);
   const { number } = await system.transaction((tx) => nextEpoch(tx.settings, now));
@@ -237,9 +247,11 @@ export async function takeBack({ files, system, tenants, world, from, successor,
       tx.record(activityRecord(world, { keyid: localCaller.id, action: 'system.take-back', props })),
     );
   }
-  if (successor && (await successor.files.exists(journalFile))) {
-    const fence = { by: toHex(world.random(16)), host, at: world.now(), epoch: number };
-    await raiseFence(successor, fence).catch(() => {});
+  const fence = { by: toHex(world.random(16)), host, at: world.now(), epoch: number };
+  for (const successor of successors) {
+    // Where it cannot be told, it has to be stopped by hand, as everybody is told who takes back.
+    if (await successor.files.exists(journalFile).catch(() => false))
+      await raiseFence(successor, fence).catch(() => {});
   }
   if (await files.exists(fencedMark)) await files.remove(fencedMark);
   await files.syncDir('.');

@@ -49,9 +49,10 @@ export type TargetPlacesName = `activity-to ${string}`;
 
 /**
  * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is.
- * `backup`: the last one that was restored on trial. `age`: by which time things are old.
+ * `backup`: the last one that was restored on trial. `age`: by which time things are old. `ship-to`: the directory that
+ * it shipped to when it was last served, empty where it did not.
  */
-type SettingName = 'url' | 'epoch' | 'backup' | 'age' | TargetPlacesName;
+type SettingName = 'url' | 'epoch' | 'backup' | 'age' | 'ship-to' | TargetPlacesName;
 
 interface SettingRow extends Row {
   value: string;

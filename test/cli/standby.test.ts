@@ -1,0 +1,74 @@
+// `kms standby` as typed: what makes no sense, what it prints, and that a recovery kit is not left beside the data.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+test('what makes no sense is said, and nothing is made', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  for (const [line, message] of [
+    ['standby', '--from is missing: the directory of `kms serve --ship-to`'],
+    ['standby demote', 'expected promote or nothing, got "demote"'],
+    ['standby --from shipped --wait 5s', '--wait goes with `kms standby promote`'],
+    ['standby --from shipped --unfenced', '--unfenced goes with `kms standby promote`'],
+    ['standby --from shipped --accept-older', '--accept-older goes with `kms standby promote`'],
+    ['standby --from kms-data --data kms-data/x', '--from: what is shipped to and the data directory are two places'],
+    ['standby --from x/y --data x', '--from: what is shipped to and the data directory are two places'],
+    ['standby --from kms-data.master.key --data x', '--from: expected a directory'],
+    [
+      'standby --from shipped --server http://localhost:1',
+      '--server: a standby is on the machine that is to take over',
+    ],
+    ['standby --from shipped --store postgres://localhost/kms --data x', '--store: a database has standbys of its own'],
+    ['standby --from shipped --data x --listen nowhere', 'listen address: expected HOST:PORT'],
+  ] as const) {
+    const { code, stderr, stdout } = await d.kms(line);
+    assert.deepEqual([code, stdout], [2, ''], line);
+    assert.ok(stderr.startsWith(`kms: ${message}`), `${line}: ${stderr}`);
+  }
+  for (const [line, message] of [
+    ['standby promote --data x', 'is no directory of a standby; make one with `kms standby --from DIR --data NEWDIR`'],
+    ['standby promote --from nowhere --data x --key-file kms-data.master.key', 'what is shipped to: there is no such'],
+    ['standby promote --from kms-data --data y', 'is a data directory, not shipped to; give the directory of'],
+    ['standby promote --from shipped', 'holds an appliance, no standby; if it was one, it took over; serve it with'],
+  ] as const) {
+    const { code, stderr } = await d.kms(line);
+    assert.equal(code, 1, line);
+    assert.ok(stderr.includes(message), `${line}: ${stderr}`);
+  }
+  assert.ok(!existsSync(d.path('y')));
+});
+
+test('promoted without running, with a recovery kit', async () => {
+  await using d = await desk();
+  await d.kms('init --recovery-kit kit.txt');
+  const server = await serving(d, ['--ship-to', 'shipped']);
+  await server.stop();
+  const away = ['--data', 'second', '--key-file', 'kit.txt'];
+  const none = await d.kms('standby promote --from shipped --data second --wait 1s --key-file none.key');
+  assert.notEqual(none.code, 0);
+  const taken = await d.kms(['standby', 'promote', '--from', 'shipped', '--wait', '1s', ...away]);
+  assert.equal(taken.code, 0, taken.stderr);
+  assert.match(taken.stdout, /^complete +not known$/m);
+  assert.match(taken.stdout, /^log of tenants\/[0-9a-f]{16} +\d+ records, \S{43}$/m);
+  assert.match(
+    taken.stderr,
+    /warning: the one before did not say that it stopped: what it answered after 2.+ is missing/,
+  );
+  assert.match(taken.stderr, /next: kms serve --data .+\/second$/m);
+  assert.ok(!existsSync(d.path('second.master.key')), 'a recovery kit belongs in a safe');
+  const again = await d.kms(['standby', 'promote', ...away]);
+  assert.match(again.stderr, /holds an appliance, no standby/);
+  assert.equal((await d.kms(['keyring', 'list', ...away])).code, 0);
+  const old = await d.kms('keyring list');
+  assert.equal(old.code, 1);
+  assert.match(
+    old.stderr,
+    /^kms: a standby on .+ took over at .+: this appliance serves no more; use the one that took over/,
+  );
+  const served = await d.kms('serve --listen 127.0.0.1:0 --log-level silent');
+  assert.equal(served.code, 1);
+  assert.match(served.stderr, /serves no more/);
+});
