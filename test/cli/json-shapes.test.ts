@@ -240,7 +240,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('backup verify b.kms-backup');
   await run('restore b.kms-backup --data restored');
 
-  const shipping = await serving(d, ['--ship-to', 'shipped']);
+  const shipping = await serving(d, ['--data', 'followed', '--ship-to', 'shipped']);
   await shipping.stop();
   const standby = await Standby.open({ from: d.path('shipped'), data: d.path('standby'), keys: { keys: {} } });
   await standby.close();
