@@ -42,7 +42,7 @@ export interface NodeStatus extends ListedNode {
 const usualEvery = 5_000;
 const gone = 15_000;
 
-const ownSchemas = { system: systemMigrations.length, tenant: tenantMigrations.length };
+const ownSchemas = (): NodeEntry['schemas'] => ({ system: systemMigrations.length, tenant: tenantMigrations.length });
 
 export class Nodes {
   readonly #world: NodesWorld;
@@ -67,7 +67,7 @@ export class Nodes {
   }
 
   async #note(begins: boolean): Promise<void> {
-    const { engine, id, places, now, build = version, schemas = ownSchemas } = this.#world;
+    const { engine, id, places, now, build = version, schemas = ownSchemas() } = this.#world;
     const asked = now();
     const entry = { id, build, schemas, appendRule, places: places() };
     const { now: theirs, nodes } = await engine.noteNode(entry, begins);
@@ -102,7 +102,7 @@ export class Nodes {
    * `stopping`.
    */
   async allKnowSchemas({ told, stopping, retry = 1_000 }: Waiting = {}): Promise<void> {
-    const { schemas = ownSchemas, onEvent } = this.#world;
+    const { schemas = ownSchemas(), onEvent } = this.#world;
     let said: string | undefined;
     for (;;) {
       await this.#note(false);
@@ -160,7 +160,7 @@ function waitsFor(older: readonly ListedNode[]): string | undefined {
 
 /** For a command that is no node of its own. Throws `refused` where nodes are there that do not know its schemas. */
 export async function needSchemasKnown(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
-  const reason = waitsFor(olderThan(ownSchemas, await engine.nodes()));
+  const reason = waitsFor(olderThan(ownSchemas(), await engine.nodes()));
   if (reason !== undefined) throw new KmsError('refused', reason, { hint: 'bring the nodes up to date first' });
 }
 

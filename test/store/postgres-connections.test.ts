@@ -114,6 +114,13 @@ if (!programs) {
     await fails('postgres://u@kms.invalid/x', {}, /name of its host is not known/, /resolves/);
   });
 
+  test('a user who may not make the tables is told so', async () => {
+    await admin('CREATE DATABASE foreign_one');
+    await admin('REVOKE ALL ON DATABASE foreign_one FROM PUBLIC; GRANT CONNECT ON DATABASE foreign_one TO secret');
+    const url = `postgres://secret@127.0.0.1:${port}/foreign_one`;
+    await fails(url, password, /reached: the user lacks a right$/, /owner of the database/);
+  });
+
   test('a certificate that is trusted, another authority, another host, an expired one', async () => {
     const url = (host: string, ca = root) =>
       `postgres://secure@${host}:${port}/secure?sslmode=verify-full&sslrootcert=${ca}`;

@@ -205,6 +205,12 @@ function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
   return failed(place, wordsOf(cause), cause);
 }
 
+/** Why the server refuses what it was asked for on a connection that it let in, where there is more to say of it. */
+export function refusalOf(error: unknown): { readonly reason: string; readonly hint: string } | undefined {
+  const [reason, hint] = said[codeOf(error)] ?? [];
+  return reason === undefined || hint === undefined ? undefined : { reason, hint };
+}
+
 function wordsOf(cause: unknown): Said {
   // A name with several addresses fails as all of them do.
   const [error] = cause instanceof AggregateError ? cause.errors : [cause];

@@ -22,7 +22,7 @@ import {
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
-import { type PostgresConfig, PostgresConnections } from './postgres-connections.ts';
+import { type PostgresConfig, PostgresConnections, refusalOf } from './postgres-connections.ts';
 
 const schema = [
   `CREATE TABLE IF NOT EXISTS kms_store (
@@ -603,5 +603,5 @@ const faults: Readonly<Record<string, EngineFault>> = {
 
 function faultOf(error: unknown): KmsError {
   if (error instanceof KmsError) return error;
-  return new EngineError(faults[codeOf(error)] ?? 'unreachable', error);
+  return new EngineError(faults[codeOf(error)] ?? 'unreachable', error, refusalOf(error));
 }

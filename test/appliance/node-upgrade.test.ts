@@ -1,0 +1,86 @@
+// A node with a newer schema, where the system has a PostgreSQL: while an older node is there it answers 503 with the
+// reason, goes on by itself, and ends when it is told to.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import { initAppliance } from '../../src/appliance/init.ts';
+import { serve } from '../../src/server/serve.ts';
+import { openPostgres } from '../../src/store/shared/postgres.ts';
+import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';
+import { freePort, Postgres, postgresPrograms } from '../support/postgres.ts';
+
+const programs = postgresPrograms();
+
+if (!programs) {
+  test('a node with a newer schema', (context) => {
+    context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
+  });
+} else {
+  const base = mkdtempSync(join(tmpdir(), 'kms-node-upgrade-'));
+  const postgres = new Postgres(programs);
+  const engine = await openPostgres(postgres.address);
+  after(async () => {
+    await engine.close();
+    postgres.end();
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  test('a node with a newer schema waits for older ones, says so, and goes on by itself', async () => {
+    const store = { url: `postgres://kms@/postgres?host=${postgres.dir}`, isListed: true, env: () => undefined };
+    const data = join(base, 'node');
+    await initAppliance({ data, store });
+    const schemas = { system: systemMigrations.length, tenant: tenantMigrations.length };
+    const old = { id: 'old', build: '0.0.9', schemas, appendRule: 1, places: ['https://old.example.org'] };
+    await engine.noteNode(old, true);
+    // From here on this is a newer program. Cast: nobody but its tests has two.
+    (systemMigrations as Migration[]).push({ name: 'later', statements: ['CREATE TABLE later (id TEXT)'] });
+    try {
+      const port = await freePort();
+      const options = { data, store, listen: `127.0.0.1:${port}`, logLevel: 'silent' } as const;
+      const ready = async (tries = 100): Promise<{ readonly status: number; readonly text: string }> => {
+        try {
+          const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+          return { status: response.status, text: await response.text() };
+        } catch (error) {
+          if (tries === 0) throw error;
+          // It does not listen yet.
+          await wait(50);
+          return ready(tries - 1);
+        }
+      };
+      const stopping = new AbortController();
+      const ended = serve({ ...options, stopping: stopping.signal });
+      ended.catch(() => {});
+      const waiting = await ready();
+      assert.equal(waiting.status, 503);
+      assert.match(
+        waiting.text,
+        /wait to be brought up to the schema .* older nodes run: https:\/\/old\.example\.org \(0\.0\.9\)/,
+      );
+      stopping.abort();
+      await assert.rejects(ended, { code: 'unavailable', message: /while older nodes run/ });
+
+      const serving = serve(options);
+      serving.catch(() => {});
+      assert.equal((await ready()).status, 503);
+      await engine.noteNode(old, false);
+      await wait(1500);
+      assert.equal((await ready()).status, 503, 'the old one is still there');
+      await engine.forgetNode('old');
+      const served = await serving;
+      assert.equal((await ready()).status, 200);
+      assert.equal((await engine.nodes())[0]?.schemas.system, schemas.system + 1);
+      await served.close();
+      assert.deepEqual(await engine.nodes(), []);
+    } finally {
+      (systemMigrations as Migration[]).pop();
+    }
+    // The older program again.
+    await assert.rejects(serve({ data, store, listen: '127.0.0.1:0', logLevel: 'silent' }), {
+      message: /schema version \d+, this program knows versions up to/,
+    });
+  });
+}
