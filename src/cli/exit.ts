@@ -1,5 +1,5 @@
-// How a command ends: which error ends in which exit code and what is said of it, and the codes of signals, where it was
-// asked to end before it was done.
+// How a command ends: which error ends in which exit code and what is said of it, and the codes of signals, where it
+// was asked to end before it was done.
 import { type ErrorCode, KmsError } from '../errors.ts';
 import type { Io } from './io.ts';
 import { visible } from './text.ts';

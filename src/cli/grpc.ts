@@ -1,5 +1,5 @@
-// A gRPC server for calls of one message each way, on a Unix socket: HTTP/2 as Node has it, the framing of messages, and
-// the status that goes behind them (grpc.github.io: "gRPC over HTTP2").
+// A gRPC server for calls of one message each way, on a Unix socket: HTTP/2 as Node has it, the framing of messages,
+// and the status that goes behind them (grpc.github.io: "gRPC over HTTP2").
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { type ErrorCode, KmsError } from '../errors.ts';

@@ -76,7 +76,7 @@ export async function placeOf(cli: Cli): Promise<{ kind: 'server' | 'profile' | 
 
 /**
  * The options that lead to an address with a credential which this user has for it: by the server that is named, else
- * by a profile, the named one first. An address that somebody else chose never gets a credential that is meant for another one.
+ * by a profile, the named one first. An address that somebody else chose never gets a credential that is for another.
  */
 export async function optionsFor(
   io: Io,

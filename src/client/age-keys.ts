@@ -33,7 +33,7 @@ export interface AgeIdentity extends AgeRecipient {
 const recipientPrefix = 'age1kms';
 const identityPrefix = 'age-plugin-kms-';
 const version = 1;
-/** How keys are wrapped to the ring. Another way is another number, and a label for age where mixing would weaken it. */
+/** How keys are wrapped to the ring. Another way has another number, and a label in age if mixing would weaken it. */
 const x25519 = 1;
 const places = ['server', 'profile', 'data'] as const;
 const fingerprintLength = 16;
@@ -236,7 +236,7 @@ export async function sealFileKey(
   return { type: stanzaType, args: [stanzaVersion, tagOf(ringId, header), header], body };
 }
 
-/** What a stanza of this kind says; undefined for another's or another version's. Throws `corrupt` for a malformed one. */
+/** What a stanza of this kind says; undefined for any other's, or another version's. Throws `corrupt` if malformed. */
 export function readKmsStanza({ type, args, body }: AgeStanza): KmsStanza | undefined {
   if (type !== stanzaType || args[0] !== stanzaVersion) return undefined;
   const [, tag = '', header = '', ...rest] = args;

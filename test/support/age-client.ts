@@ -1,5 +1,5 @@
-// The side of age in a talk with a plugin, as c2sp.org/age-plugin has it and written without the product's code: it says
-// its first phase, then answers what the plugin says.
+// The side of age in a talk with a plugin, as c2sp.org/age-plugin has it and written without the product's code: it
+// says its first phase, then answers what the plugin says.
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 

@@ -1,4 +1,5 @@
-// `kms kubernetes-plugin`: the KMS plugin (version 2) of a Kubernetes API server, which encrypts its keys with a keyring.
+// `kms kubernetes-plugin`: the KMS plugin (version 2) of a Kubernetes API server, which encrypts its keys with a
+// keyring.
 import { decryptBytes, encryptBytes } from '../../client/file-streams.ts';
 import {
   decryptResponse,

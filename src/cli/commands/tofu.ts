@@ -1,5 +1,5 @@
-// `kms tofu-key`, which OpenTofu starts as its key provider `external`: a new key to encrypt its state with, and the one
-// that the last state was encrypted with.
+// `kms tofu-key`, which OpenTofu starts as its key provider `external`: a new key to encrypt its state with, and the
+// one that the last state was encrypted with.
 
 import { unwrapRingKey } from '../../client/ring-keys.ts';
 import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
