@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -32,8 +33,15 @@ export interface Ended {
   readonly exitCode: number;
 }
 
+/** Who types, and which program: what is needed where a program refuses to run as root. */
+export interface Typist {
+  readonly user: { readonly uid?: number; readonly gid?: number };
+  readonly executable: string;
+}
+
 export class Shell {
   readonly #base: string;
+  readonly #typist: Typist | undefined;
   readonly #ports: ReadonlyMap<string, string>;
   readonly #bash: ChildProcess;
   readonly #answers: Interface;
@@ -44,12 +52,14 @@ export class Shell {
   /** Of whoever types. */
   readonly home: string;
 
-  private constructor(base: string, home: string, ports: ReadonlyMap<string, string>) {
+  private constructor(base: string, home: string, ports: ReadonlyMap<string, string>, typist: Typist | undefined) {
     this.#base = base;
+    this.#typist = typist;
     this.home = home;
     this.#ports = ports;
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: join(base, 'work'),
+      ...typist?.user,
       // `>&3` is where the shell says that a command has ended.
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
       env: {
@@ -69,7 +79,7 @@ export class Shell {
   }
 
   /** In a home of its own, or in one that was used before. */
-  static async open(home?: string): Promise<Shell> {
+  static async open(home?: string, typist?: Typist): Promise<Shell> {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'kms-docs-')));
     for (const dir of ['bin', 'home', 'work/dist', 'work/scripts']) mkdirSync(join(base, dir), { recursive: true });
     const kms = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/main.ts')}' "$@"\n`;
@@ -83,14 +93,32 @@ export class Shell {
       copyFileSync(await clientPackage(), join(base, dir, basename(paths.clientPackage)));
     const ports = new Map<string, string>();
     for (const port of portsInPages) ports.set(port, String(await freePort()));
-    return new Shell(base, home ?? join(base, 'home'), ports);
+    if (typist) {
+      for (const name of ['bin/kms', 'work/dist/kms']) {
+        rmSync(join(base, name));
+        copyFileSync(typist.executable, join(base, name));
+      }
+      for (const dir of ['', 'bin', 'home', 'work', 'work/dist', 'work/scripts']) own(join(base, dir), typist);
+    }
+    return new Shell(base, home ?? join(base, 'home'), ports, typist);
   }
 
   /** A file beside the commands. */
   write(name: string, text: string): void {
-    const path = join(this.#base, 'work', name);
+    const path = this.path(name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, this.#withPorts(text));
+    if (this.#typist) own(path, this.#typist);
+  }
+
+  /** Of something beside the commands. */
+  path(name: string): string {
+    return join(this.#base, 'work', name);
+  }
+
+  /** The free one that a port of the page stands for. */
+  port(inPage: string): number {
+    return Number(this.#ports.get(inPage));
   }
 
   /** Runs a command to its end. */
@@ -139,6 +167,7 @@ export class Shell {
     const place = join(this.#base, `command-${++this.#count}`);
     writeFileSync(place, `${this.#withPorts(command)}\n`);
     writeFileSync(`${place}.output`, '');
+    if (this.#typist) for (const path of [place, `${place}.output`]) own(path, this.#typist);
     return { script: place, output: `${place}.output` };
   }
 
@@ -163,6 +192,10 @@ export class Shell {
   #withPorts(text: string): string {
     return text.replace(/:(8080|8443|8081)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
   }
+}
+
+function own(path: string, { user: { uid, gid } }: Typist): void {
+  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
 }
 
 function script(path: string, text: string): void {

@@ -19,8 +19,8 @@ export function postgresPrograms(): string | undefined {
   return existsSync(join(programs, 'initdb')) ? programs : undefined;
 }
 
-/** It refuses to run as root. */
-function user(): { uid?: number; gid?: number } {
+/** Whom to run it as, since it refuses to run as root. */
+export function postgresUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const number = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: number('-u'), gid: number('-g') };
@@ -50,7 +50,7 @@ export class Postgres {
   readonly dir = mkdtempSync(join(tmpdir(), 'kms-postgres-'));
   readonly port: number;
   readonly #programs: string;
-  readonly #user = user();
+  readonly #user = postgresUser();
   readonly #settings: readonly string[];
 
   constructor(programs: string, { port, settings = [], files = {}, primary }: PostgresOptions = {}) {
