@@ -18,7 +18,7 @@ export const consolePages = {
   keyrings: { path: '/console/keyrings', title: 'Keyrings' },
   newKeyring: { path: '/console/new/keyring', title: 'New keyring' },
   keyring: { path: '/console/keyrings/{name}', title: 'Keyring' },
-  asym: { path: '/console/asym', title: 'Asym keyrings' },
+  asym: { path: '/console/asym', title: 'Asymmetric keyrings' },
   apikeys: { path: '/console/apikeys', title: 'API keys' },
   newApikey: { path: '/console/new/apikey', title: 'New API key' },
   apikey: { path: '/console/apikeys/{id}', title: 'API key' },

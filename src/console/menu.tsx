@@ -83,14 +83,14 @@ interface EntryProps extends Pick<MenuProps, 'page' | 'session'> {
 
 function Entry({ name, icon, page, session }: EntryProps) {
   const needs = pages.find((each) => each.name === name)?.needs;
-  const lacks = needs !== undefined && !session.may.allowsSome(needs);
+  const lacks = needs !== undefined && !needs.some((each) => session.may.allowsSome(each));
   return (
     <li>
       <a
         href={hrefTo(name)}
         aria-current={page?.name === name ? 'page' : page?.under === name ? 'true' : undefined}
         data-lacks={lacks ? '' : undefined}
-        title={lacks ? `You would need a flag for ${needs}.` : undefined}
+        title={lacks ? `You would need a flag for ${needs.join(' or ')}.` : undefined}
       >
         <Icon name={icon} />
         <span>{consolePages[name].title}</span>

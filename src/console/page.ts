@@ -26,6 +26,6 @@ export interface Page {
   readonly component: (props: PageProps) => Child;
   /** The page whose entry in the navigation stands for this one. */
   readonly under: ConsolePageName;
-  /** Of an entry: the operation that is needed to see anything there. */
-  readonly needs?: string;
+  /** Of an entry: the operations of which one is needed to see or do anything there. */
+  readonly needs?: readonly string[];
 }

@@ -18,16 +18,16 @@ export interface PaletteEntry {
 
 interface PageNeed {
   readonly name: ConsolePageName;
-  /** Of those in the menu: the operation that is needed to see anything there. */
-  readonly needs?: string | undefined;
+  /** Of those in the menu: the operations of which one is needed to see or do anything there. */
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** What makes something new takes this. */
-const makes: Readonly<Partial<Record<ConsolePageName, string>>> = {
-  newKeyring: 'keyring.create',
-  newApikey: 'apikey.create',
-  newUser: 'user.create',
-  newAccount: 'account.create',
+const makes: Readonly<Partial<Record<ConsolePageName, readonly string[]>>> = {
+  newKeyring: ['keyring.create'],
+  newApikey: ['apikey.create'],
+  newUser: ['user.create'],
+  newAccount: ['account.create'],
 };
 
 /** Those that stand for themselves, as far as the flags let anybody see something there. */
@@ -35,7 +35,7 @@ export function pageEntries(pages: readonly PageNeed[], may: Flags): PaletteEntr
   return pages
     .filter(({ name, needs = makes[name] }) => {
       const isWhole = !consolePages[name].path.includes('{');
-      return isWhole && (needs === undefined || may.allowsSome(needs));
+      return isWhole && (needs === undefined || needs.some((each) => may.allowsSome(each)));
     })
     .map(({ name }) => ({ kind: 'Page', name: consolePages[name].title, also: '', page: name }));
 }

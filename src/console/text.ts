@@ -8,7 +8,7 @@ type Parsed =
 /** What actions and flags are about, in the plural, by the words that those begin with. */
 export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
-  ['asym', 'asym keyrings'],
+  ['asym', 'asymmetric keyrings'],
   ['transit', 'transit rings'],
   ['asset', 'assets'],
   ['user', 'users'],

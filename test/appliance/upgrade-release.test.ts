@@ -95,6 +95,10 @@ test('what ./scripts/package makes', async () => {
   assert.equal(said.version, '9.8.7');
 });
 
+test('a Debian package is what apt installs', async () => {
+  await refused(written(Buffer.from('!<arch>\ndebian-binary   0')), /is a Debian package/);
+});
+
 test('the tarball that tar makes, with longer names as pax and GNU have them', async () => {
   const dir = join(base, 'by-tar', 'top');
   mkdirSync(dir, { recursive: true });

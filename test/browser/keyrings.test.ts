@@ -239,7 +239,7 @@ test('an asym keyring is made, rotated and read by name', async () => {
   assert.equal((await downloading).suggestedFilename(), 'devices.key');
   await dialog.getByRole('checkbox').check();
   await dialog.getByRole('button', { name: 'Done' }).click();
-  await page.getByRole('status').filter({ hasText: 'The asym keyring Devices is made.' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'The asymmetric keyring Devices is made.' }).waitFor();
   const rotate = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Rotate' }) });
   await rotate.getByLabel('Name of the keyring').fill('nowhere');
   await rotate.getByRole('button', { name: 'Rotate' }).click();

@@ -25,8 +25,8 @@ test('what needs attention leads to what mends it', async () => {
   const attention = page.getByRole('region', { name: 'What needs attention' });
   await attention.getByText('There is no verified backup.').waitFor();
   assert.equal(await page.evaluate(() => window.scrollY), 0, 'the title is in sight');
-  await attention.getByText(`API key ${long} ends in 2 days.`).waitFor();
-  await attention.getByText('API key over ended 1 hour ago.').waitFor();
+  await attention.getByText(`API key ${long} expires in 2 days.`).waitFor();
+  await attention.getByText('API key over expired 1 hour ago.').waitFor();
   await attention.getByText('12 requests were denied in the last hour').waitFor();
   assert.equal(await attention.getByRole('listitem').count(), 4);
   await looksRight(page, 'overview-attention');
@@ -47,7 +47,7 @@ test('what needs attention leads to what mends it', async () => {
   await attention.getByRole('link', { name: 'See which' }).click();
   await page.getByText('12 entries.').waitFor();
   await goTo(page, '/console');
-  await attention.getByRole('link', { name: 'Change its end' }).last().click();
+  await attention.getByRole('link', { name: 'Change when it expires' }).last().click();
   await page.getByRole('heading', { name: long, level: 1 }).waitFor();
   assert.deepEqual(troubles, []);
 });

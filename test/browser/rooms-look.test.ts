@@ -77,7 +77,7 @@ const states: readonly State[] = [
     text: 'Type payroll to confirm',
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
-  { name: 'asym', path: '/console/asym', text: 'New asym keyring' },
+  { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
   { name: 'users', path: '/console/users', text: '3 entries' },
   { name: 'new-user', path: '/console/new/user', text: 'By an invitation' },
   { name: 'user', path: '/console/users/ada', text: 'API keys of this user' },

@@ -128,6 +128,9 @@ test('the console asks for nothing that the flags of its user forbid', async () 
   const { page } = await visitAs(appliance, 'eve');
   await page.getByText('You are not allowed to see who used what').waitFor();
   await page.getByText('You are not allowed to see the metrics').waitFor();
+  for (const title of ['Asymmetric keyrings', 'Users']) {
+    await page.getByRole('link', { name: `${title} not allowed` }).waitFor();
+  }
   await page.getByRole('button', { name: 'Refresh' }).click();
   const places = Object.values(consolePages).filter(({ path }) => path.startsWith('/console/') && !path.includes('{'));
   const own = [
@@ -227,7 +230,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('Account', { exact: true }).fill(uid);
   await page.getByLabel('Name (optional)').fill('Nightly <b>batch</b>');
   await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1\nhome');
-  await page.getByLabel('Ends').fill('soon');
+  await page.getByLabel('Expires').fill('soon');
   await page.locator('summary', { hasText: /^Keyrings/ }).click();
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
@@ -244,7 +247,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('Not one of this service’s flags').waitFor();
   await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText('Give a date such as 2027-01-31').waitFor();
-  await page.getByLabel('Ends').fill('2099-12-31 08:00');
+  await page.getByLabel('Expires').fill('2099-12-31 08:00');
   await page.getByRole('button', { name: 'Create the key' }).click();
   await page.getByText('“home” is no IPv4 or IPv6 address').waitFor();
   await looksRight(page, 'new-apikey');
@@ -276,19 +279,19 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('192.0.2.0/24, 127.0.0.1').waitFor();
   await page.getByRole('main').getByRole('link', { name: 'ada', exact: true }).waitFor();
   await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
-  assert.equal(await page.getByLabel('Ends').inputValue(), '2099-12-31 08:00 UTC');
+  assert.equal(await page.getByLabel('Expires').inputValue(), '2099-12-31 08:00 UTC');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The key is saved.').first().waitFor();
   assert.deepEqual((await read()).expiresAt, expiresAt);
   await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
-  await page.getByLabel('Ends').fill('2020-01-01');
+  await page.getByLabel('Expires').fill('2020-01-01');
   await page.getByLabel('May come from').fill('');
   await looksRight(page, 'apikey-edit');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('expired', { exact: true }).waitFor();
   await page.getByText('anywhere', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
-  await page.getByLabel('Ends').fill('');
+  await page.getByLabel('Expires').fill('');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('active', { exact: true }).waitFor();
   const { expiresAt: end, allowedAddresses: from } = await read();

@@ -40,7 +40,7 @@ test('the groups are the table, whole', () => {
     flagGroups.map(({ title }) => title),
     [
       'Keyrings',
-      'Asym keyrings',
+      'Asymmetric keyrings',
       'Transit rings',
       'Assets',
       'Users',

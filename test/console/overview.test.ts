@@ -221,9 +221,12 @@ test('keys that end soon or ended lately, the first few, whatever they are calle
     key('apik_off', now + hour, { active: false }),
     key('apik_never', null),
   ];
-  assert.deepEqual(told({ keys }), ['API key apik_over ended 2 hours ago.', 'API key <b>x</b> ends in 13 days.']);
+  assert.deepEqual(told({ keys }), ['API key apik_over expired 2 hours ago.', 'API key <b>x</b> expires in 13 days.']);
   const many = Array.from({ length: 1205 }, (_, index) => key(`apik_${index}`, now + hour + index));
-  assert.deepEqual(told({ keys: many }).slice(4), ['API key apik_4 ends in 1 hour.', '1,200 more API keys end soon.']);
+  assert.deepEqual(told({ keys: many }).slice(4), [
+    'API key apik_4 expires in 1 hour.',
+    '1,200 more API keys expire soon.',
+  ]);
 });
 
 test('keyrings whose key is older than it may be', () => {

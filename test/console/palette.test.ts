@@ -27,16 +27,18 @@ test('what is called so comes first, then what begins so, then what has it', () 
 test('pages are those that somebody may see something on', () => {
   const pages = [
     { name: 'home' },
-    { name: 'keyrings', needs: 'keyring.list' },
+    { name: 'keyrings', needs: ['keyring.list'] },
     { name: 'newKeyring' },
     { name: 'keyring' },
-    { name: 'encrypt', needs: 'keyring.encrypt' },
+    { name: 'asym', needs: ['asym.create', 'asym.read'] },
+    { name: 'encrypt', needs: ['keyring.encrypt'] },
   ] as const;
   const of = (...flags: string[]): string[] =>
     pageEntries(pages, parseFlags(Object.fromEntries(flags.map((flag) => [flag, true])))).map(({ page }) => page);
   assert.deepEqual(of(), ['home']);
   assert.deepEqual(of('keyring.create', 'keyring.payroll.encrypt'), ['home', 'newKeyring', 'encrypt']);
-  assert.deepEqual(of('*'), ['home', 'keyrings', 'newKeyring', 'encrypt']);
+  assert.deepEqual(of('asym.devices.read'), ['home', 'asym']);
+  assert.deepEqual(of('*'), ['home', 'keyrings', 'newKeyring', 'asym', 'encrypt']);
 });
 
 test('names are asked for page by page, and only where the flags let them be listed', async () => {

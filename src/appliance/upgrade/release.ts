@@ -61,6 +61,11 @@ const mostText = 64 * 1024;
  */
 export async function readRelease(file: string, key: PublicKey): Promise<Release> {
   const bytes = await readWhole(file, most);
+  if (text(bytes.subarray(0, 8)) === '!<arch>\n') {
+    throw new KmsError('refused', `${file}: is a Debian package`, {
+      hint: `give the tarball; or install it in place of an executable of your own: apt install ${file}`,
+    });
+  }
   const isTarball = bytes[0] === 0x1f && bytes[1] === 0x8b;
   const { executable, manifest, signature } = isTarball ? await inTarball(file, bytes) : await beside(file, bytes);
   verifyMinisign(key, manifest, fromUtf8(signature) ?? '', `${file}: ${signatureName}`);

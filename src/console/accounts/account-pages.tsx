@@ -181,7 +181,7 @@ interface AccountKeysProps {
 const keyColumns: readonly Column<SafeApiKey>[] = [
   keyColumn,
   { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
-  { title: 'Ends', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { title: 'Expires', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
   { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
 ];
 

@@ -62,7 +62,7 @@ export function ThingLink({ thing, names }: { readonly thing: Thing; readonly na
 const typeNames: Readonly<Partial<Record<string, string>>> = {
   account: 'account',
   apikey: 'API key',
-  'asym-keyring': 'asym keyring',
+  'asym-keyring': 'asymmetric keyring',
   'second-factor': 'second factor',
 };
 

@@ -23,7 +23,7 @@ const titles: Readonly<Record<SubjectKind, string>> = {
   account: 'Account',
   apikey: 'API key',
   asset: 'Asset',
-  'asym-keyring': 'Asym keyring',
+  'asym-keyring': 'Asymmetric keyring',
   keyring: 'Keyring',
   user: 'User',
 };

@@ -215,7 +215,7 @@ function What({ record, names, none }: WhatProps): Child {
   const isAsym = action.startsWith('asym.');
   return (
     <span>
-      {isAsym ? 'asym keyring' : 'keyring'}{' '}
+      {isAsym ? 'asymmetric keyring' : 'keyring'}{' '}
       <a href={isAsym ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
         <bdi>{ringname}</bdi>
       </a>

@@ -138,7 +138,7 @@ function About({ api, apiKey, onSave }: AboutProps) {
               ['Name', name === '' ? <span data-quiet>none</span> : <bdi>{name}</bdi>],
               ['Id', <Copyable key="id" text={keyid} what="the id of the key" />],
               ['State', <StateTag key="state" apiKey={apiKey} />],
-              ['Ends', <Moment key="ends" at={apiKey.expiresAt} />],
+              ['Expires', <Moment key="expires" at={apiKey.expiresAt} />],
               [
                 'May come from',
                 allowedAddresses.length === 0 ? (

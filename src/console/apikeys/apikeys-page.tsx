@@ -135,7 +135,7 @@ function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
         <div data-columns>
           <Field name="account" label="Of the account with the UID" value={filter.account} proposals={uids} />
           <Field name="ring" label="Or that may use the keyring" value={filter.ring} proposals={rings} />
-          <Field name="keyid" label="Or the key with the id" />
+          <Field name="keyid" label="Or that has the id" />
         </div>
         <Check name="wildcard" label="With the keyring, also keys that a wildcard lets in" isOn={filter.wildcard} />
       </Form>
@@ -182,8 +182,8 @@ function ValidateKey({ api }: { readonly api: Client }) {
 
 function textOf(verdict: 'valid' | 'invalid'): string {
   return verdict === 'valid'
-    ? 'Valid: the key exists here, is active and has not ended.'
-    : 'Not valid: this service does not have the key, or it is disabled or has ended.';
+    ? 'Valid: the key exists here, is active and has not expired.'
+    : 'Not valid: this service does not have the key, or it is disabled or has expired.';
 }
 
 function apiKeyColumns(
@@ -200,7 +200,7 @@ function apiKeyColumns(
         <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
       ),
     },
-    { title: 'Ends', cell: ({ expiresAt }) => <Day at={expiresAt} /> },
+    { title: 'Expires', cell: ({ expiresAt }) => <Day at={expiresAt} /> },
     { title: 'Last used', cell: ({ lastUsedAt }) => <Day at={lastUsedAt} /> },
     { title: 'Made by', cell: ({ createdBy }) => <Maker id={createdBy} names={names} /> },
   ];

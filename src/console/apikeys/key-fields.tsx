@@ -18,7 +18,7 @@ export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
       />
       <Field
         name="expiresAt"
-        label="Ends"
+        label="Expires"
         hint="A date in UTC such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d. Nothing: never."
         value={endText(apiKey?.expiresAt ?? null)}
       />

@@ -170,7 +170,7 @@ export interface FlagGroup {
 
 const titles: Readonly<Record<string, string>> = {
   keyring: 'Keyrings',
-  asym: 'Asym keyrings',
+  asym: 'Asymmetric keyrings',
   transit: 'Transit rings',
   asset: 'Assets',
   user: 'Users',

@@ -24,11 +24,11 @@ export function AsymPage({ api }: PageProps) {
   return (
     <>
       <PageHeader
-        title="Asym keyrings"
+        title="Asymmetric keyrings"
         lead={
           <>
-            Rings of the asym service are apart from the others, and their names too. The service does not list them:
-            they are known by name.
+            Each key of such a ring is a key pair. They are apart from the other keyrings, and their names too, and are
+            not listed: they are known by name. Their flags begin with <code>asym</code>.
           </>
         }
       />
@@ -43,7 +43,7 @@ function NewRing({ api }: Props) {
   const [made, setMade] = useState<Made | undefined>(undefined);
   return (
     <section data-panel>
-      <h2>New asym keyring</h2>
+      <h2>New asymmetric keyring</h2>
       {made && (
         <PrivateKeyStep
           ring={made}
@@ -52,7 +52,7 @@ function NewRing({ api }: Props) {
           origin="made by the service, which does not keep it"
           onDone={() => {
             setMade(undefined);
-            toast(`The asym keyring ${made.displayName} is made. Its active key is ${made.activeKey}.`);
+            toast(`The asymmetric keyring ${made.displayName} is made. Its active key is ${made.activeKey}.`);
           }}
         />
       )}

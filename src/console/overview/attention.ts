@@ -93,12 +93,12 @@ function ofKeys(keys: readonly SafeApiKey[], now: number): Concern[] {
     ({ key: { keyid, name }, left }) => ({
       tone: left <= 0 ? 'bad' : 'warn',
       name: `API key ${name === '' ? keyid : name}`,
-      text: left <= 0 ? `ended ${spanText(-left / second)} ago.` : `ends in ${spanText(left / second)}.`,
-      mend: { title: 'Change its end', page: 'apikey', params: { id: keyid } },
+      text: left <= 0 ? `expired ${spanText(-left / second)} ago.` : `expires in ${spanText(left / second)}.`,
+      mend: { title: 'Change when it expires', page: 'apikey', params: { id: keyid } },
     }),
     (rest) => ({
       tone: 'warn',
-      text: `${countText(rest)} more API keys end soon.`,
+      text: `${countText(rest)} more API keys expire soon.`,
       mend: { title: 'All API keys', page: 'apikeys' },
     }),
   );

@@ -33,7 +33,7 @@ function useKeysOf({ api, user }: UserProps): Answer<SafeApiKey[]> {
 const columns: readonly Column<SafeApiKey>[] = [
   { title: 'API key', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
   { title: 'State', cell: (apiKey) => <StateTag apiKey={apiKey} /> },
-  { title: 'Ends', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
+  { title: 'Expires', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
   { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
 ];
 
