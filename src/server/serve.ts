@@ -355,6 +355,8 @@ class Gate {
   async #later(request: Request, env: RequestEnv): Promise<Response> {
     const appliance = await Promise.race([this.#opened.promise, this.#waiting.promise]);
     if (appliance) return appliance.fetch(request, env);
-    return Response.json({ message: this.#reason ?? 'the appliance could not start' }, { status: 503 });
+    const headers = { 'Retry-After': '1' };
+    if (this.#reason !== undefined) return Response.json({ message: this.#reason }, { status: 503, headers });
+    return Response.json({ message: 'the appliance could not start' }, { status: 503 });
   }
 }

@@ -64,6 +64,31 @@ if (!programs) {
     }
   });
 
+  test('what makes no sense in the list of nodes is passed over', async () => {
+    const admin = new Client(postgres.config);
+    await admin.connect();
+    const whole = { build: '9', schemas: { system: 1, tenant: 1 }, appendRule: 1, places: ['x'], later: true };
+    const told = [
+      'no JSON',
+      'null',
+      '{}',
+      JSON.stringify({ ...whole, places: 'x' }),
+      JSON.stringify({ ...whole, schemas: { system: '1', tenant: 1 } }),
+      JSON.stringify({ ...whole, build: 1 }),
+      JSON.stringify(whole),
+    ];
+    for (const [i, text] of told.entries()) {
+      await admin.query('INSERT INTO kms_node VALUES ($1, $2, now(), now())', [`odd${i}`, text]);
+    }
+    const odd = (await engine.nodes()).filter(({ id }) => id.startsWith('odd'));
+    assert.deepEqual(
+      odd.map(({ id, build }) => [id, build]),
+      [['odd6', '9']],
+    );
+    await admin.query(`DELETE FROM kms_node WHERE node LIKE 'odd%'`);
+    await admin.end();
+  });
+
   test('a turn tells of the clock as it is when the turn is there, not when it was asked for', async () => {
     const uid = await createStore(engine);
     const id = Buffer.from(uid).toString('hex');

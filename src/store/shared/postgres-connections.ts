@@ -36,6 +36,7 @@ export class PostgresConnections {
   /** What takes no turn shares these. */
   #used = 0;
   readonly #spare: Client[] = [];
+  readonly #placeOf = new WeakMap<Client, PostgresHost>();
   readonly #waiting: (() => void)[] = [];
 
   /** `settings` are what all connections have, wherever they go. */
@@ -55,7 +56,9 @@ export class PostgresConnections {
       const place = hosts[this.#at];
       if (!place) break;
       try {
-        return await this.#connect(place, more);
+        const client = await this.#connect(place, more);
+        this.#placeOf.set(client, place);
+        return client;
       } catch (cause) {
         failures.push(faultOfPlace(place, cause));
         if (place === hosts[this.#at]) this.#at = (this.#at + 1) % hosts.length;
@@ -107,7 +110,7 @@ export class PostgresConnections {
       isSound = harmless(error);
       throw error;
     } finally {
-      if (isSound && !this.#isClosed) this.#spare.push(client);
+      if (isSound && this.#isOfUse(client)) this.#spare.push(client);
       else client.end().catch(() => {});
       this.#release();
     }
@@ -118,11 +121,20 @@ export class PostgresConnections {
     if (this.#used >= mostSpare) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#used++;
     try {
-      return this.#spare.pop() ?? (await this.open());
+      for (let client = this.#spare.pop(); client; client = this.#spare.pop()) {
+        if (this.#isOfUse(client)) return client;
+        client.end().catch(() => {});
+      }
+      return await this.open();
     } catch (error) {
       this.#release();
       throw error;
     }
+  }
+
+  /** Not one to a place that others were found to be better than: it may still believe itself to be the primary. */
+  #isOfUse(client: Client): boolean {
+    return !this.#isClosed && this.#placeOf.get(client) === this.#config.hosts[this.#at];
   }
 
   /** To whoever waits, or to nobody. */

@@ -342,13 +342,26 @@ async function listNodes(client: Query): Promise<readonly ListedNode[]> {
   const text = `SELECT node, told, EXTRACT(EPOCH FROM clock_timestamp() - began) * 1000 AS up_for,
     EXTRACT(EPOCH FROM clock_timestamp() - seen) * 1000 AS age FROM kms_node ORDER BY began, node`;
   const { rows } = await client.query(text);
-  // What another release may tell besides is left alone.
-  return rows.map(({ node, told, up_for, age }) => ({
-    ...JSON.parse(told),
-    id: node,
-    upFor: Number(up_for),
-    age: Number(age),
-  }));
+  return rows.flatMap(({ node, told, up_for, age }) => {
+    const entry = entryOf(node, told);
+    return entry ? [{ ...entry, upFor: Number(up_for), age: Number(age) }] : [];
+  });
+}
+
+/** What a node of any release, or whoever else writes there, told of itself; undefined for what makes no sense. */
+function entryOf(id: string, told: string): NodeEntry | undefined {
+  try {
+    const { build, schemas, appendRule, places } = JSON.parse(told);
+    const { system, tenant } = schemas;
+    const isSound =
+      typeof build === 'string' &&
+      [system, tenant, appendRule].every(Number.isSafeInteger) &&
+      Array.isArray(places) &&
+      places.every((place) => typeof place === 'string');
+    return isSound ? { id, build, schemas: { system, tenant }, appendRule, places } : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
