@@ -333,9 +333,15 @@ async function openServices(
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
-  // The thread reads files of the data directory.
-  if (!node && (serves || options.segments)) {
-    const verified = { root, stores, keysFor: (name: string) => seal.keysFor(name), onEvent };
+  if (serves || options.segments) {
+    const { shared } = data;
+    const verified = {
+      root,
+      stores,
+      keysFor: (name: string) => seal.keysFor(shared?.nameOf(name) ?? name),
+      ...(shared && { read: (path: string) => shared.engine.files.read(path) }),
+      onEvent,
+    };
     const verifier = new SegmentVerifier(verified, options.segments);
     verifier.start();
     ends.push(() => verifier.close());

@@ -268,6 +268,8 @@ export class SharedStores implements SharedPlace {
   readonly #node: SharedNode;
   readonly #seal: SealKeeper;
   readonly #events: SharedEvents;
+  /** Of the stores that were read, by their ids. */
+  readonly #names = new Map<string, string>();
   #tenants: TenantsHere | undefined;
   /** The row of the appliance's own store that the tenants were last looked at behind. */
   #systemSeq: number | undefined;
@@ -283,6 +285,11 @@ export class SharedStores implements SharedPlace {
   /** From here on what others do to tenants is seen. */
   follow(tenants: TenantsHere): void {
     this.#tenants = tenants;
+  }
+
+  /** As the seal calls the store of this id. */
+  nameOf(store: string): string | undefined {
+    return this.#names.get(store);
   }
 
   /** It counts as unfinished from its first row on. */
@@ -318,6 +325,7 @@ export class SharedStores implements SharedPlace {
         hint: 'restore the appliance from a backup',
       });
     }
+    this.#names.set(found.store, sealName(dir));
     return readShared({
       ...options,
       engine: this.engine,

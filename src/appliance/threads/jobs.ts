@@ -83,6 +83,8 @@ export interface SegmentsWork {
 export interface SegmentOrder {
   readonly check: SegmentCheck;
   readonly keys: KeysAsData;
+  /** The whole file, where it is not in the data directory. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;

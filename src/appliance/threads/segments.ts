@@ -2,9 +2,10 @@
 // each file is there, often those that are at fault, and the contents of all of them in slow passes, on a thread that
 // steps back for everything else.
 import type { Worker } from 'node:worker_threads';
-import { KmsError } from '../../errors.ts';
-import type { TenantKeys } from '../../seal/tenant-keys.ts';
+import { KmsError, systemCode } from '../../errors.ts';
+import { segmentPath } from '../../store/activity/segment.ts';
 import type { SegmentCheck, Store, VerifySegment } from '../../store/port.ts';
+import type { StoreKeys } from '../../store/store-files.ts';
 import { sealName } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { startWorker } from '../program-files.ts';
@@ -37,8 +38,10 @@ interface VerifierDeps {
   readonly root: string;
   /** Those in service now. */
   stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
-  /** By the name that the seal has for the store. */
-  keysFor(name: string): TenantKeys;
+  /** By the name that the seal has for the store, or that its files are under. */
+  keysFor(name: string): StoreKeys;
+  /** Reads a segment that is elsewhere than in the data directory; absent where all are in it. */
+  read?(path: string): Promise<Uint8Array>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
@@ -132,9 +135,15 @@ export class SegmentVerifier {
     this.#thread ??= startWorker({ kind: 'segments', root: this.#deps.root } satisfies SegmentsWork);
     const thread = this.#thread;
     try {
+      const { dir, summary } = check;
+      const bytes = await this.#deps.read?.(segmentPath(dir, summary.file)).catch((error: unknown) => {
+        // The thread finds none either, and says so.
+        if (systemCode(error) === 'ENOENT') return undefined;
+        throw error;
+      });
       const answered = answerOf<WorkAnswerOf<string | undefined>>(thread, 'the segments');
-      const keys = keysAsData(this.#deps.keysFor(sealName(check.dir)));
-      thread.postMessage({ check, keys } satisfies SegmentOrder);
+      const keys = keysAsData(this.#deps.keysFor(sealName(dir)));
+      thread.postMessage({ check, keys, bytes } satisfies SegmentOrder);
       const answer = await answered;
       if (answer.ok) return answer.result;
       throw new KmsError(answer.code === 'unavailable' ? 'unavailable' : 'internal', answer.message);

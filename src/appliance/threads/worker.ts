@@ -6,6 +6,7 @@ import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import { problemOfSegment } from '../../store/activity/segment-watch.ts';
 import { type CheckpointResult, writeCheckpoint } from '../../store/checkpoint.ts';
+import type { WholeFiles } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { proveBackup } from '../backup/verify.ts';
 import type { Examination } from '../doctor/finding.ts';
@@ -93,12 +94,24 @@ async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: Checkpo
   }
 }
 
-async function verifySegment({ root }: SegmentsWork, { check, keys }: SegmentOrder): Promise<string | undefined> {
+async function verifySegment(
+  { root }: SegmentsWork,
+  { check, keys, bytes }: SegmentOrder,
+): Promise<string | undefined> {
   try {
-    return await problemOfSegment(check, nodeFiles(root), keysFromData(keys));
+    return await problemOfSegment(check, bytes ? readersOf(bytes) : nodeFiles(root), keysFromData(keys));
   } finally {
     for (const { key } of keys.held) key.fill(0);
   }
+}
+
+/** Of the one file that is read. */
+function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readAt'> {
+  return {
+    size: async () => bytes.length,
+    read: async () => bytes,
+    readAt: async (_name, offset, length) => bytes.slice(offset, offset + length),
+  };
 }
 
 function proveAnswer(error: unknown): ProveAnswer {

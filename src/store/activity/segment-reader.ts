@@ -111,7 +111,7 @@ export interface OpenSegment {
 }
 
 interface SegmentSource {
-  readonly files: WholeFiles;
+  readonly files: Pick<WholeFiles, 'size' | 'read' | 'readAt'>;
   readonly dir: string;
   readonly keys: ActivityKeys;
   readonly uid: Uint8Array;

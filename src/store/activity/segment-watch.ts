@@ -243,7 +243,7 @@ async function faultOf(read: () => Promise<void>): Promise<SegmentFault | undefi
  */
 export async function problemOfSegment(
   { dir, uid, summary }: SegmentCheck,
-  files: WholeFiles,
+  files: Pick<WholeFiles, 'size' | 'read' | 'readAt'>,
   keys: ActivityKeys,
 ): Promise<string | undefined> {
   const reader = new SegmentReader({ files, dir, keys, uid, cache: new ByteCache(0) });

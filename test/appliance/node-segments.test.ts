@@ -1,0 +1,56 @@
+// The segments of a store that several nodes share are verified as those of a data directory are: read by the node,
+// judged on a thread.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SegmentVerifier } from '../../src/appliance/threads/segments.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
+import { activityInput } from '../store/contract.ts';
+import { sharedUid, simShared } from '../support/shared-store.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+
+test('a segment that was changed in the database is found, and found well again', async () => {
+  const { database, node } = await simShared({ limits: { segmentRecords: 2 } });
+  const { engine, store } = await node();
+  for (let i = 1; i <= 6; i++) {
+    await store.transaction(async (tx) => tx.record(activityInput(`act_${i}`)));
+  }
+  await store.checkpoint();
+  const dir = toHex(sharedUid);
+  const [segment = ''] = [...database.contents.files.keys()].filter((name) => name.includes('activity-'));
+  assert.ok(segment.startsWith(`${dir}/`), segment);
+  const asked = new Set<string>();
+  const verifier = new SegmentVerifier(
+    {
+      root: '/nowhere',
+      stores: () => [store],
+      keysFor(name) {
+        asked.add(name);
+        return testStoreKeys();
+      },
+      read: (path) => engine.files.read(path),
+      onEvent: ({ message, cause }) => assert.fail(`${message}: ${cause}`),
+    },
+    { firstAfter: 1, passEvery: 50, againEvery: 50, lookEvery: 1000, bytesPerSecond: 1e9 },
+  );
+  verifier.start();
+  const faults = () => store.status().activityFaults.map(({ path }) => path);
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (const end = Date.now() + 20_000; !holds(); ) {
+      assert.ok(Date.now() < end, 'it never came to be so');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await until(() => store.status().activityVerifiedAt !== undefined);
+  assert.deepEqual(faults(), []);
+  assert.deepEqual([...asked], [dir]);
+  const well = await engine.files.read(segment);
+  const changed = well.slice();
+  changed[changed.length - 20] = (changed.at(-20) ?? 0) ^ 1;
+  await engine.files.replace(segment, changed);
+  await until(() => faults().length > 0);
+  assert.deepEqual(faults(), [segment]);
+  await engine.files.replace(segment, well);
+  await until(() => faults().length === 0);
+  await verifier.close();
+  await store.close();
+});
