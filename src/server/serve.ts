@@ -4,7 +4,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
-import { Standby } from '../appliance/backup/standby.ts';
+import { hasTakenOver, Standby } from '../appliance/backup/standby.ts';
 import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
@@ -84,8 +84,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 }
 
-/** A standby on the network and on its socket, which becomes the appliance's server where it is. */
+/**
+ * A standby on the network and on its socket, which becomes the appliance's server where it is. Once it took over it is
+ * that from the start.
+ */
 interface StandingBy extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
+  /** Whether it took over before, and serves already. */
+  readonly serves: boolean;
   /** Resolves once it took over and serves. Rejects where it took over, and could not be opened. */
   readonly tookOver: Promise<Serving>;
 }
@@ -103,6 +108,10 @@ export async function standBy({ from, ...options }: ServeOptions & { readonly fr
   };
   try {
     const { onEvent } = server;
+    if (await hasTakenOver(options.data)) {
+      resolve(await server.begin());
+      return { ...server, serves: true, tookOver: promise };
+    }
     standby = await Standby.open({ from, data: options.data, keys: { keys: keysOf(options) }, onEvent });
     const answers = standbyAnswers(standby, () =>
       server
@@ -116,7 +125,8 @@ export async function standBy({ from, ...options }: ServeOptions & { readonly fr
     await close();
     throw error;
   }
-  return { address: server.address, url: server.url, reloadTls: server.reloadTls, close, tookOver: promise };
+  const { address, url, reloadTls } = server;
+  return { address, url, reloadTls, close, serves: false, tookOver: promise };
 }
 
 function keysOf({ keyFile, sources }: ServeOptions): KeySources {

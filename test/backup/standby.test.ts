@@ -182,7 +182,11 @@ test('a switch-over loses nothing, and never do both serve', async () => {
   assert.deepEqual([twice.status, /no standby/.test(String(twice.body.message))], [400, true]);
   await second.close();
   await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, no standby/ });
-  assert.ok(!readdirSync(p.second).some((name) => name.includes('standby')));
+  assert.ok(!existsSync(join(p.second, 'standby')), 'the copies are gone');
+  // Started again in the same way, as a service is, it serves at once.
+  const rebooted = await p.standby();
+  assert.equal((await p.ask(await rebooted.tookOver, '/readyz')).status, 200);
+  await rebooted.close();
 
   // Taken back on purpose, the other one stops in its turn, and the log says who did it.
   const third = await serve({
@@ -361,6 +365,12 @@ test('a fence that somebody without the keys made stops no server, and is looked
   await (await p.serveFirst()).close();
 });
 
+/** The one that took over, which ships to the same place. */
+async function served(p: Place): Promise<{ serving: Serving; epoch: number }> {
+  const serving = await p.serveFirst({ data: p.second });
+  return { serving, epoch: (await (await p.ask(serving, '/readyz')).json()).epoch };
+}
+
 test('one of two standbys takes over, and the other refuses', async () => {
   const p = await place();
   await (await p.serveFirst()).close();
@@ -372,6 +382,22 @@ test('one of two standbys takes over, and the other refuses', async () => {
     keys: { keys: { env, keyFile: p.key } },
   });
   await assert.rejects(other.takeOver({ ...quick, wait: 0 }), { code: 'refused', message: /^another standby, on / });
+  // It follows the one that took over, as soon as that ships there.
+  other.start();
+  const { serving, epoch } = await served(p);
+  await until('it follows the new life', () => {
+    const standby = other.status();
+    return standby.epoch === epoch && standby.proven !== null && standby.problem === undefined;
+  });
+  await p.ask(serving, '/ks/keyrings', { name: 'later' });
+  await serving.close();
+  await until('it has the last of it', () => {
+    const standby = other.status();
+    return standby.behind?.transactions === 0 && standby.proven?.at === standby.shipped?.at;
+  });
+  const copies = (): string => readdirSync(join(`${p.second}-too`, 'standby')).join();
+  await until('the copy of the former life is gone', () => copies() === `${other.status().appliance}-${epoch}`);
+  assert.equal((await other.takeOver({ ...quick, wait: 0 })).epoch > epoch, true);
   await other.close();
 });
 

@@ -263,12 +263,20 @@ async function writeMark(data: string, mark: Mark): Promise<void> {
   await nodeFiles(data).replace(standbyMark, utf8(`${JSON.stringify(mark)}\n`));
 }
 
+/** Whether an appliance is in the directory that a standby there took over. */
+export async function hasTakenOver(data: string): Promise<boolean> {
+  const files = nodeFiles(resolve(data));
+  if ((await dataDirState(resolve(data))) !== 'whole' || !(await files.exists(standbyMark))) return false;
+  // It may have been cut off before that.
+  await clearStandby(files);
+  return true;
+}
+
 /** `known`: it has to be a standby's already. */
 async function needStandby(data: string, known: boolean): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'standby' || (!known && (state === 'missing' || state === 'empty'))) return;
   if (state === 'whole') {
-    if (await nodeFiles(data).exists(standbyMark)) await clearStandby(nodeFiles(data));
     throw new KmsError('refused', `${data}: holds an appliance, no standby; if it was one, it took over`, {
       hint: 'serve it with `kms serve`, or give a new directory with --data',
     });

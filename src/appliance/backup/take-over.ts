@@ -7,7 +7,7 @@ import type { World } from '../../core/context.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
-import { standbyMark, systemDir } from '../data-dir.ts';
+import { systemDir } from '../data-dir.ts';
 import { type Fence, type Fenced, isStopped, raiseFence, readFence } from './fence.ts';
 import type { Follower, Proven, ShippedState } from './follow.ts';
 import { restoreInto } from './restore.ts';
@@ -76,11 +76,12 @@ export async function takeOver(
 /** Copies of what is shipped, in the directory of a standby. */
 export const copiesDir = 'standby';
 
-/** Removes what is left of a standby once it took over. */
+/**
+ * Removes the copies once it took over. The mark stays, so that whoever starts the standby again, as a service does, has
+ * the appliance served.
+ */
 export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
-  if (await data.exists(standbyMark)) await data.remove(standbyMark);
-  await data.syncDir('.');
 }
 
 /** The newest state, proven. */

@@ -38,7 +38,8 @@ async function follow(cli: StandbyCli): Promise<void> {
   const standing = await standBy({ ...options, from, sources: serverKeySources(cli) });
   try {
     if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void standing.reloadTls());
-    await say(cli.io, visible(`listening on ${standing.address} (a standby, following ${from})`));
+    const what = standing.serves ? '' : ` (a standby, following ${from})`;
+    await say(cli.io, visible(`listening on ${standing.address}${what}`));
     const serving = await Promise.race([standing.tookOver, aborted(cli.io.signal)]);
     if (!serving) return;
     await say(cli.io, visible(`took over: serving on ${serving.url}`));
