@@ -21,6 +21,7 @@ import { profile } from './grammar/profile.ts';
 import { sealing } from './grammar/seal.ts';
 import { tenant } from './grammar/tenant.ts';
 import { tls } from './grammar/tls.ts';
+import { transit } from './grammar/transit.ts';
 import { user } from './grammar/user.ts';
 
 export function program(session: Session): GrammarCommand {
@@ -61,6 +62,9 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
 
   kms.commandsGroup('For other software:');
+  kms
+    .group('transit', 'rings whose keys the appliance holds, for software that speaks Vault transit')
+    .add(transit, () => import('./commands/transit.ts'));
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));

@@ -174,6 +174,17 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   );
   await run('asym rotate partners');
 
+  await run('transit create unseal');
+  await run('transit list');
+  await run('transit show unseal');
+  await run('transit rotate unseal');
+  await run('transit config unseal --deletion-allowed true');
+  const { items } = await run('transit encrypt unseal', { stdin: 'hello' });
+  await run('transit decrypt unseal', { stdin: items[0].ciphertext });
+  const { id: unseal } = await run('transit delete unseal --yes');
+  await run('transit list --deleted');
+  await run(`transit restore ${unseal}`);
+
   await writeFile(d.path('plain.txt'), 'plain');
   const { asset } = await run(
     'encrypt --ring payroll --private-key payroll.pem --asset-data {"case":17} -o out.kms plain.txt',

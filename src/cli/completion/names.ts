@@ -39,6 +39,12 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
       );
     case 'ring':
       return rings(cli);
+    case 'transit-ring':
+      return listed(
+        cli,
+        (client) => client.listTransitRings({ limit }),
+        ({ displayName, type }) => [displayName, type],
+      );
     case 'account':
       return listed(
         cli,

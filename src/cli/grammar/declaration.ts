@@ -7,7 +7,17 @@ import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
 
 /** What has names that an appliance or this machine knows. */
-export type NameKind = 'account' | 'action' | 'api-key' | 'custodian' | 'flag' | 'profile' | 'ring' | 'tenant' | 'user';
+export type NameKind =
+  | 'account'
+  | 'action'
+  | 'api-key'
+  | 'custodian'
+  | 'flag'
+  | 'profile'
+  | 'ring'
+  | 'tenant'
+  | 'transit-ring'
+  | 'user';
 
 /**
  * What a value may be completed with: a few words, a path, something that has a name, or undefined where anything goes.

@@ -1,0 +1,191 @@
+// Rings whose keys the appliance holds. Messages are small: they go through the appliance whole.
+import type { TransitRing } from '../../api/transit.ts';
+import { toBase64, utf8 } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import { ageText } from '../../model/ages.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withClient } from '../connect.ts';
+import type { transit } from '../grammar/transit.ts';
+import { write } from '../io.ts';
+import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import { checkedRingName } from '../ring-key-file.ts';
+import { openInput } from '../streams.ts';
+import type { Column } from '../table.ts';
+
+export async function create(cli: CliOf<typeof transit.create>): Promise<void> {
+  const name = checkedRingName(cli.get('<NAME>'));
+  const input = given({ name, type: cli.get('--type'), derived: cli.get('--derived') || undefined });
+  await withClient(cli, async (client) => {
+    const answer = await client.createTransitRing(input);
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+export async function list(cli: CliOf<typeof transit.list>): Promise<void> {
+  const deleted = cli.get('--deleted');
+  const style = deleted
+    ? { columns: deletedColumns, empty: 'no deleted transit rings that can be restored' }
+    : { columns: ringColumns, empty: 'no transit rings yet: make one with `kms transit create NAME`' };
+  await withClient(cli, (client) => printList(cli, client.listTransitRings, deleted ? { deleted } : {}, style));
+}
+
+export async function show(cli: CliOf<typeof transit.show>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.getTransitRing({ ringname: cli.get('<NAME>') });
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+export async function rotate(cli: CliOf<typeof transit.rotate>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  await withClient(cli, async (client) => {
+    const answer = await client.rotateTransitRing({ ringname });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${ringname} has the new version ${answer.ring.latestVersion}`);
+  });
+}
+
+export async function config(cli: CliOf<typeof transit.config>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  const rotateAfter = cli.get('--rotate-after');
+  const changes = given({
+    minDecryptionVersion: cli.get('--min-decryption-version'),
+    minEncryptionVersion: cli.get('--min-encryption-version'),
+    deletionAllowed: cli.get('--deletion-allowed'),
+    rotateAfter: typeof rotateAfter === 'number' ? rotateAfter / 1000 : rotateAfter,
+  });
+  await withClient(cli, async (client) => {
+    const answer =
+      Object.keys(changes).length > 0
+        ? await client.configureTransitRing({ ringname, ...changes })
+        : await client.getTransitRing({ ringname });
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+export async function remove(cli: CliOf<typeof transit.remove>): Promise<void> {
+  const ringname = cli.get('<NAME>');
+  await confirm(
+    cli,
+    `deletes the transit ring ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
+    { name: ringname },
+  );
+  await withClient(cli, async (client) => {
+    const answer = await client.deleteTransitRing({ ringname });
+    if (cli.json) await printJson(cli, answer);
+    else
+      await printLine(
+        cli,
+        `${answer.name} is deleted; for 30 days \`kms transit restore ${answer.id}\` brings it back`,
+      );
+  });
+}
+
+export async function restore(cli: CliOf<typeof transit.restore>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.restoreTransitRing({ id: cli.get('<ID>') });
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+export async function encrypt(cli: CliOf<typeof transit.encrypt>): Promise<void> {
+  const plaintext = toBase64(await message(cli));
+  await withClient(cli, async (client) => {
+    const answer = await client.transitEncrypt({ ringname: cli.get('<NAME>'), items: [{ plaintext, ...bound(cli) }] });
+    const { ciphertext } = only(answer);
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, ciphertext ?? '');
+  });
+}
+
+export async function decrypt(cli: CliOf<typeof transit.decrypt>): Promise<void> {
+  const ciphertext = Buffer.from(await message(cli))
+    .toString('utf8')
+    .trim();
+  await withClient(cli, async (client) => {
+    const answer = await client.transitDecrypt({ ringname: cli.get('<NAME>'), items: [{ ciphertext, ...bound(cli) }] });
+    const { plaintext = '' } = only(answer);
+    if (cli.json) await printJson(cli, answer);
+    else await write(cli.io.stdout, Uint8Array.fromBase64(plaintext));
+  });
+}
+
+type OfMessage = Cli<{
+  '[FILE]': string | undefined;
+  '--associated-data': string | undefined;
+  '--context': string | undefined;
+}>;
+
+function bound(cli: OfMessage): { associatedData?: string; context?: string } {
+  const base64 = (text: string | undefined) => (text === undefined ? undefined : toBase64(utf8(text)));
+  return given({ associatedData: base64(cli.get('--associated-data')), context: base64(cli.get('--context')) });
+}
+
+/** Bytes: in base64 they still fit into a request. */
+const longestMessage = 512 * 1024;
+
+async function message(cli: OfMessage): Promise<Uint8Array> {
+  const { source, close } = await openInput(cli, cli.get('[FILE]'));
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const piece of source) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > longestMessage) {
+        throw new KmsError('invalid', `the message is over the limit of ${longestMessage} bytes`, {
+          hint: 'for files there are `kms encrypt` and `kms decrypt`',
+        });
+      }
+    }
+  } finally {
+    await close();
+  }
+  return Buffer.concat(pieces);
+}
+
+interface Made {
+  readonly ciphertext?: string;
+  readonly plaintext?: string;
+  readonly error?: string;
+}
+
+function only({ items: [made] }: { readonly items: readonly Made[] }): Made {
+  if (made?.error !== undefined) throw new KmsError('invalid', made.error);
+  return made ?? {};
+}
+
+function ringPairs(ring: TransitRing): readonly Pair[] {
+  const { versions = [] } = ring;
+  const [newest] = versions;
+  return [
+    ['name', ring.displayName],
+    ['id', ring.id],
+    ['custody', 'server: the appliance holds its keys'],
+    ['type', ring.derived ? `${ring.type}, derived` : ring.type],
+    ['latest version', ring.latestVersion],
+    ['decrypts from', `version ${ring.minDecryptionVersion}`],
+    ['encrypts with', ring.minEncryptionVersion === 0 ? 'any' : `version ${ring.minEncryptionVersion} and later`],
+    ['age of a version', ring.rotateAfter === null ? 'any' : ageText(ring.rotateAfter * 1000)],
+    ['may be deleted', ring.deletionAllowed ? 'yes' : 'no'],
+    ['public key', newest?.publicKey],
+    ['created', ring.createdAt],
+    ['updated', ring.updatedAt],
+  ];
+}
+
+const ringColumns: readonly Column<TransitRing>[] = [
+  { title: 'name', value: (ring) => ring.displayName, name: true },
+  { title: 'type', value: (ring) => ring.type, whole: true },
+  { title: 'version', value: (ring) => ring.latestVersion },
+  { title: 'id', value: (ring) => ring.id, whole: true, spare: true },
+  { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
+];
+
+const deletedColumns: readonly Column<TransitRing>[] = [
+  { title: 'name', value: (ring) => ring.displayName, name: true },
+  { title: 'id', value: (ring) => ring.id, whole: true },
+  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', whole: true, spare: true },
+  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', whole: true },
+];

@@ -1,0 +1,77 @@
+// The commands about rings whose keys the appliance holds, `kms transit …`.
+import { age, argument, boolean, command, integer, oneOf, optionalArgument, text, toggle } from './declaration.ts';
+import { destroying, paged } from './option-sets.ts';
+
+const bound = {
+  '--associated-data': text('TEXT', 'what the message is bound to; the same must be given to decrypt'),
+  '--context': text('TEXT', 'of a ring that derives its keys: what this one is derived by'),
+};
+
+export const transit = {
+  create: command(
+    'create',
+    'make a transit ring: the appliance holds its keys, and whoever has master key and database can use them',
+    ['kms transit create unseal', 'kms transit create release --type ed25519'],
+    {
+      '<NAME>': argument(),
+      '--type': oneOf(
+        'TYPE',
+        'aes256-gcm96 (default) or chacha20-poly1305, which encrypt; ed25519 or ecdsa-p256, which sign',
+        ['aes256-gcm96', 'chacha20-poly1305', 'ed25519', 'ecdsa-p256'],
+      ),
+      '--derived': toggle('derive a key for each context that a message comes with'),
+    },
+  ),
+  list: command('list', 'list transit rings, oldest first', ['kms transit list', 'kms transit list --deleted'], {
+    '--deleted': toggle('list the deleted ones that can still be restored'),
+    ...paged,
+  }),
+  show: command('show', 'show a transit ring and its versions', ['kms transit show unseal'], {
+    '<NAME>': argument('transit-ring'),
+  }),
+  rotate: command(
+    'rotate',
+    'give a transit ring a new version; the old ones still decrypt',
+    ['kms transit rotate unseal'],
+    { '<NAME>': argument('transit-ring') },
+  ),
+  config: command(
+    'config',
+    'show or change the configuration of a transit ring',
+    [
+      'kms transit config unseal',
+      'kms transit config unseal --rotate-after 90d',
+      'kms transit config unseal --min-decryption-version 1 --deletion-allowed true',
+    ],
+    {
+      '<NAME>': argument('transit-ring'),
+      '--min-decryption-version': integer('N', 'do not use older versions'),
+      '--min-encryption-version': integer('N', 'do not make messages with older versions; 0: any that decrypts'),
+      '--rotate-after': age('AGE', 'how old a version gets before the ring rotates, such as 12h or 90d, or never'),
+      '--deletion-allowed': boolean('true|false', 'whether the ring may be deleted'),
+    },
+  ),
+  remove: command(
+    'delete',
+    'delete a transit ring whose config allows it; for 30 days it can be restored by its id',
+    ['kms transit delete unseal'],
+    { '<NAME>': argument('transit-ring'), ...destroying },
+  ),
+  restore: command(
+    'restore',
+    'bring a deleted transit ring back',
+    ['kms transit restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'],
+    { '<ID>': argument() },
+  ),
+  encrypt: command(
+    'encrypt',
+    'encrypt a small message with a transit ring, for trying it out; see `kms encrypt` for files',
+    ['kms transit encrypt unseal message.txt > message.vault'],
+    { '<NAME>': argument('transit-ring'), '[FILE]': optionalArgument('file'), ...bound },
+  ),
+  decrypt: command('decrypt', 'decrypt such a message', ['kms transit decrypt unseal message.vault'], {
+    '<NAME>': argument('transit-ring'),
+    '[FILE]': optionalArgument('file'),
+    ...bound,
+  }),
+};
