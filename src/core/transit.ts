@@ -299,8 +299,17 @@ function bytesOf(text: string): Uint8Array {
       // What is left of wrong texts is told of below.
     }
   }
-  const padding = lone.search(/=(?!=?$)/);
-  throw refusal(`illegal base64 data at input byte ${bad >= 0 ? bad : padding >= 0 ? padding : whole}`);
+  throw refusal(`illegal base64 data at input byte ${bad >= 0 ? bad : (misplaced(lone) ?? whole)}`);
+}
+
+/** Where Go finds padding, or what comes behind it, that must not be there. */
+function misplaced(text: string): number | undefined {
+  const padding = text.indexOf('=');
+  if (padding < 0) return undefined;
+  const place = padding % 4;
+  if (place < 2) return padding;
+  const end = place === 2 && text[padding + 1] === '=' ? padding + 2 : padding + 1;
+  return end < text.length ? end : undefined;
 }
 
 /** Version and bytes, of a version that may still be read. Throws `invalid`. */
@@ -377,7 +386,7 @@ class RingInUse {
     if (!isCipher(type)) throw new KmsError('internal', 'expected a ring that encrypts');
     const place = { ringId: id, version };
     const plaintext = withKey(opened.key, context, (key) => openMessage(type, key, place, bytes, associated));
-    if (!plaintext) throw refusal('cipher: message authentication failed');
+    if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
     return plaintext;
   }
 
@@ -441,6 +450,9 @@ class RingInUse {
     throw refusal('context: the keys of this ring are not derived, so it would bind nothing; use associated_data');
   }
 }
+
+/** What Go calls them. */
+const authenticators = { 'aes256-gcm96': 'cipher', 'chacha20-poly1305': 'chacha20poly1305' } as const;
 
 function withKey<R>(key: Uint8Array, context: Uint8Array | undefined, use: (key: Uint8Array) => R): R {
   if (context === undefined) return use(key);

@@ -223,6 +223,12 @@ export function transitSurface(appliance: Appliance, handlers: Handlers) {
       };
       return { status: 200, body };
     }
+    // `bao status` and `vault status` ask for it.
+    if (place === 'leader') {
+      if (sealed) return sealedAnswer;
+      const body = { ha_enabled: false, is_self: false, leader_address: '', leader_cluster_address: '' };
+      return { status: 200, body };
+    }
     return noSuchRoute(asked);
   }
 
@@ -278,6 +284,7 @@ export function transitSurface(appliance: Appliance, handlers: Handlers) {
       expire_time: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
       explicit_max_ttl: 0,
       id: asked.token,
+      issue_time: new Date(createdAt).toISOString(),
       meta: null,
       num_uses: 0,
       orphan: true,
@@ -376,9 +383,11 @@ function askedOf(request: Request, env: RequestEnv): Asked | undefined {
       try {
         value = JSON.parse(utf8.decode(bytes));
       } catch {
-        throw invalid('error parsing JSON');
+        throw invalid('failed to decode JSON input');
       }
-      if (!isJsonObject(value)) throw invalid('error parsing JSON');
+      // `bao write -f` and `vault write -f` send null.
+      if (value === null) return {};
+      if (!isJsonObject(value)) throw invalid('failed to decode JSON input');
       return value;
     },
   };
@@ -504,7 +513,7 @@ function makeRing(name: string): Operation {
     body(given) {
       const type = textOf(given, 'type') || 'aes256-gcm96';
       const known = transitTypes.find((each) => each === type);
-      if (!known) throw invalid(`unknown key type ${type.slice(0, 100)}; there are: ${transitTypes.join(', ')}`);
+      if (!known) throw invalid(`unknown key type ${type.slice(0, 100)}`);
       if (booleanOf(given, 'convergent_encryption')) {
         throw invalid('convergent encryption is not supported: the same plaintext would show as the same ciphertext');
       }
@@ -700,7 +709,7 @@ function signedOf(given: JsonObject, inPath: string | undefined): object {
   }
   const hash = inPath ?? (textOf(given, 'hash_algorithm') || textOf(given, 'algorithm') || 'sha2-256');
   const known = transitHashes.find((each) => each === hash);
-  if (!known) throw invalid(`invalid hash algorithm ${hash.slice(0, 100)}; there are: ${transitHashes.join(', ')}`);
+  if (!known) throw invalid(`invalid hash algorithm "${hash.slice(0, 100)}"`);
   const marshaling = textOf(given, 'marshaling_algorithm') || 'asn1';
   if (marshaling !== 'asn1')
     throw invalid(`marshaling algorithm ${marshaling.slice(0, 100)} is not supported: asn1 is`);
@@ -733,8 +742,7 @@ function verify(ringname: string, hash: string | undefined, wrapped: Wrapped): O
     missing: 'signature verification key not found',
     body(given) {
       const signature = textOf(given, 'signature');
-      if (isAbsent(signature))
-        throw invalid('neither a signature nor an HMAC was given to verify; HMACs are not supported');
+      if (isAbsent(signature)) throw invalid("neither a 'signature' nor an 'hmac' were given to verify");
       return { ...signedOf(given, hash), signature };
     },
     answer: ({ valid }) => ({ status: 200, body: wrapped({ valid }) }),
