@@ -1,6 +1,5 @@
 // Rings whose keys the appliance holds. Messages are small: they go through the appliance whole.
 import type { TransitRing } from '../../api/transit.ts';
-import { toBase64, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -90,7 +89,7 @@ export async function restore(cli: CliOf<typeof transit.restore>): Promise<void>
 }
 
 export async function encrypt(cli: CliOf<typeof transit.encrypt>): Promise<void> {
-  const plaintext = toBase64(await message(cli));
+  const plaintext = (await message(cli)).toBase64();
   await withClient(cli, async (client) => {
     const answer = await client.transitEncrypt({ ringname: cli.get('<NAME>'), items: [{ plaintext, ...bound(cli) }] });
     const { ciphertext } = only(answer);
@@ -118,7 +117,8 @@ type OfMessage = Cli<{
 }>;
 
 function bound(cli: OfMessage): { associatedData?: string; context?: string } {
-  const base64 = (text: string | undefined) => (text === undefined ? undefined : toBase64(utf8(text)));
+  const base64 = (text: string | undefined) =>
+    text === undefined ? undefined : new TextEncoder().encode(text).toBase64();
   return given({ associatedData: base64(cli.get('--associated-data')), context: base64(cli.get('--context')) });
 }
 
