@@ -331,6 +331,7 @@ export class SharedStores implements SharedPlace {
       engine: this.engine,
       dir,
       uid: Uint8Array.fromHex(found.store),
+      hasOwnLane: dir === systemDir,
       keys,
       heed: (control) => this.#heed(sealName(dir), control),
       beforeRecovery: () => this.#seal.refresh(),

@@ -413,3 +413,31 @@ test('retention on one node: the others read from what is kept', async () => {
   await a.close();
   await b.close();
 });
+
+test('a node that is far behind catches up without a turn, and a turn never shows more than so many rows', async () => {
+  const { node, database } = await simShared();
+  database.rowsInTurn = 3;
+  const [{ store: a }, { store: b, engine }] = [await node(), await node()];
+  const resume = engine.stall();
+  const late = b.transaction((tx) => tx.notes.add('late'));
+  for (let turns = 0; turns < 20; turns++) await turn();
+  for (const lane of engine.lanes) lane.expire();
+  for (let i = 0; i < 40; i++) await a.transaction((tx) => tx.notes.add(`a${i}`));
+  let most = 0;
+  let messages: string[] = [];
+  engine.fault = (_number, kind) => {
+    messages.push(kind);
+    return undefined;
+  };
+  resume();
+  await late.catch(() => {});
+  messages = [];
+  for (let i = 0; i < 40; i++) await a.transaction((tx) => tx.notes.add(`more${i}`));
+  const names = (store: typeof a) => store.transaction(async (tx) => (await tx.notes.all()).length);
+  const found = await names(b);
+  most = messages.filter((kind) => kind === 'read').length;
+  assert.ok(most >= 1 && found >= 80, `${most} pages, ${found} notes`);
+  assert.equal(await names(a), found);
+  await a.close();
+  await b.close();
+});

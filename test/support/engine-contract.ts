@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import type { LogRow, SharedEngine } from '../../src/store/shared/engine.ts';
+import { type LogRow, rowsInTurn, type SharedEngine } from '../../src/store/shared/engine.ts';
 
 const newStore = (): string => randomBytes(16).toString('hex');
 
@@ -66,6 +66,39 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     assert.deepEqual(seqs((await waiting).behind), [2]);
     await theirs.abandon();
     for (const lane of [mine, theirs, elsewhere]) await lane.close();
+  });
+
+  test(`${name}: a turn shows so many rows at most, and says that there are more`, async () => {
+    const engine = await open();
+    const store = newStore();
+    await engine.create(store, 1, rowOf(1));
+    const lane = engine.lane(store, true);
+    for (let seq = 1; seq <= rowsInTurn + 1; seq++) {
+      const { behind, hasMore } = await lane.begin(1);
+      assert.deepEqual([behind.length, hasMore], [seq - 1, false]);
+      await lane.end(rowOf(seq + 1), undefined).committed;
+    }
+    const { behind, hasMore } = await lane.begin(1);
+    assert.deepEqual([seqs(behind).at(-1), behind.length, hasMore], [rowsInTurn + 1, rowsInTurn, true]);
+    await lane.close();
+  });
+
+  test(`${name}: more stores than connections have their turns, and one with its own never waits for theirs`, async () => {
+    const engine = await open();
+    const stores = Array.from({ length: 12 }, newStore);
+    for (const store of stores) await engine.create(store, 1, rowOf(1));
+    const [first = '', ...others] = stores;
+    const own = engine.lane(first, true);
+    const lanes = others.map((store) => engine.lane(store));
+    const turns = lanes.map((lane) => lane.begin(1));
+    await Promise.all(turns.slice(0, 8));
+    await own.begin(1);
+    await own.abandon();
+    for (const [i, lane] of lanes.entries()) {
+      assert.equal((await turns[i])?.behind.length, 0);
+      await lane.end(rowOf(2), undefined).committed;
+    }
+    for (const lane of [own, ...lanes]) await lane.close();
   });
 
   test(`${name}: a turn that is abandoned leaves nothing, and so does one whose connection is closed`, async () => {

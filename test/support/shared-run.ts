@@ -96,6 +96,8 @@ class SharedRun {
   }
 
   async life(): Promise<History> {
+    // Now and then a node is further behind than a turn shows.
+    this.#sim.database.rowsInTurn = 2 + this.#prng.int(4);
     for (let i = 0; i < 3; i++) this.#nodes.push(this.#node());
     const steps = this.#faults.only ? 60 : 120 + this.#prng.int(120);
     for (let step = 0; step < steps; step++) {

@@ -16,6 +16,7 @@ import {
   type LogRow,
   type NodeEntry,
   nodeForgotten,
+  rowsInTurn,
   type SharedEngine,
   type SharedSeal,
   systemName,
@@ -54,6 +55,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 /** The database itself. */
 export class SimDatabase {
   now = 1000;
+  /** Rows that a turn shows at most. */
+  rowsInTurn = rowsInTurn;
   readonly prng: Prng;
   /** After each commit; the last one is what there is. */
   #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined, holds: new Map(), nodes: new Map() }];
@@ -494,9 +497,11 @@ export class SimLane implements Lane {
   #look(from: number): TurnStart {
     const found = this.#database.contents.stores.get(this.#store);
     const rows = [...(found?.rows.values() ?? [])].map(({ row }) => row);
+    const behind = rows.filter(({ seq }) => seq > from);
     return {
       tag: rows.find(({ seq }) => seq === from)?.tag,
-      behind: rows.filter(({ seq }) => seq > from),
+      behind: behind.slice(0, this.#engine.database.rowsInTurn),
+      hasMore: behind.length > this.#engine.database.rowsInTurn,
       protocol: found?.protocol ?? 0,
       now: this.#database.now,
       control: this.#control(),

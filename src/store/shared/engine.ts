@@ -15,12 +15,16 @@ export interface LogRow {
   readonly sealed: Uint8Array;
 }
 
+/** Who is further behind catches up without a turn, so that nobody waits for it. */
+export const rowsInTurn = 64;
+
 /** The beginning of a turn: nobody else appends to the store until it ends. */
 export interface TurnStart {
   /** Of the row at the place that was asked from; undefined where there is none. */
   readonly tag: Uint8Array | undefined;
-  /** All rows behind it, in order. */
+  /** The first `rowsInTurn` rows behind it at most, in order, and whether there are more. */
   readonly behind: readonly LogRow[];
+  readonly hasMore: boolean;
   /** The rule by which rows are appended to this store: who knows another one must not. */
   readonly protocol: number;
   /** The engine's clock when the turn was there, epoch milliseconds; undefined where there are no rows. */
@@ -171,7 +175,8 @@ export interface SharedEngine {
   replaceSeal(before: number, bytes: Uint8Array): Promise<boolean>;
   /** Seals it on purpose, for all nodes, or ends that. */
   markSealed(isSealed: boolean): Promise<void>;
-  lane(store: string): Lane;
+  /** On a connection of its own, or on one of a few that lanes share, and wait for. */
+  lane(store: string, isOwn?: boolean): Lane;
   /** Committed rows from `from` on, in order, without a turn: `limit` of them at most. */
   rows(store: string, from: number, limit: number): Promise<readonly LogRow[]>;
   /**

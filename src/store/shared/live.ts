@@ -66,6 +66,11 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.#isMigrated = state.schemaVersion >= world.migrations.length;
   }
 
+  /** Of the newest key that is held. */
+  get epoch(): number {
+    return this.#world.keys.epoch;
+  }
+
   /** Of the last row that is committed and in the state. */
   get place(): Place {
     return this.#place;

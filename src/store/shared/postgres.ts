@@ -16,6 +16,7 @@ import {
   type LogRow,
   type NodeEntry,
   nodeForgotten,
+  rowsInTurn,
   type SharedEngine,
   type SharedSeal,
   systemName,
@@ -55,6 +56,9 @@ const longestStatement = 10_000;
 /** Of a checkpoint, which holds its lock in a transaction of its own. */
 const longestJob = 600_000;
 
+/** Connections of a node for the turns of its tenants: one is used for a trip or two at a time. */
+const mostLanes = 8;
+
 const chunkLength = 256 * 1024;
 
 /** Of a log that goes. */
@@ -79,6 +83,7 @@ export async function openPostgres(config: PostgresConfig): Promise<SharedEngine
 class PostgresEngine implements SharedEngine {
   readonly files: WholeFiles;
   readonly #connections: PostgresConnections;
+  readonly #lanes = new LaneConnections(() => this.#connect(), mostLanes);
 
   constructor(connections: PostgresConnections) {
     this.#connections = connections;
@@ -219,8 +224,9 @@ class PostgresEngine implements SharedEngine {
     return this.#writing(async (client) => (await client.query(text, [...values])).rowCount ?? 0);
   }
 
-  lane(store: string): Lane {
-    return new PostgresLane(() => this.#connect(), store);
+  lane(store: string, isOwn = false): Lane {
+    const lanes = isOwn ? new LaneConnections(() => this.#connect(), 1) : this.#lanes;
+    return new PostgresLane(lanes, store, isOwn);
   }
 
   #connect(): Promise<Client> {
@@ -303,6 +309,7 @@ class PostgresEngine implements SharedEngine {
   }
 
   async close(): Promise<void> {
+    this.#lanes.end();
     this.#connections.close();
   }
 
@@ -366,22 +373,84 @@ function entryOf(id: string, told: string): NodeEntry | undefined {
 
 const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 
-class PostgresLane implements Lane {
+/** Connections of lanes, each used by one turn at a time: so many at most, whoever else wants one waits. */
+class LaneConnections {
   readonly #connect: () => Promise<Client>;
-  readonly #store: string;
-  #client: Client | undefined;
+  readonly #most: number;
+  readonly #idle = new Set<Client>();
+  readonly #waiting: (() => void)[] = [];
+  #used = 0;
 
-  constructor(connect: () => Promise<Client>, store: string) {
+  constructor(connect: () => Promise<Client>, most: number) {
     this.#connect = connect;
+    this.#most = most;
+  }
+
+  async take(): Promise<Client> {
+    if (this.#used >= this.#most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#used++;
+    try {
+      const [idle] = this.#idle;
+      if (!idle) return await this.#open();
+      this.#idle.delete(idle);
+      return idle;
+    } catch (error) {
+      this.#pass();
+      throw error;
+    }
+  }
+
+  async #open(): Promise<Client> {
+    const client = await this.#connect();
+    for (const event of ['error', 'end'] as const) client.on(event, () => this.#idle.delete(client));
+    return client;
+  }
+
+  give(client: Client): void {
+    this.#idle.add(client);
+    this.#pass();
+  }
+
+  /** One that failed ends; those that nobody uses are looked at no longer either. */
+  drop(client: Client): void {
+    client.end().catch(() => {});
+    this.end();
+    this.#pass();
+  }
+
+  /** To whoever waits, or to nobody. */
+  #pass(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#used--;
+  }
+
+  /** Those that nobody uses. */
+  end(): void {
+    for (const client of this.#idle) client.end().catch(() => {});
+    this.#idle.clear();
+  }
+}
+
+class PostgresLane implements Lane {
+  readonly #connections: LaneConnections;
+  readonly #store: string;
+  /** While it has a turn, or asks for one. */
+  #client: Client | undefined;
+  readonly #isOwn: boolean;
+
+  constructor(connections: LaneConnections, store: string, isOwn: boolean) {
+    this.#connections = connections;
     this.#store = store;
+    this.#isOwn = isOwn;
   }
 
   async begin(from: number): Promise<TurnStart> {
     try {
-      this.#client ??= await this.#connect();
+      this.#client ??= await this.#connections.take();
       return await this.#begin(this.#client, from);
     } catch (error) {
-      await this.#drop();
+      this.#drop();
       throw faultOf(error);
     }
   }
@@ -395,7 +464,7 @@ class PostgresLane implements Lane {
       clock_timestamp() AS now, (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
         SELECT max(seq) FROM kms_log WHERE store = (SELECT store FROM kms_store WHERE name = '${systemName}')
       ) AS system_seq
-      FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq`;
+      FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq LIMIT ${rowsInTurn + 2}`;
     const [, locked, found] = await together([
       client.query('BEGIN'),
       client.query({ name: 'kms-lock', text: lock, values: [store] }),
@@ -406,9 +475,11 @@ class PostgresLane implements Lane {
     const [control] = found?.rows ?? [];
     const rows = (found?.rows ?? []).map(rowOf);
     if (!of) throw new KmsError('not-found', `no store ${store} in the shared database`);
+    const behind = rows.filter(({ seq }) => seq > from);
     return {
       tag: rows.find(({ seq }) => seq === from)?.tag,
-      behind: rows.filter(({ seq }) => seq > from),
+      behind: behind.slice(0, rowsInTurn),
+      hasMore: behind.length > rowsInTurn,
       protocol: of.protocol,
       now: control ? Number(control.now) : undefined,
       control: {
@@ -431,7 +502,7 @@ class PostgresLane implements Lane {
     queries.push(client.query('COMMIT'));
     const next = again === undefined ? undefined : this.#begin(client, again);
     next?.catch(() => {});
-    const committed = this.#committed(queries);
+    const committed = this.#committed(queries, next === undefined);
     return { committed, next: next && committed.then(() => this.#orDrop(next)) };
   }
 
@@ -439,18 +510,19 @@ class PostgresLane implements Lane {
     try {
       return await next;
     } catch (error) {
-      await this.#drop();
+      this.#drop();
       throw faultOf(error);
     }
   }
 
-  async #committed(queries: readonly Promise<QueryResult>[]): Promise<void> {
+  async #committed(queries: readonly Promise<QueryResult>[], isLast: boolean): Promise<void> {
     try {
       const results = await together(queries);
       // The commit of a transaction that failed before is answered as what it is.
       if (results.at(-1)?.command !== 'COMMIT') throw new EngineError('retry');
+      if (isLast) this.#giveBack();
     } catch (error) {
-      await this.#drop();
+      this.#drop();
       throw isRefusal(error) || error instanceof EngineError ? faultOf(error) : new EngineError('in-doubt', error);
     }
   }
@@ -460,20 +532,28 @@ class PostgresLane implements Lane {
     if (!client) return;
     try {
       await client.query('ROLLBACK');
+      this.#giveBack();
     } catch {
-      await this.#drop();
+      this.#drop();
     }
   }
 
-  close(): Promise<void> {
-    return this.#drop();
+  async close(): Promise<void> {
+    this.#drop();
+    if (this.#isOwn) this.#connections.end();
+  }
+
+  #giveBack(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    if (client) this.#connections.give(client);
   }
 
   /** The database ends the transaction, if there is one, once it sees that the connection is gone. */
-  async #drop(): Promise<void> {
+  #drop(): void {
     const client = this.#client;
     this.#client = undefined;
-    client?.end().catch(() => {});
+    if (client) this.#connections.drop(client);
   }
 }
 

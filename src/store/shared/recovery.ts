@@ -44,7 +44,7 @@ export interface SharedRecovered {
 }
 
 /** Rows that are read at once. */
-const pageOfRows = 256;
+const pageOfRows = 64;
 /** A snapshot may be replaced by a newer one while it is read. */
 const tries = 5;
 

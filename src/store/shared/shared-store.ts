@@ -63,6 +63,8 @@ export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>
   readonly uid: Uint8Array;
   /** The directory that its files have in a copy, such as a backup. */
   readonly dir: string;
+  /** Whether others may wait for a turn of it inside theirs: then it has a connection of its own. */
+  readonly hasOwnLane?: boolean;
   /** Runs a checkpoint and answers what it made; by default on this thread. */
   readonly runCheckpoint?: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly limits?: Partial<SharedLimits>;
@@ -111,9 +113,10 @@ class SharedStore<T extends object> implements Store<T> {
       },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
-    this.#lane = engine.lane(dir);
+    this.#lane = engine.lane(dir, world.hasOwnLane);
     this.#turns = new TurnLoop({
       lane: this.#lane,
+      rows: (from, limit) => engine.rows(dir, from, limit),
       limits,
       later,
       now,
@@ -385,6 +388,7 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
     onClosed: async () => {},
     beforeMigration: async () => {},
     beforeRecovery: async () => {},
+    hasOwnLane: false,
     meter: undefined,
     now: Date.now,
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),

@@ -14,6 +14,8 @@ import {
   clockLimits,
   EngineError,
   type Lane,
+  type LogRow,
+  rowsInTurn,
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
@@ -66,6 +68,7 @@ interface Ran {
 
 interface TurnWorld<T extends object> {
   readonly lane: Lane;
+  rows(from: number, limit: number): Promise<readonly LogRow[]>;
   readonly limits: TurnLimits;
   readonly later: (milliseconds: number, run: () => void) => void;
   readonly now: () => number;
@@ -170,6 +173,11 @@ export class TurnLoop<T extends object> {
       this.#isAstray = !this.#isAstray;
       return;
     }
+    if (start.hasMore) {
+      await lane.abandon();
+      await this.#follow(live);
+      return;
+    }
     const turn = Promise.withResolvers<void>();
     // Nobody may be waiting when it fails.
     turn.promise.catch(() => {});
@@ -177,6 +185,24 @@ export class TurnLoop<T extends object> {
     await this.#serve(live, turn);
     live.turn = undefined;
     this.#world.onTurn(live);
+  }
+
+  /** Runs what others appended without a turn, page by page, up to a key that only a turn tells of. */
+  async #follow(live: SharedLive<T>): Promise<void> {
+    try {
+      for (let page = rowsInTurn; page === rowsInTurn; ) {
+        const { seq } = live.place;
+        const rows = await this.#world.rows(seq, rowsInTurn + 1);
+        const [tag, behind] = rows[0]?.seq === seq ? [rows[0].tag, rows.slice(1)] : [undefined, []];
+        const known = behind.filter(({ epoch }) => epoch <= live.epoch);
+        live.catchUp({ tag, behind: known });
+        page = known.length;
+      }
+    } catch (cause) {
+      if (cause instanceof EngineError) return this.#noTurn(cause);
+      if (cause instanceof LostBranch) this.#world.meter?.lostBranch();
+      this.#world.leave(live, cause);
+    }
   }
 
   /**
