@@ -15,7 +15,9 @@ import { makeDirs, nodeFiles } from '../store/node-files.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
+import { exportStore } from '../store/shared/transfer.ts';
 import { uidLength } from '../store/store-files.ts';
+import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
 import {
   dataDirState,
@@ -29,6 +31,7 @@ import {
 } from './data-dir.ts';
 import { examineEngine, needSoundEngine } from './doctor/engine.ts';
 import { type Finding, Findings } from './doctor/finding.ts';
+import type { StoreOf } from './doctor/stores.ts';
 import type { ApplianceEvent } from './events.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
 import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
@@ -92,6 +95,17 @@ export class SharedNode {
     findings.take(await examineEngine(this.engine, this.name, now));
     examineNodes((await this.status()).nodes, version, findings.add);
     return findings.all;
+  }
+
+  /** Copies a store, proved, as one of a data directory. Answers false where there is none: it may be erased already. */
+  async copyStore({ dir, keys }: StoreOf, to: { files: Files; wasm: Uint8Array; at: number }): Promise<boolean> {
+    const found = (await this.engine.stores()).find(({ name }) => name === sealName(dir));
+    if (!found) return false;
+    const { engine } = this;
+    const migrations = dir === systemDir ? systemMigrations : tenantMigrations;
+    const world = { ...to, engine, keys, migrations, random: systemRandom };
+    await exportStore(world, Uint8Array.fromHex(found.store), { files: to.files, dir });
+    return true;
   }
 
   async status(): Promise<SharedStatus> {

@@ -21,6 +21,8 @@ interface Status {
 
 interface Report {
   readonly ok: boolean;
+  readonly stores: number;
+  readonly activities: number;
   readonly findings: readonly { readonly severity: string; readonly name: string; readonly subject: string }[];
 }
 
@@ -79,7 +81,7 @@ if (!programs) {
         ['advice', 'engine-alone', urlOf('shown')],
       ],
     );
-    assert.equal(report.ok, true);
+    assert.deepEqual([report.ok, report.stores], [true, 2]);
 
     const scrape = async () => parsePrometheus((await d.kms('metrics --data first', { env })).stdout);
     let families = await scrape();
@@ -102,15 +104,36 @@ if (!programs) {
     const left = await d.json<Status>('status --json --data first', { env });
     assert.equal(left.shared.nodes.length, 1, 'who ends says so');
     assert.equal((await first.stop()).code, 0);
-    // Without a server: the database alone is looked at, and only where it is named.
+    // Without a server: only where the database is named.
     const alone = await d.json<Report>('doctor --json --data first', { env });
     assert.ok(alone.findings.some(({ name }) => name === 'engine-alone'));
+    assert.equal(alone.stores, 2);
+    assert.ok(alone.activities > 0, 'those of a server that went on and was stopped');
+    const sealed = await d.kms('doctor --data first', { env: { ...env, KMS_KEY_FILE: d.path('none.key') } });
+    assert.match(sealed.stdout, /^advice engine-alone: /m);
+    assert.match(sealed.stdout, /stores were not examined: /);
     const unnamed = await d.kms('doctor --data first');
     assert.equal(unnamed.code, 1);
     assert.match(
       unnamed.stdout,
       /not-examined: .*they are in a database, which is not named\n {2}name it with --store/,
     );
+  });
+
+  test('doctor proves the stores in the database, with a server and without', async () => {
+    await using d = await desk();
+    const env = await made(d, 'damaged');
+    const server = await serving(d, ['--data', 'first'], env);
+    const sound = await d.json<Report>('doctor --json --data first', { env });
+    assert.deepEqual([sound.ok, sound.stores], [true, 2]);
+    // Of the tenant, by a checkpoint for the examination itself: its snapshot.
+    const largest = 'SELECT dir FROM kms_file GROUP BY dir ORDER BY sum(length(bytes)) DESC LIMIT 1';
+    const flip = `UPDATE kms_file SET bytes = set_byte(bytes, 2000, get_byte(bytes, 2000) # 1) WHERE dir = (${largest})`;
+    await postgres.query(flip, 'damaged');
+    assert.equal((await server.stop()).code, 0);
+    const { code, stdout } = await d.kms('doctor --data first', { env });
+    assert.equal(code, 1);
+    assert.match(stdout, /^error damaged: tenants\/[0-9a-f]{16}: .*snapshot-/m);
   });
 
   test('a database that loses what it acknowledges is not served from, and init makes nothing there', async () => {

@@ -32,6 +32,10 @@ const options: Readonly<Record<string, readonly [holds: string, ...lines: string
     'the webhook secret',
     `${serving} --activity-to https://hooks.example/ --activity-webhook-secret-file FILE`,
   ],
+  '--store-password-file': [
+    'a password',
+    'init --store postgres://kms@127.0.0.1:1/kms --data other --store-password-file FILE',
+  ],
   '--tls-key': ["the certificate's private key", `${serving} --tls-cert cert.pem --tls-key FILE`],
 };
 

@@ -124,8 +124,8 @@ export class Postgres {
   }
 
   /** On a connection of its own, which may write in any case. */
-  async query(text: string): Promise<QueryResult> {
-    const client = new Client({ ...this.config, options: '-c default_transaction_read_only=off' });
+  async query(text: string, database = 'postgres'): Promise<QueryResult> {
+    const client = new Client({ ...this.config, database, options: '-c default_transaction_read_only=off' });
     await client.connect();
     try {
       return await client.query(text);

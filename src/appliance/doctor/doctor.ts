@@ -4,9 +4,11 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { KmsError } from '../../errors.ts';
+import type { Seal } from '../../seal/seal.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import type { KeySources } from '../custody/key-sources.ts';
+import { unlockSeal } from '../custody/unlock.ts';
 import { dataDirState, inDir, needAppliance, systemDir, tenantDir } from '../data-dir.ts';
 import { sqlWasm } from '../program-files.ts';
 import { isSealedOnPurpose, openSealFile, sealedOnPurpose } from '../seal-keeper.ts';
@@ -16,7 +18,7 @@ import { readWitness } from '../witness.ts';
 import { type Examination, type Examined, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCustodians } from './keys.ts';
 import { examineFiles, examineMemory, examineSpace, type Host, readText } from './machine.ts';
-import { examineStores } from './stores.ts';
+import { examineStores, findFault, type StoreOf, withCopies } from './stores.ts';
 
 export interface DoctorOptions extends CertificateFiles {
   readonly data: string;
@@ -46,7 +48,7 @@ export async function examine(options: DoctorOptions): Promise<Examination> {
     await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
     await examineCertificates(options, now(), findings.add);
     const look = (): Promise<Examined> =>
-      isNode ? examineDatabase(options, findings) : examineHere(options, data, findings);
+      isNode ? examineDatabase(options, data, findings) : examineHere(options, data, findings);
     const examined = lock === 'in-use' ? inUseByAnother(data, findings) : await inside(options, data, findings, look);
     return { ...examined, findings: findings.all };
   } finally {
@@ -80,8 +82,9 @@ async function inside(options: DoctorOptions, data: string, findings: Findings, 
   }
 }
 
-/** Of a node that does not run: what can be seen without its keys. */
-async function examineDatabase({ store, now = Date.now }: DoctorOptions, findings: Findings): Promise<Examined> {
+/** Of a node that does not run: the database, then the stores in it, as they are copied for that and proved. */
+async function examineDatabase(options: DoctorOptions, data: string, findings: Findings): Promise<Examined> {
+  const { store, keyFile, sources, now = Date.now } = options;
   if (!store) {
     throw new KmsError('unavailable', 'they are in a database, which is not named', {
       hint: 'name it with --store or KMS_STORE',
@@ -91,20 +94,43 @@ async function examineDatabase({ store, now = Date.now }: DoctorOptions, finding
   const node = await SharedNode.connect(store);
   try {
     findings.take(await node.examine(now));
-    return { stores: 0, activities: 0, dropped: 0 };
+    if (await node.seal.isOnPurpose()) throw sealedOnPurpose;
+    const { seal } = await unlockSeal(await node.seal.read(), data, { ...sources, keyFile, exposed: true });
+    try {
+      return await withCopies(async (root) => {
+        const files = nodeFiles(root);
+        const wasm = await sqlWasm();
+        const there: StoreOf[] = [];
+        for (const each of storesOf(seal)) {
+          try {
+            if (await node.copyStore(each, { files, wasm, at: now() })) there.push(each);
+          } catch (error) {
+            findFault(each.dir, error, findings.add);
+          }
+        }
+        const witness = () => readWitness(nodeFiles(data), seal.keysFor(systemDir));
+        return examineStores({ files, wasm, stores: there, witness, now: now() }, findings.add);
+      });
+    } finally {
+      seal.wipe();
+    }
   } finally {
     await node.close();
   }
+}
+
+function storesOf(seal: Seal): readonly StoreOf[] {
+  return seal.stores.map((name) => ({
+    dir: name === systemDir ? name : tenantDir(name),
+    keys: seal.keysFor(name),
+  }));
 }
 
 async function examineHere({ keyFile, sources, now = Date.now }: DoctorOptions, data: string, findings: Findings) {
   if (await isSealedOnPurpose(nodeFiles(data))) throw sealedOnPurpose;
   const { seal } = await openSealFile(data, { ...sources, keyFile, exposed: true });
   try {
-    const stores = seal.stores.map((name) => ({
-      dir: name === systemDir ? name : tenantDir(name),
-      keys: seal.keysFor(name),
-    }));
+    const stores = storesOf(seal);
     const files = nodeFiles(data);
     const witness = () => readWitness(files, seal.keysFor(systemDir));
     return await examineStores({ files, wasm: await sqlWasm(), stores, witness, now: now() }, findings.add);

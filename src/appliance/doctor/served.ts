@@ -3,8 +3,11 @@
 import { once } from 'node:events';
 import type { CryptoInUse } from '../../api/local.ts';
 import { KmsError } from '../../errors.ts';
+import type { Files } from '../../store/files.ts';
+import { nodeFiles } from '../../store/node-files.ts';
+import { pieces } from '../backup/format.ts';
 import type { Copies } from '../backup/service.ts';
-import { type Collecting, collect } from '../backup/write.ts';
+import { type Collected, type Collecting, collect, isLost } from '../backup/write.ts';
 import { sealName } from '../data-dir.ts';
 import { cryptoInUse } from '../native-crypto.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
@@ -14,7 +17,7 @@ import type { Streaming } from '../streaming/streaming.ts';
 import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates } from './keys.ts';
-import { findSegment } from './stores.ts';
+import { findSegment, withCopies } from './stores.ts';
 
 interface ServedDeps extends Collecting {
   /** The data directory. */
@@ -37,27 +40,39 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   examineShipping(copies, findings);
   examineStreaming(streaming, findings);
   await examineSegments(deps, findings);
-  if (deps.node) {
-    findings.take(await deps.node.examine(now));
-    // What is in a database is proved by a backup of it: to read all of it here would keep requests waiting.
-    return { stores: 0, activities: 0, dropped: 0, crypto, findings: findings.all };
-  }
+  if (deps.node) findings.take(await deps.node.examine(now));
   const { stores, release } = await collect(deps, { counted: false });
   try {
     const kept = stores.filter(({ dir }) => seal.current.stores.includes(sealName(dir)));
-    const examined = await onThread({
+    const work = {
       kind: 'examine',
-      root,
       held: kept.flatMap(({ files }) => files),
-      keys: kept.map(({ dir }) => [dir, keysAsData(seal.current.keysFor(sealName(dir)))]),
+      keys: kept.map(({ dir }) => [dir, keysAsData(seal.current.keysFor(sealName(dir)))] as const),
       wasm: await sqlWasm(),
       now: now(),
-    });
+    } as const;
+    const examined = deps.node
+      ? await withCopies(async (copies) => {
+          await copyHeld(kept, nodeFiles(copies));
+          return onThread({ ...work, root: copies });
+        })
+      : await onThread({ ...work, root });
     const known = new Set(findings.all.map(({ subject }) => subject));
     findings.take(examined.findings.filter(({ subject }) => !known.has(subject)));
     return { ...examined, crypto, findings: findings.all };
   } finally {
     release();
+  }
+}
+
+/** Segments that are missing there are missed here too. */
+async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
+  for (const { dir, files, source } of stores) {
+    if (!source) continue;
+    await to.makeDir(dir);
+    for (const file of files) {
+      if (!(await isLost(source, file))) await to.replace(file.name, pieces(source, file.name, file.bytes));
+    }
   }
 }
 

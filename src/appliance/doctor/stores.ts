@@ -1,7 +1,9 @@
 // Every store, proven from its files: each seal opened, the database looked through, the activity log's chain followed
 // from its first record to its last; and what the records say of the clock and of backups. Of a running appliance it is
 // done on a thread, with the files as they are held. Changes nothing.
-import { stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { type CheckedStore, checkStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
@@ -17,10 +19,15 @@ import { type ExamineWork, keysFromData } from '../threads/jobs.ts';
 import { type Noted, olderThanNoted } from '../witness.ts';
 import { type Examination, type Examined, type Find, Findings } from './finding.ts';
 
+export interface StoreOf {
+  readonly dir: string;
+  readonly keys: StoreKeys;
+}
+
 interface StoresToExamine {
   readonly files: Files;
   readonly wasm: Uint8Array;
-  readonly stores: readonly { readonly dir: string; readonly keys: StoreKeys }[];
+  readonly stores: readonly StoreOf[];
   /** What is noted of the stores beside them; absent where they are being written to, and so are not compared. */
   readonly witness?: () => Promise<Noted | undefined>;
   /** Epoch milliseconds. */
@@ -92,7 +99,17 @@ export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'pr
   find('error', name, path, `this segment of the activity log ${problem}`, advice);
 }
 
-function findFault(dir: string, error: unknown, find: Find): void {
+/** For copies of sealed files that lie elsewhere: a directory for this process alone, which goes away again. */
+export async function withCopies<R>(run: (root: string) => Promise<R>): Promise<R> {
+  const root = await mkdtemp(join(tmpdir(), 'kms-doctor-'));
+  try {
+    return await run(root);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+export function findFault(dir: string, error: unknown, find: Find): void {
   const message = error instanceof Error ? error.message : String(error);
   const hint = error instanceof KmsError ? error.hint : undefined;
   if (/schema version|newer/.test(message)) {
