@@ -99,7 +99,7 @@ const sharedStatus = z.object({
       build: z.string().meta({ description: 'the version of its program' }),
       schemas: z.object({ system: z.int(), tenant: z.int() }).meta({ description: 'the newest that it knows' }),
       appendRule: z.int(),
-      places: z.array(z.string()).meta({ description: 'where it is reached' }),
+      places: z.array(z.string()).meta({ description: 'where it listens' }),
       upFor: z.number().meta({ description: 'milliseconds since it began' }),
       age: z.number().meta({ description: 'milliseconds since it was last heard of' }),
     }),

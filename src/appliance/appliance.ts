@@ -97,10 +97,10 @@ export class HeldAppliance implements Appliance, Sealing {
     let node: SharedNode | undefined;
     try {
       node = await SharedNode.connect(options.store);
-      const { onEvent, baseUrl, world } = options;
+      const { onEvent, address, world } = options;
       const now = world?.now ?? Date.now;
       // A command that is done in a moment leaves it to the server to say what is as it was.
-      await node.enter(root, serves ? { now, onEvent, baseUrl } : { now });
+      await node.enter(root, serves ? { now, onEvent, address } : { now });
       return new HeldAppliance(options, serves, lock, node);
     } catch (error) {
       await node?.close();

@@ -20,8 +20,8 @@ interface NodesWorld {
   readonly engine: Pick<SharedEngine, 'noteNode' | 'nodes' | 'forgetNode'>;
   /** The node's own id, which its directory has. */
   readonly id: string;
-  /** Where it listens; asked anew each time, since a port may be chosen late. */
-  readonly places: () => readonly string[];
+  /** Where it listens. */
+  readonly places: readonly string[];
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
   /** What this program knows; its own when absent. */
@@ -69,7 +69,7 @@ export class Nodes {
   async #note(begins: boolean): Promise<void> {
     const { engine, id, places, now, build = version, schemas = ownSchemas() } = this.#world;
     const asked = now();
-    const entry = { id, build, schemas, appendRule, places: places() };
+    const entry = { id, build, schemas, appendRule, places };
     const { now: theirs, nodes } = await engine.noteNode(entry, begins);
     this.#listed = nodes;
     this.#lookAtClock(clockDistance(theirs, asked, now()));

@@ -60,6 +60,8 @@ export interface ApplianceOptions {
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** Where clients reach it; asked anew for each use, since a port may be chosen late. */
   readonly baseUrl?: () => string;
+  /** Where this very process listens. */
+  readonly address?: string;
   readonly logger?: Logger;
   readonly onEvent?: (event: ApplianceEvent) => void;
   /** Bytes of a request's body. */

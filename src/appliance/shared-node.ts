@@ -70,13 +70,13 @@ export class SharedNode {
    * Looks whether a node may serve from the database, and says there that this one does. Throws `refused` where none
    * may.
    */
-  async enter(root: string, { now, onEvent, baseUrl }: Entering): Promise<void> {
+  async enter(root: string, { now, onEvent, address }: Entering): Promise<void> {
     await this.needSound(now, onEvent);
     await this.join(root);
     const known = await readNode(nodeFiles(root));
-    if (!known || !baseUrl) return;
+    if (!known || address === undefined) return;
     const { engine } = this;
-    this.nodes = await Nodes.join({ engine, id: known.node, places: () => [baseUrl()], now, onEvent });
+    this.nodes = await Nodes.join({ engine, id: known.node, places: [address], now, onEvent });
   }
 
   /** Throws `refused` for a database that nobody may serve from. */
@@ -182,8 +182,8 @@ interface SharedStatus {
 interface Entering {
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
-  /** Where it is reached; absent where it serves nobody. */
-  readonly baseUrl?: (() => string) | undefined;
+  /** Where it listens; absent where it serves nobody. */
+  readonly address?: string | undefined;
 }
 
 function taken(): KmsError {

@@ -199,6 +199,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     const own = {
       logger,
       baseUrl: () => url,
+      address,
       onEvent,
       space: { every: 1000, ...options.space },
       held: hold?.released,

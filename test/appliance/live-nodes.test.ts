@@ -21,7 +21,7 @@ function network() {
     Nodes.join({
       engine: new SimEngine(database),
       id,
-      places: () => [`https://${id}.example.org`],
+      places: [`https://${id}.example.org`],
       now: () => database.now,
       onEvent: ({ level, message }) => said.push(`${level} ${message}`),
       // None but those that a test asks for.
@@ -127,7 +127,7 @@ test('upgrade node by node: the schema is brought up when the last older node en
     Nodes.join({
       engine: new SimEngine(database),
       id,
-      places: () => [id],
+      places: [id],
       now: () => database.now,
       schemas: { system: 1, tenant },
       every: 1_000_000,

@@ -46,7 +46,7 @@ if (!programs) {
     await using d = await desk();
     const env = await made(d, 'shown');
     const first = await serving(d, ['--data', 'first'], env);
-    const second = await serving(d, ['--data', 'second'], env);
+    const second = await serving(d, ['--data', 'second', '--url', 'https://kms.example.org'], env);
     await using _stop = {
       async [Symbol.asyncDispose]() {
         for (const each of [first, second]) await each.stop();
