@@ -135,6 +135,13 @@ const openStatus = z.object({
     })
     .exactOptional()
     .meta({ description: 'absent where activity is kept for ever' }),
+  clock: z
+    .object({
+      aheadSeconds: z.int().meta({ description: 'how far the clock is ahead of the time by which things are old' }),
+      believedAfterSeconds: z.int().meta({ description: 'of running with it that are left until it is believed' }),
+    })
+    .exactOptional()
+    .meta({ description: 'why nothing is erased for its age; absent while the clock of the machine is believed' }),
   disk: z
     .object({
       freeBytes: z.number(),

@@ -2,6 +2,7 @@
 // and tenants that were deleted a while ago. It is the machine's clock, unless that jumps ahead: then it goes on as fast
 // as programs run, until they have run so long with the clock ahead that a mistake would have been noticed. So a clock
 // that is years ahead for a moment, or at a start, erases nothing. Back it goes with the clock at once: less is old then.
+import type { OpenStatus } from '../api/local.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';
 import type { ApplianceEvent } from './events.ts';
@@ -58,6 +59,14 @@ export class Aging {
     this.#timer = setInterval(() => void this.now().catch(() => {}), hour).unref();
   }
 
+  /** That the clock is doubted now, and for how much longer; undefined while it is believed. */
+  async doubt(): Promise<OpenStatus['clock']> {
+    const { time, ahead } = this.#look(await this.#known());
+    if (!this.#isDoubted) return undefined;
+    const seconds = (span: number): number => Math.max(0, Math.floor(span / 1000));
+    return { aheadSeconds: seconds(this.#deps.world.now() - time), believedAfterSeconds: seconds(trial - ahead) };
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.now().catch(() => {});
@@ -65,16 +74,7 @@ export class Aging {
 
   /** Epoch milliseconds. Throws what the stores throw. */
   async now(): Promise<number> {
-    if (!this.#age) {
-      this.#loading ??= this.#load();
-      try {
-        this.#age ??= await this.#loading;
-      } finally {
-        this.#loading = undefined;
-      }
-    }
-    const age = this.#look(this.#age);
-    this.#age = age;
+    const age = this.#look(await this.#known());
     if (!this.#deps.mustWait() && this.#isNews(age)) {
       await this.#deps.system.transaction(({ settings }) => settings.set(setting, JSON.stringify(age)));
       this.#saved = age;
@@ -89,7 +89,24 @@ export class Aging {
     return isMoved || (this.#isDoubted && !this.#saved);
   }
 
-  #look({ time, ahead }: Age): Age {
+  async #known(): Promise<Age> {
+    if (!this.#age) {
+      this.#loading ??= this.#load();
+      try {
+        this.#age ??= await this.#loading;
+      } finally {
+        this.#loading = undefined;
+      }
+    }
+    return this.#age;
+  }
+
+  #look(age: Age): Age {
+    this.#age = this.#lookFrom(age);
+    return this.#age;
+  }
+
+  #lookFrom({ time, ahead }: Age): Age {
     const { world, uptime } = this.#deps;
     const clock = world.now();
     const ran = Math.max(0, uptime() - this.#uptime);

@@ -351,14 +351,17 @@ async function openServices(
   const { people, close: closePeople } = servedPeople(world, options.people, () => node?.node.nodes?.count ?? 1);
   ends.push(closePeople);
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
-  const status = async (): Promise<OpenStatus> =>
-    applianceStatus(seal.current, system, tenants, {
+  const status = async (): Promise<OpenStatus> => {
+    const clock = await aging.doubt();
+    return applianceStatus(seal.current, system, tenants, {
+      ...(clock && { clock }),
       ...(node && { shared: await node.node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
       ...(retention && { activityRetention: retention.status }),
       disk: space.status(),
     });
+  };
   return {
     sealed: false,
     tenants,

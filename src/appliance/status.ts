@@ -18,6 +18,7 @@ interface ServicesStatus {
   readonly copies: CopiesStatus;
   readonly activityTo: readonly StreamStatus[];
   readonly activityRetention?: RetentionStatus;
+  readonly clock?: NonNullable<OpenStatus['clock']>;
   readonly disk: SpaceStatus | undefined;
   readonly shared?: NonNullable<OpenStatus['shared']>;
 }

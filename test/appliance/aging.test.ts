@@ -69,8 +69,12 @@ test('a clock that is years ahead for a moment makes nothing older', async () =>
   const aging = boot();
   assert.equal(await offAfter(aging, hour), 0);
   clock.wrong = years;
+  assert.deepEqual(await aging.doubt(), { aheadSeconds: years / 1000, believedAfterSeconds: (7 * day) / 1000 });
   for (const ran of [1, hour, hour]) assert.equal(await offAfter(aging, ran), 0);
+  const left = Math.floor((7 * day - 2 * hour - 1) / 1000);
+  assert.deepEqual(await aging.doubt(), { aheadSeconds: years / 1000, believedAfterSeconds: left });
   clock.wrong = 0;
+  assert.equal(await aging.doubt(), undefined);
   assert.equal(await offAfter(aging, hour), 0);
   assert.deepEqual(said, [
     'warn: the clock of this machine is 3650 days ahead of where it was last seen: nothing is erased for its age by that until it has been so for 7 days of running',

@@ -291,6 +291,20 @@ test('what has not arrived where activity is streamed to stays, and goes once it
   );
 });
 
+test('the command line says that the clock is doubted', async () => {
+  const p = place();
+  await using d = await desk();
+  const status = async (): Promise<string> => (await d.kms(['--data', p.data, '--key-file', keyFile, 'status'])).stdout;
+  assert.doesNotMatch(await status(), /^clock/m);
+  const world = systemWorld();
+  {
+    await using a = await p.open({ world: { ...world, now: () => world.now() - 400 * day } });
+    await a.ask('POST', '/ks/keyrings', { name: 'then' });
+  }
+  const until = 'nothing is erased for its age until it was so for 7 days more';
+  assert.match(await status(), new RegExp(`^clock +\\d+ days ahead of where it was last seen: ${until}$`, 'm'));
+});
+
 test('a clock that is decades ahead erases nothing for its age before it has been so for long', async () => {
   const p = place();
   const world = systemWorld();
@@ -311,6 +325,9 @@ test('a clock that is decades ahead erases nothing for its age before it has bee
     await setTimeout(100);
     assert.equal((await a.store()).activityDropped, undefined);
     assert.deepEqual(p.segments(), files);
+    const { clock } = await a.appliance.status();
+    assert.ok(clock && Math.abs(clock.aheadSeconds - ahead / 1000) < 3600, JSON.stringify(clock));
+    assert.ok(Math.abs(clock.believedAfterSeconds - (7 * day) / 1000) < 3600, JSON.stringify(clock));
   }
   {
     await using a = await p.open({ retention: patient });

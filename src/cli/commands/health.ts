@@ -133,6 +133,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     ...status.activityTo.map(streamLine),
     ['activity kept', retentionLine(status.activityRetention)],
     ...status.tenants.flatMap(droppedLine),
+    ['clock', clockLine(status.clock)],
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
     ['database', status.shared?.database],
@@ -198,6 +199,13 @@ function retentionLine(retention: OpenStatus['activityRetention']): string | und
   const { seconds, waitingRecords } = retention;
   const waiting = waitingRecords > 0 ? `; ${waitingRecords} older records wait until they have arrived` : '';
   return `${ageOf(seconds)}${waiting}`;
+}
+
+function clockLine(clock: OpenStatus['clock']): string | undefined {
+  if (!clock) return undefined;
+  const { aheadSeconds, believedAfterSeconds } = clock;
+  const until = `nothing is erased for its age until it was so for ${ageOf(believedAfterSeconds)} more`;
+  return `${ageOf(aheadSeconds)} ahead of where it was last seen: ${until}`;
 }
 
 /** From where on a tenant's activity is there, unless from its first record. */
