@@ -45,7 +45,7 @@ export async function createTransitRing(
   const { type = 'aes256-gcm96', derived = false } = input;
   const name = checkRingName(input.name);
   if (tenant.custody === 'client') {
-    throw new KmsError('forbidden', 'this tenant keeps to rings whose keys are held by clients (custody client)');
+    throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
   }
   if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
   const there = await tx.transit.byName(name);

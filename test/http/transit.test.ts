@@ -638,8 +638,8 @@ test('no request under /v1 makes it fail', async () => {
 test('a tenant that keeps to client custody makes no such ring', async () => {
   const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], custody: 'client' }] });
   const { status, body } = await v1(a, 'PUT', 'transit/keys/x', {});
-  assert.equal(status, 403);
+  assert.equal(status, 400);
   assert.match(body.errors[0], /custody client/);
   const key: TestKey = await a.keyWith('transit.*');
-  assert.equal((await a.call('POST', '/transit/rings', { name: 'x' }, { key: key.key })).status, 403);
+  assert.equal((await a.call('POST', '/transit/rings', { name: 'x' }, { key: key.key })).status, 400);
 });

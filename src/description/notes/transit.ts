@@ -25,8 +25,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     ],
     body: { name: 'Unseal', type: 'aes256-gcm96' },
     problems: {
-      400: [taken],
-      403: [{ message: 'this tenant keeps to rings whose keys are held by clients (custody client)' }],
+      400: [taken, { message: 'this tenant keeps to rings whose keys are held by clients (custody client)' }],
     },
     limits: [ringLimit],
   },
