@@ -12,7 +12,9 @@ import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { ReadStore } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import type { StoreHold } from '../store/port.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
+import { holdAtRest } from '../store/shared/hold.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { exportStore } from '../store/shared/transfer.ts';
@@ -34,6 +36,7 @@ import { type Finding, Findings } from './doctor/finding.ts';
 import type { StoreOf } from './doctor/stores.ts';
 import type { ApplianceEvent } from './events.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
+import { sqlWasm } from './program-files.ts';
 import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
 import { postgresConfig, type StoreSource, storeName } from './store-url.ts';
 import type { ListedStore, SharedPlace, StoreOptions } from './stores.ts';
@@ -312,6 +315,18 @@ export class SharedStores implements SharedPlace {
   create(dir: string, keys: TenantKeys): Promise<void> {
     const { engine } = this;
     return createShared({ engine, uid: systemRandom(uidLength), keys, random: systemRandom, name: sealName(dir) });
+  }
+
+  /** Of a tenant that is deleted: undefined where its store is erased already. */
+  async holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> {
+    const found = await this.#find(dir);
+    if (!found?.isWhole) return undefined;
+    const { engine } = this;
+    const later = (milliseconds: number, run: () => void): void => void setTimeout(run, milliseconds).unref();
+    const keys = this.#seal.keysFor(sealName(dir));
+    const uid = Uint8Array.fromHex(found.store);
+    const world = { engine, uid, keys, wasm: await sqlWasm(), random: systemRandom, later, holdMs: 60_000 };
+    return holdAtRest(world, dir, counted);
   }
 
   async finish(dir: string): Promise<void> {

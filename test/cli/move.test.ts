@@ -116,6 +116,36 @@ if (!postgres) {
     assert.match(nothing.stderr, /was not moved elsewhere; nothing was changed/);
   });
 
+  test('a backup from any node is a file as ever, with deleted tenants in it', async () => {
+    await using d = await desk();
+    const env = { KMS_KEY_FILE: d.path('master.key') };
+    const shared = { ...env, KMS_STORE: emptyDatabase() };
+    await well(d, 'init --data a', shared);
+    await well(d, 'keyring create one --data a', shared);
+    await well(d, 'tenant create blue --host blue.example --data a', shared);
+    await well(d, 'keyring create two --tenant blue --data a', shared);
+    await well(d, 'tenant delete blue --yes --data a', shared);
+    await well(d, 'backup create b.kms-backup --data c', shared);
+    const { valid, restores, stores } = JSON.parse(await well(d, 'backup verify b.kms-backup --json', env));
+    assert.deepEqual([valid, restores, stores], [true, true, 3]);
+    const server = await serving(d, ['--data', 'a'], shared);
+    await well(d, 'backup create served.kms-backup --data a', shared);
+    await well(d, 'drill --data a', shared);
+    await well(d, 'doctor --data a', shared);
+    assert.equal((await server.stop()).code, 0);
+    await well(d, 'backup verify served.kms-backup', env);
+    await well(d, 'restore served.kms-backup --data back', env);
+    assert.deepEqual(await rings(d, '--data back', env), ['one']);
+    const deleted = JSON.parse(await well(d, 'tenant list --deleted --json --data back', env));
+    const { id } = deleted.data.find(({ name }: { name: string }) => name === 'blue');
+    await well(d, `tenant restore ${id} --data back`, env);
+    const { data } = JSON.parse(await well(d, 'keyring list --json --tenant blue --data back', env));
+    assert.deepEqual(
+      data.map(({ name }: { name: string }) => name),
+      ['two'],
+    );
+  });
+
   test('a move that is cut off, or meets with damage, leaves an appliance that serves', async () => {
     await using d = await desk();
     const env = { KMS_KEY_FILE: d.path('master.key') };

@@ -166,6 +166,8 @@ export interface Collecting {
   readonly files: Files;
   readonly system: SystemStore;
   readonly tenants: Tenants;
+  /** Where stores are that are no files of the data directory: holds one that is not open, if it is there. */
+  readonly shared?: { holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> } | undefined;
   readonly admin: {
     list(): Promise<readonly TenantRecord[]>;
     /** Runs while no tenant is made, deleted, restored or erased. */
@@ -180,7 +182,7 @@ export interface Collected {
 
 /** No request waits for it; tenants are made and deleted before or after it. */
 export function collect(
-  { files, system, tenants, admin }: Collecting,
+  { files, system, tenants, admin, shared }: Collecting,
   { counted }: { readonly counted: boolean },
 ): Promise<Collected> {
   return admin.exclusively(async () => {
@@ -190,12 +192,19 @@ export function collect(
       store: Pick<Store<never>, 'hold' | 'status'>,
     ): Promise<Collected['stores'][number]> => {
       if (!store.hold) throw new KmsError('refused', 'this kind of store is not backed up by its files');
-      const hold = await store.hold(counted);
+      const faulty = store.status().activityFaults.map(({ path }) => `${dir}/${basename(path)}`);
+      return { ...copied(dir, await store.hold(counted)), faulty };
+    };
+    const copied = (dir: string, hold: StoreHold): Collected['stores'][number] => {
       holds.push(hold);
       const { uid, sequence, source, activity, tables } = hold;
       const summary = counted ? { summary: { activity, tables } } : {};
-      const faulty = store.status().activityFaults.map(({ path }) => `${dir}/${basename(path)}`);
-      return { dir, uid: toHex(uid), sequence, files: hold.files, source, ...summary, faulty, hold };
+      return { dir, uid: toHex(uid), sequence, files: hold.files, source, ...summary, hold };
+    };
+    const atRest = async (dir: string): Promise<CopiedStore | undefined> => {
+      if (!shared) return storeAtRest(files, dir);
+      const hold = await shared.holdAtRest(dir, counted);
+      return hold && copied(dir, hold);
     };
     const release = (): void => {
       for (const hold of holds) hold.release();
@@ -207,7 +216,7 @@ export function collect(
         open(systemDir, system),
         ...records.map(({ id, dir }) => {
           const store = served.get(id);
-          return store ? open(tenantDir(dir), store) : storeAtRest(files, tenantDir(dir));
+          return store ? open(tenantDir(dir), store) : atRest(tenantDir(dir));
         }),
       ]);
       const stores = found.flatMap((each) => {

@@ -33,7 +33,7 @@ export interface SharedCheckpoint extends CheckpointResult {
   readonly tables: Readonly<Record<string, number>>;
 }
 
-interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
+export interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
   readonly random: (length: number) => Uint8Array;
 }
 

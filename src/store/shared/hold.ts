@@ -3,12 +3,13 @@
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import { segmentPath } from '../activity/segment.ts';
+import { defaultLimits } from '../embedded-options.ts';
 import { logHeaderLength, sealLogHeader } from '../log-format.ts';
 import type { StoreHold } from '../port.ts';
 import { headerLength, logName, nonceLength, type StoreKeys, snapshotName } from '../store-files.ts';
-import type { SharedCheckpoint } from './checkpoint.ts';
-import type { SharedEngine } from './engine.ts';
-import { storeIdOf } from './recovery.ts';
+import { type CheckpointWorld, type SharedCheckpoint, writeSharedCheckpoint } from './checkpoint.ts';
+import { EngineError, type SharedEngine } from './engine.ts';
+import { recoverShared, storeIdOf } from './recovery.ts';
 
 interface HoldWorld {
   readonly engine: SharedEngine;
@@ -22,6 +23,34 @@ interface HoldWorld {
 
 /** By it a file is known from one that took its name: a header and the first nonce. */
 const knownBy = headerLength + nonceLength;
+
+/** Holds a store that nobody serves, in a snapshot of all its rows. */
+export async function holdAtRest(
+  world: HoldWorld & CheckpointWorld,
+  dir: string,
+  counted: boolean,
+): Promise<StoreHold> {
+  const hold = await SharedHold.begin(world);
+  try {
+    const { state, place } = await recoverShared(world);
+    state.close();
+    const { segmentRecords } = defaultLimits;
+    const through = place.seq;
+    const made = await writeSharedCheckpoint(world, {
+      uid: world.uid,
+      through,
+      at: Date.now(),
+      segmentRecords,
+      counted,
+    });
+    // Somebody serves it after all.
+    if (!made) throw new EngineError('retry');
+    return hold.filesOf(through, made, dir);
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
 
 /** Of files that a failover, or a hold that ran out, took away while they were copied. */
 function changed(name: string, cause?: unknown): KmsError {
