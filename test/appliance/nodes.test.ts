@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -336,6 +336,13 @@ if (!postgres) {
     ];
     for (const [act, message] of refused) await assert.rejects(act(), { code: 'refused', message });
     assert.deepEqual(readdirSync(embedded).sort(), ['kms.lock', 'kms.seal', 'system', 'tenants']);
+    const mark = readFileSync(join(first, 'kms.node'), 'utf8');
+    for (const damaged of ['', mark.slice(0, -5), '{"node":1}', '[]']) {
+      writeFileSync(join(first, 'kms.node'), damaged);
+      await assert.rejects(serveAt(first, all.store), { code: 'corrupt', message: /kms\.node: is not what a node/ });
+    }
+    writeFileSync(join(first, 'kms.node'), mark);
+    await (await serveAt(first, all.store)).close();
     const store = emptyDatabase();
     await assert.rejects(serveAt(join(base, 'third'), store), { code: 'unavailable', message: /no appliance in the/ });
     const half = await openPostgres(await postgresConfig(store));
