@@ -196,3 +196,24 @@ test('what is not allowed, the menu and a failure look right', async () => {
   await page.getByText('entries').waitFor();
   assert.deepEqual(troubles, []);
 });
+
+test('on a phone no comma between flags begins a line, and a date is as wide as it is', async () => {
+  const { page, troubles } = await visitAs(appliance, 'grace', '/console/apikeys');
+  await page.setViewportSize({ width: 390, height: 800 });
+  const summary = page.locator('[data-flag-summary]', { hasText: 'keyring.payroll.encrypt' });
+  await summary.getByText('and 1 more').waitFor();
+  assert.doesNotMatch((await summary.textContent()) ?? '', /,/);
+  const lefts = await summary
+    .locator('span')
+    .evaluateAll((spans) => spans.map((each) => each.getBoundingClientRect().x));
+  assert.deepEqual([lefts.length, new Set(lefts).size], [3, 1], 'each begins a line');
+  const widths = await page.locator('td time').evaluateAll((times) =>
+    times.map((each) => {
+      const range = document.createRange();
+      range.selectNodeContents(each);
+      return each.getBoundingClientRect().width - range.getBoundingClientRect().width;
+    }),
+  );
+  assert.ok(widths.length > 0 && widths.every((more) => Math.abs(more) < 1), widths.join(' '));
+  assert.deepEqual(troubles, []);
+});

@@ -41,9 +41,11 @@ export function FlagSummary({ flags }: { readonly flags: Readonly<Record<string,
   if (granted.length === 0) return <span data-quiet>none</span>;
   const rest = granted.length - 2;
   return (
-    <span>
-      {granted.slice(0, 2).join(', ')}
-      {rest > 0 && ` and ${rest} more`}
+    <span data-flag-summary>
+      {granted.slice(0, 2).map((name) => (
+        <span key={name}>{name} </span>
+      ))}
+      {rest > 0 && <span data-quiet>and {rest} more</span>}
     </span>
   );
 }
