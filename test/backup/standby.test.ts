@@ -435,3 +435,30 @@ test('directories that are none of a standby, or none to follow', async () => {
   await assert.rejects(open(p.shipped, p.second), (error: KmsError) => error.code === 'corrupt' && !!error.hint);
   await first.close();
 });
+
+test('what has not shown yet is waited for, and is not called complete', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await p.ask(first, '/ks/keyrings', { name: 'one' });
+  const journal = () => join(p.life(), 'points.kms');
+  await until('it arrived', () => existsSync(p.shipped) && existsSync(journal()));
+  await delay(300);
+  const standby = await p.offline();
+  // As a network file system may show it: the word that it stopped, and not yet the end of the journal.
+  let whole = Buffer.alloc(0);
+  const hiding = (async () => {
+    await until('it stopped', () => existsSync(join(p.life(), 'kms.fence.stopped')));
+    whole = readFileSync(journal());
+    writeFileSync(journal(), whole.subarray(0, whole.lastIndexOf(10, whole.length - 2) + 1));
+    await delay(1500);
+    writeFileSync(journal(), whole);
+  })();
+  const write = (async () => {
+    for (let n = 0; (await p.ask(first, '/ks/keyrings', { name: `n${n}` })).status === 200; n++) await delay(20);
+  })();
+  const taken = await standby.takeOver(quick);
+  await Promise.all([hiding, write]);
+  assert.ok(whole.length > 0);
+  assert.equal(taken.isComplete, true);
+  await first.close();
+});

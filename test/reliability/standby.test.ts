@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import {
   confirmStop,
   type Fenced,
-  isStopped,
   needNoFence,
   raiseFence,
   readFence,
+  stoppedWith,
 } from '../../src/appliance/backup/fence.ts';
 import { Follower, type ShippedState } from '../../src/appliance/backup/follow.ts';
 import { Shipper } from '../../src/appliance/backup/ship.ts';
@@ -138,7 +138,7 @@ function attemptOn(side: 'data' | 'shipped') {
       const fence = await readFence(fencedAt(shipped)).catch(() => undefined);
       if (!fence) return;
       assert.equal(fence.by, id);
-      if (await isStopped(fencedAt(shipped), fence)) return;
+      if ((await stoppedWith(fencedAt(shipped), fence)) !== undefined) return;
       while (await shipper.ship());
       await confirmStop(fencedAt(shipped), fence, 2500);
     };

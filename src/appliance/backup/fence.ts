@@ -145,19 +145,27 @@ async function makes(files: Files, name: string, bytes: Uint8Array): Promise<boo
 
 function takenBy({ host, at }: Fence): KmsError {
   return new KmsError('refused', `another standby, on ${host}, took over at ${new Date(at).toISOString()}`, {
-    hint: 'let this one follow what that one ships: remove its data directory, and start it anew',
+    hint:
+      'use that one, and let this one follow what it ships; where that one is lost for good, --unfenced takes over in ' +
+      'its place',
   });
 }
 
-/** Says in the directory that the one that the fence stopped answers nobody any more, and has shipped all it had. */
+/**
+ * Says in the directory that the one that the fence stopped answers nobody any more, and has shipped all it had: how
+ * long the journal is with it, since a network file system may show this before that.
+ */
 export async function confirmStop(fenced: Fenced, { by }: Fence, at: number): Promise<void> {
-  await fenced.files.replace(stoppedFile, line(fenced, labels.stopped, { by, at }));
+  const { files } = fenced;
+  const journal = (await files.exists(journalFile)) ? await files.size(journalFile) : 0;
+  await files.replace(stoppedFile, line(fenced, labels.stopped, { by, at, journal }));
 }
 
-/** Whether the one that the fence stopped has said so. */
-export async function isStopped({ files, ...sealed }: Fenced, fence: Fence): Promise<boolean> {
-  if (!(await files.exists(stoppedFile))) return false;
-  return signedValue(sealed, labels.stopped, await files.read(stoppedFile))?.by === fence.by;
+/** The bytes of the whole journal, where the one that the fence stopped has said so. */
+export async function stoppedWith({ files, ...sealed }: Fenced, fence: Fence): Promise<number | undefined> {
+  if (!(await files.exists(stoppedFile))) return undefined;
+  const { by, journal } = signedValue(sealed, labels.stopped, await files.read(stoppedFile)) ?? {};
+  return by === fence.by && isCount(journal) ? journal : undefined;
 }
 
 /** Remembers a fence in the data directory, where it holds also while the shipped directory is out of reach. */

@@ -104,6 +104,11 @@ export class Follower {
     return this.#copied;
   }
 
+  /** How long the journal was at the last look, as far as it verified; undefined where that took nothing. */
+  get journalBytes(): number | undefined {
+    return this.#reading?.bytes;
+  }
+
   get proven(): ShippedState | undefined {
     return this.#proven;
   }

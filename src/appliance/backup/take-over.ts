@@ -8,7 +8,7 @@ import { KmsError, systemError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
 import { systemDir } from '../data-dir.ts';
-import { type Fence, type Fenced, isStopped, raiseFence, readFence } from './fence.ts';
+import { type Fence, type Fenced, raiseFence, readFence, stoppedWith } from './fence.ts';
 import type { Follower, Proven, ShippedState } from './follow.ts';
 import { restoreInto } from './restore.ts';
 import { shippedSeal } from './ship-journal.ts';
@@ -44,6 +44,8 @@ export interface TakingOver {
 
 /** How often the other's word that it stopped is looked for, in milliseconds. */
 const shortPause = 100;
+/** How long the end of a journal is waited for at least, in milliseconds. */
+const settling = 5000;
 
 export async function takeOver(
   deps: TakeOverDeps,
@@ -54,7 +56,7 @@ export async function takeOver(
   const first = await newest(deps, how);
   const fenced = fencedBy(deps, first);
   const fence = how.fence ? await fenceOff(deps, fenced, first, how) : undefined;
-  const last = how.fence ? await newest(deps, how).catch(stopped) : first;
+  const last = fence ? await lastOf(deps, how, fence.journal).catch(stopped) : first;
   const { directory, point, proof, heads } = last;
   if (directory.name !== first.directory.name) throw anotherLife(directory.name);
   if (fence) await needOwnFence(fenced, fence.raised);
@@ -67,7 +69,12 @@ export async function takeOver(
   const { applianceId } = seal;
   await clearStandby(data);
   return {
-    ...{ applianceId, epoch: epoch.number, madeAt: source.origin.madeAt, isComplete: fence?.hasStopped ?? false },
+    ...{
+      applianceId,
+      epoch: epoch.number,
+      madeAt: source.origin.madeAt,
+      isComplete: fence !== undefined && follower.journalBytes === fence.journal,
+    },
     ...{ stores: proof.stores, transactions: proof.transactions, activities: proof.activities, lacks: proof.lacks },
     heads: Object.fromEntries(heads),
   };
@@ -104,18 +111,31 @@ function fencedBy({ source, follower }: TakeOverDeps, { directory: { name } }: S
   return { files: source(name), directory: name, keys: sealOf(follower).keysFor(systemDir) };
 }
 
+/**
+ * The newest state once the fence stands. A network file system may show the word of the one that stopped before the end
+ * of the journal, which is then waited for.
+ */
+async function lastOf(deps: TakeOverDeps, how: TakingOver, journal: number | undefined): Promise<Proven> {
+  for (let waited = 0; ; waited += shortPause) {
+    const last = await newest(deps, how);
+    const isShort = journal !== undefined && (deps.follower.journalBytes ?? 0) < journal;
+    if (!isShort || waited >= Math.max(how.wait, settling)) return last;
+    await deps.pause(shortPause);
+  }
+}
+
 /** Raises the fence, and waits for the word of the one that it stops. */
 async function fenceOff(
   { id, host, world, pause }: TakeOverDeps,
   fenced: Fenced,
   { directory }: ShippedState,
   { wait }: TakingOver,
-): Promise<{ raised: Fence; hasStopped: boolean }> {
+): Promise<{ raised: Fence; journal: number | undefined }> {
   const at = world.now();
   const raised = await raiseFence(fenced, { by: id, host, at, epoch: Math.max(directory.epoch + 1, at) }, pause);
   for (let waited = 0; ; waited += shortPause) {
-    if (await isStopped(fenced, raised)) return { raised, hasStopped: true };
-    if (waited >= wait) return { raised, hasStopped: false };
+    const journal = await stoppedWith(fenced, raised);
+    if (journal !== undefined || waited >= wait) return { raised, journal };
     await pause(shortPause);
   }
 }
