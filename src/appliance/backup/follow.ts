@@ -118,8 +118,11 @@ export class Follower {
     return this.#seal?.seal;
   }
 
-  /** Takes what has arrived since. Throws why it could not; what was there before still counts then. */
-  async look(): Promise<void> {
+  /**
+   * Takes what has arrived since. Throws why it could not; what was there before still counts then. `isUrgent`: also what
+   * did not verify just now, which may have been the copy's fault.
+   */
+  async look(isUrgent = false): Promise<void> {
     const known = this.#reading;
     // Until all of it is here, what was read may have to be read again.
     this.#reading = undefined;
@@ -128,7 +131,7 @@ export class Follower {
     const { directory, point } = reading;
     this.#shipped = { directory, point };
     if (this.#copied) needNotOlder({ directory, point }, this.#copied);
-    if (this.#bad && equalBytes(this.#bad.end, reading.end) && this.#deps.uptime() < this.#bad.until) {
+    if (!isUrgent && this.#bad && equalBytes(this.#bad.end, reading.end) && this.#deps.uptime() < this.#bad.until) {
       throw this.#bad.error;
     }
     if (lines.length > 0) await this.#take(reading, lines, seal);
@@ -224,7 +227,8 @@ export class Follower {
     const { directory, point } = reading;
     const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
     await copy.makeDir('.');
-    for (const [dir, place] of arrived([point])) await bring(source, copy, dir, place);
+    const before = this.#copied?.directory.name === directory.name ? arrived([this.#copied.point]) : undefined;
+    for (const [dir, place] of arrived([point])) await bring(source, copy, { dir, place, before: before?.get(dir) });
     const hasSeal = await copy.exists(sealFile);
     const isOther = !hasSeal || !equalBytes(await copy.read(sealFile), seal);
     if (isOther) await copy.replace(hasSeal ? nextSealFile : sealFile, seal);
@@ -360,18 +364,29 @@ function needNotOlder(found: ShippedState, mine: ShippedState): void {
   });
 }
 
+interface Bringing {
+  readonly dir: string;
+  readonly place: ShippedPlace;
+  /** As far as it is here for certain: what is behind that may be torn. */
+  readonly before: ShippedPlace | undefined;
+}
+
 /** Copies what of a store is missing. */
-async function bring(source: Files, copy: Files, dir: string, place: ShippedPlace): Promise<void> {
+async function bring(source: Files, copy: Files, { dir, place, before }: Bringing): Promise<void> {
   await copy.makeDir(dir);
   const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
-  for (const { name, bytes } of filesUpTo(dir, place)) {
+  const [snapshot, ...logs] = filesUpTo(dir, place);
+  if (snapshot && !there.has(snapshot.name)) {
+    await copy.replace(snapshot.name, exactly(source, snapshot.name, await source.size(snapshot.name)));
+  }
+  for (const { name, bytes } of logs) {
     const length = bytes ?? (await source.size(name));
-    const has = there.has(name) ? await copy.size(name) : 0;
-    // Of the last log more may be here, of points that were taken back.
-    if (there.has(name) && (has === length || (bytes !== undefined && has > length))) continue;
-    const grows = has > 0 && has < length && name !== snapshotName(dir, place.snapshot);
-    if (grows) await append(copy, name, has, exactly(source, name, length, has));
-    else await copy.replace(name, exactly(source, name, length));
+    const isLast = before !== undefined && name === logName(dir, before.log);
+    const isEarlier = before !== undefined && name < logName(dir, before.log) && there.has(name);
+    if (isEarlier && (await copy.size(name)) === length) continue;
+    const has = isLast && there.has(name) ? before.offset : 0;
+    if (has === 0 || has > length) await copy.replace(name, exactly(source, name, length));
+    else if (has < length) await append(copy, name, has, exactly(source, name, length, has));
   }
   for (const name of await source.list(dir)) {
     const segment = parseShippedSegment(name);

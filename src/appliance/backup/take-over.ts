@@ -94,7 +94,11 @@ export async function clearStandby(data: Files): Promise<void> {
 /** The newest state, proven. */
 async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: TakingOver): Promise<Proven> {
   try {
-    await follower.look();
+    await follower.look().catch((error: unknown) => {
+      // What is here is thrown away by then, and copied once more.
+      if (error instanceof KmsError && error.code === 'corrupt') return follower.look(true);
+      throw error;
+    });
   } catch (error) {
     if (fence && !acceptOlder) throw unreached(systemError(error, 'what is shipped to'));
     await follower.recall().catch(() => {});
@@ -102,7 +106,8 @@ async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: Taking
   try {
     return await follower.prove();
   } catch (error) {
-    if (!acceptOlder || !(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+    if (!acceptOlder) throw unreached(error);
     return follower.proveAgain();
   }
 }
