@@ -19,8 +19,9 @@ export interface BenchAppliance {
   readonly headers: { readonly authorization: string; readonly 'content-type': string };
 }
 
-export function makeAppliance(data: string): BenchAppliance {
-  const made = JSON.parse(execFileSync(kms, ['--data', data, 'init', '--json'], { encoding: 'utf8' }));
+/** `more` may say where its store is. */
+export function makeAppliance(data: string, more: readonly string[] = []): BenchAppliance {
+  const made = JSON.parse(execFileSync(kms, ['--data', data, 'init', '--json', ...more], { encoding: 'utf8' }));
   const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
   return { data, accountId: made.accountId, headers };
 }
@@ -43,9 +44,13 @@ export interface Served extends Started {
   ask(path: string, body?: object): Promise<string>;
 }
 
-export async function serve(core: Core, { data, headers }: BenchAppliance): Promise<Served> {
+export async function serve(
+  core: Core,
+  { data, headers }: BenchAppliance,
+  more: readonly string[] = [],
+): Promise<Served> {
   const before = performance.now();
-  const args = ['--data', data, 'serve', '--listen', '127.0.0.1:0'];
+  const args = ['--data', data, 'serve', '--listen', '127.0.0.1:0', ...more];
   const started = await start(core, kms, args, /listening on (\S+)/);
   const startMilliseconds = performance.now() - before;
   const url = started.match;

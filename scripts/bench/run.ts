@@ -1,5 +1,5 @@
-// `npm run bench [requests|overload|commits|files|logins|activity|pages|years …]`: the figures of the README, as ratios
-// inside one run. Needs `dist/kms`.
+// `npm run bench [requests|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of the README, as
+// ratios inside one run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { measureCommits } from './commit-cost.ts';
 import { measureFiles } from './file-throughput.ts';
 import { measureLogins } from './logins.ts';
 import { measureMemory } from './memory.ts';
+import { measureNodes } from './nodes.ts';
 import { measureOverload } from './overload.ts';
 import { measurePages } from './pages.ts';
 import { measureRequests } from './requests.ts';
@@ -25,6 +26,7 @@ if (wanted('overload')) await measureOverload(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
 if (wanted('files')) await measureFiles(2048, 3);
 if (wanted('logins')) await measureLogins(3, 5);
+if (wanted('nodes')) await measureNodes(4, 3);
 if (wanted('activity')) await measureActivity(1_000_000, 9);
 if (wanted('pages')) await measurePages(9);
 if (wanted('years')) await measureYears(10_000_000, 100_000, 5);
