@@ -1,7 +1,7 @@
 // `kms move`: an appliance that nobody serves goes over from its data directory to a database that several nodes share, or
 // back, whole and proved to be the same. What it came from stays as it was but for a mark, by which it refuses to serve
 // until somebody takes that back.
-import { chmod } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
@@ -12,7 +12,8 @@ import { makeDirs, nodeFiles } from '../store/node-files.ts';
 import { exportStore, type HeldStore, importStore } from '../store/shared/transfer.ts';
 import { listStoreFiles } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
-import { placeKey } from './backup/restore-command.ts';
+import { restoreInto } from './backup/restore.ts';
+import { findSource, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { type KeyOptions, unseal } from './custody/unsealer.ts';
 import {
@@ -25,6 +26,7 @@ import {
   systemDir,
   tenantDir,
 } from './data-dir.ts';
+import { systemWorld } from './environment.ts';
 import { needNobodyServes } from './live-nodes.ts';
 import { sqlWasm } from './program-files.ts';
 import { readStores } from './read-stores.ts';
@@ -132,6 +134,41 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
     throw error;
   }
   return { applianceId: seal.applianceId, from: root, to: node.name, stores };
+}
+
+/**
+ * `kms restore` into a database without an appliance: restored into a directory beside `options.data` first, which goes
+ * over and then goes. `options.data` is that of the first node, beside which the key file is copied.
+ */
+export async function restoreToDatabase(options: RestoreOptions, store: StoreSource): Promise<RestoreResult> {
+  const data = resolve(options.data);
+  const staging = `${data}.restoring`;
+  const node = await SharedNode.connect(store);
+  try {
+    await node.needSound(Date.now);
+    await node.makeRoom();
+    const { unsealed, source } = await findSource(options, data);
+    try {
+      await rm(staging, { recursive: true, force: true });
+      await makeDirs(staging);
+      const stores = { root: staging, files: nodeFiles(staging), wasm: await sqlWasm() };
+      const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
+      await fillDatabase(staging, node, unsealed);
+      const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
+      const { applianceId } = unsealed.seal;
+      return { ...restored, ...key, data: node.name, applianceId, madeAt: source.origin.madeAt };
+    } catch (error) {
+      if (!(await node.engine.readSeal())) await node.clear();
+      throw error;
+    } finally {
+      unsealed.seal.wipe();
+      await rm(staging, { recursive: true, force: true });
+    }
+  } catch (error) {
+    throw systemError(error, data);
+  } finally {
+    await node.close();
+  }
 }
 
 /** Reads them as a start does, which refuses what is older than it was. One of a deleted tenant may be half erased. */

@@ -134,6 +134,15 @@ if (!postgres) {
     await well(d, 'doctor --data a', shared);
     assert.equal((await server.stop()).code, 0);
     await well(d, 'backup verify served.kms-backup', env);
+    const other = { ...env, KMS_STORE: emptyDatabase() };
+    assert.match(await well(d, 'restore served.kms-backup --data n', other), /^database +postgres:/);
+    assert.deepEqual(
+      readdirSync(d.path('.')).filter((name) => name.startsWith('n')),
+      ['n.master.key'],
+    );
+    assert.deepEqual(await rings(d, '--data n', other), ['one']);
+    const taken = await d.kms('restore served.kms-backup --data n', { env: other });
+    assert.match(taken.stderr, /the database: has an appliance already; nothing was changed/);
     await well(d, 'restore served.kms-backup --data back', env);
     assert.deepEqual(await rings(d, '--data back', env), ['one']);
     const deleted = JSON.parse(await well(d, 'tenant list --deleted --json --data back', env));

@@ -14,7 +14,7 @@ import { openBackup, sealOf, sourceOf } from './read.ts';
 import { type RestoredAppliance, type RestoreSource, restoreInto } from './restore.ts';
 import { shippedSource } from './ship-source.ts';
 
-interface RestoreOptions extends KeyOptions {
+export interface RestoreOptions extends KeyOptions {
   /** The backup file, or the directory that was shipped to. */
   readonly from: string;
   /** The new data directory: missing, empty, or left by a restore that was cut off. */
@@ -23,7 +23,7 @@ interface RestoreOptions extends KeyOptions {
   readonly to?: number | undefined;
 }
 
-interface RestoreResult extends RestoredAppliance {
+export interface RestoreResult extends RestoredAppliance {
   readonly data: string;
   /** Of which time the restored data are. */
   readonly madeAt: string;
@@ -68,7 +68,7 @@ async function refuseUnlessNew(data: string): Promise<void> {
   });
 }
 
-async function findSource(
+export async function findSource(
   { from, to, ...keys }: RestoreOptions,
   data: string,
 ): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {

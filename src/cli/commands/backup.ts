@@ -139,15 +139,19 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
 export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
   refuseRemote(cli, 'an appliance is restored where it is to run');
   const { restoreAppliance } = await import('../../appliance/backup/restore-command.ts');
-  const restored = await restoreAppliance({
+  const store = sharedStore(cli);
+  const options = {
     ...copyKeys(cli),
     from: pathFrom(cli.io, cli.get('<FROM>')),
     data: dataDirectory(cli),
     to: cli.get('--to'),
-  });
+  };
+  const restored = store
+    ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
+    : await restoreAppliance(options);
   const { data, applianceId, madeAt, epoch, keyFile, keyFileMade, proof } = restored;
   await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
-    ['data directory', data],
+    [store ? 'database' : 'data directory', data],
     ['appliance', applianceId],
     ['as it was at', madeAt],
     ['epoch', epoch.number],

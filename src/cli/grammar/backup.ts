@@ -23,7 +23,7 @@ export const backup = {
 export const copies = {
   restore: command(
     'restore',
-    'restore an appliance into a new data directory, from a backup file or a directory that was shipped to',
+    'restore an appliance into a new data directory or a database, from a backup or a directory that was shipped to',
     [
       'kms restore kms.kms-backup --data ./kms-restored',
       'kms restore /mnt/shipped --data ./kms-restored --to 2026-01-02T03:04:05Z',
