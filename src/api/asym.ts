@@ -6,6 +6,7 @@ import { rotateBody } from './keyrings.ts';
 import {
   algorithm,
   base64,
+  clientCustody,
   freeForm,
   idOf,
   pathText,
@@ -22,6 +23,7 @@ export const asymKeyring = z
     displayName: z.string().meta({ description: 'the name as it was given', examples: ['Devices'] }),
     activeKey: idOf('key').meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
     activeAlgorithm: algorithm,
+    custody: clientCustody,
     publicKey: base64.meta({ description: 'X25519, base64 SPKI DER', examples: [sample.publicKey] }),
     createdAt: timestamp,
     updatedAt: timestamp,

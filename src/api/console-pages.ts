@@ -19,6 +19,7 @@ export const consolePages = {
   newKeyring: { path: '/console/new/keyring', title: 'New keyring' },
   keyring: { path: '/console/keyrings/{name}', title: 'Keyring' },
   asym: { path: '/console/asym', title: 'Asymmetric keyrings' },
+  transit: { path: '/console/transit', title: 'Transit rings' },
   apikeys: { path: '/console/apikeys', title: 'API keys' },
   newApikey: { path: '/console/new/apikey', title: 'New API key' },
   apikey: { path: '/console/apikeys/{id}', title: 'API key' },

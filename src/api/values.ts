@@ -94,6 +94,11 @@ export const pastTime = z
 
 export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys are for: AES-256' });
 
+/** Who can use a ring's keys, where they are wrapped to its public key. */
+export const clientCustody = z
+  .enum(['client'])
+  .meta({ description: "who can use the ring's keys: whoever holds its private key, and not the appliance" });
+
 type FreeForm = Record<string, unknown>;
 
 /** What is wrong with `value` as a free-form object; undefined when nothing is. */

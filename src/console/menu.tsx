@@ -22,6 +22,7 @@ const groups: readonly Group[] = [
     entries: [
       ['keyrings', 'key'],
       ['asym', 'keyPair'],
+      ['transit', 'key'],
     ],
   },
   {

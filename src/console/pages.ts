@@ -15,6 +15,7 @@ import { AsymPage } from './keyrings/asym-page.tsx';
 import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
+import { TransitPage } from './keyrings/transit-page.tsx';
 import { MePage } from './me/me-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import type { Page } from './page.ts';
@@ -28,6 +29,7 @@ export const pages: readonly Page[] = [
   { name: 'newKeyring', component: NewKeyringPage, under: 'keyrings' },
   { name: 'keyring', component: KeyringPage, under: 'keyrings' },
   { name: 'asym', component: AsymPage, under: 'asym', needs: ['asym.create', 'asym.read', 'asym.rotate'] },
+  { name: 'transit', component: TransitPage, under: 'transit', needs: ['transit.list'] },
   { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: ['apikey.read'] },
   { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },
   { name: 'apikey', component: ApikeyPage, under: 'apikeys' },

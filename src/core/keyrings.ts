@@ -282,6 +282,7 @@ function asymKeyRing(ring: Ring): AsymKeyRing {
     displayName: ring.displayName,
     activeKey: ring.activeKey,
     activeAlgorithm: 'aes256',
+    custody: 'client',
     publicKey: ring.publicKey,
     createdAt: timestamp(ring.createdAt),
     updatedAt: timestamp(ring.updatedAt),

@@ -78,6 +78,7 @@ const states: readonly State[] = [
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
+  { name: 'transit', path: '/console/transit', text: 'There is no transit ring.' },
   { name: 'users', path: '/console/users', text: '3 entries' },
   { name: 'new-user', path: '/console/new/user', text: 'By an invitation' },
   { name: 'user', path: '/console/users/ada', text: 'API keys of this user' },
@@ -184,6 +185,8 @@ test('what is not allowed, the menu and a failure look right', async () => {
   await pressed('Menu')(page);
   await page.getByRole('navigation').waitFor();
   await looksRight(page, 'menu');
+  // It lies over the page, down to its last entry.
+  await pressed('Menu')(page);
   await goTo(page, '/console/accounts');
   await page.getByRole('alert').filter({ hasText: 'account.read' }).waitFor();
   await looksRight(page, 'accounts-refused');

@@ -21,6 +21,7 @@ export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
       ['id', ring.id],
       ['active key', ring.activeKey],
       ['algorithm', ring.activeAlgorithm],
+      ['custody', ring.custody],
       ['public key', ring.publicKey],
       ['created', ring.createdAt],
     ]);

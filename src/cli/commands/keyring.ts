@@ -167,6 +167,7 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
     ['id', ring.id],
     ['active key', ring.activeKey],
     ['algorithm', ring.activeAlgorithm],
+    ['custody', ring.custody],
     ['public key', ring.publicKey],
     ['props', JSON.stringify(ring.props)],
     ['created', ring.createdAt],

@@ -6,7 +6,7 @@ import { Loaded } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json, Time } from '../parts/values.tsx';
-import { Actor, From, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
+import { Actor, From, ringOf, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
 import { statusText } from './words.ts';
 
@@ -29,7 +29,7 @@ interface RecordProps {
 
 function Record({ record, names }: RecordProps) {
   const { id, keyid, createdAt, action, ringname, validAction, status, props, address, reporter } = record;
-  const ringKind = action.startsWith('asym.') ? 'asym-keyring' : 'keyring';
+  const { type: ringKind, href: ringHref } = ringOf(action, ringname);
   const ring = ringname === '' ? undefined : subjectHref({ type: ringKind, id: '', name: ringname });
   return (
     <>
@@ -43,7 +43,7 @@ function Record({ record, names }: RecordProps) {
             ['Action', <code key="action">{action}</code>],
             ringname !== '' && [
               'Keyring',
-              <a key="ring" href={action.startsWith('asym.') ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
+              <a key="ring" href={ringHref}>
                 <bdi>{ringname}</bdi>
               </a>,
             ],

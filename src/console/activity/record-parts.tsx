@@ -59,11 +59,12 @@ export function ThingLink({ thing, names }: { readonly thing: Thing; readonly na
   );
 }
 
-const typeNames: Readonly<Partial<Record<string, string>>> = {
+export const typeNames: Readonly<Partial<Record<string, string>>> = {
   account: 'account',
   apikey: 'API key',
   'asym-keyring': 'asymmetric keyring',
   'second-factor': 'second factor',
+  'transit-ring': 'transit ring',
 };
 
 function hrefOf({ type, id, name }: Thing): string | undefined {
@@ -76,6 +77,8 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
       return hrefTo('asset', { id });
     case 'asym-keyring':
       return hrefTo('asym');
+    case 'transit-ring':
+      return hrefTo('transit');
     case 'keyring':
       return name === undefined ? undefined : hrefTo('keyring', { name });
     case 'user':
@@ -83,6 +86,13 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
     default:
       return undefined;
   }
+}
+
+/** What a record's ring is, by its action, and where it is shown. */
+export function ringOf(action: string, name: string): { readonly type: Thing['type']; readonly href: string } {
+  if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
+  if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transit') };
+  return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 
 /** The page of all that the log has about a thing; undefined for what has no such page. */

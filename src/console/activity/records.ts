@@ -165,7 +165,8 @@ export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
         return [object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name);
       };
       // Both kinds of rings may have the same name, and other things too.
-      const isItsKind = ({ action }: ActivityRecord): boolean => action.startsWith('asym.') === isAsym;
+      const isItsKind = ({ action }: ActivityRecord): boolean =>
+        action.startsWith('asym.') === isAsym && !action.startsWith('transit.');
       return [
         { filters: { ring: id }, only: isItsKind },
         { filters: { object: id }, only: isOfIt },

@@ -7,7 +7,7 @@ import { ListEnd } from '../parts/table.tsx';
 import { Clock } from '../parts/values.tsx';
 import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
-import { Actor, From, ThingLink } from './record-parts.tsx';
+import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
 import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
 
@@ -212,11 +212,11 @@ function What({ record, names, none }: WhatProps): Child {
     );
   }
   if (ringname === '') return <span>{none}</span>;
-  const isAsym = action.startsWith('asym.');
+  const { type, href } = ringOf(action, ringname);
   return (
     <span>
-      {isAsym ? 'asymmetric keyring' : 'keyring'}{' '}
-      <a href={isAsym ? hrefTo('asym') : hrefTo('keyring', { name: ringname })}>
+      {typeNames[type] ?? type}{' '}
+      <a href={href}>
         <bdi>{ringname}</bdi>
       </a>
     </span>
