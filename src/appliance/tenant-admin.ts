@@ -149,8 +149,10 @@ export class TenantAdmin {
           await tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now });
         });
       } catch (error) {
-        // Whether the record got to the disk is for the next start to see: it keeps or removes the files accordingly.
         await store.close();
+        // Another node was faster. After any other failure the record may be there all the same: that is for the next
+        // start to see, which keeps or removes the files accordingly.
+        if (error instanceof KmsError && error.code === 'conflict') await removeFiles(this.#deps, dir).catch(() => {});
         throw error;
       }
       const record = await this.find(id);

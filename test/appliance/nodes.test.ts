@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'pg';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { sentSlot } from '../../src/appliance/custody/master-admin.ts';
 import { newCustodian } from '../../src/appliance/custody/new-custodian.ts';
@@ -163,6 +164,10 @@ if (!postgres) {
       [a, b].map(({ local }) => local('POST', '/local/tenants', { name: 'red', hosts: ['red.example'] })),
     );
     assert.deepEqual(twice.map(({ status }) => status).sort(), [200, 400]);
+    const engine = await openPostgres(await postgresConfig(all.store));
+    const kept = await engine.stores();
+    await engine.close();
+    assert.equal(kept.length, 4, 'system, default, blue and red: nothing is left of the one that was refused');
     assert.equal((await b.local('PATCH', '/local/tenants/blue', { hosts: ['navy.example'] })).status, 200);
     await until(async () => (await asked(a, 'navy.example')).status === 200);
     assert.equal((await asked(a, 'blue.example')).status, 401, 'it is for the tenant of all other hosts now');
@@ -374,6 +379,25 @@ if (!postgres) {
       execFileSync(process.execPath, ['--input-type=module', '--eval', program, ...args], { encoding: 'utf8' });
     assert.equal(loads(join(base, 'embedded-alone')), 'false\n');
     assert.equal(loads(all.made.data, all.store.url), 'true\n');
+  });
+
+  test('while somebody holds a lock in the database, requests are refused in time, with the reason', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const { database } = await postgresConfig(all.store);
+    const holder = new Client({ ...postgres.config, database });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE kms_log IN ACCESS EXCLUSIVE MODE');
+    const since = performance.now();
+    const refused = await Promise.all([a, b].map(({ ask }) => ask('GET', '/ks/keyrings')));
+    const waited = performance.now() - since;
+    await holder.end();
+    for (const { status, body } of refused) {
+      assert.deepEqual([status, /it did not answer in time|it does not answer/.test(body.message)], [503, true]);
+    }
+    assert.ok(waited < 15_000, `${waited} ms`);
+    await until(async () => (await a.ask('GET', '/ks/keyrings')).status === 200);
+    assert.equal((await b.ask('GET', '/ks/keyrings')).status, 200);
   });
 
   test('without its database a node answers 503 and says why, and goes on by itself', async () => {

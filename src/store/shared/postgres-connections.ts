@@ -170,6 +170,10 @@ const untrusted: Said = [
   'name the authority that signed it, PEM, with sslrootcert=FILE in the URL',
 ];
 const silent: Said = ['it does not answer', 'see that it runs, and that no firewall is in between'];
+const otherTables: Said = [
+  'the tables there are not those of an appliance',
+  'name the database that has it, or put its tables back; nothing else may be in it',
+];
 const unknownName: Said = ['the name of its host is not known', 'see that the name is right and that it resolves'];
 
 /** By SQLSTATE, or by the code that Node has for it. */
@@ -177,6 +181,11 @@ const said: Readonly<Record<string, Said>> = {
   '28P01': ['the password is wrong', passwordHint],
   '28000': ['it does not let this user in', "see the server's log, its pg_hba.conf and whether the user exists"],
   '3D000': ['there is no such database', 'make one that belongs to this user: CREATE DATABASE … OWNER …'],
+  '25P03': ['this node stood still in its turn', 'see whether its machine is overloaded, or was paused'],
+  '42703': otherTables,
+  '42804': otherTables,
+  '42P01': otherTables,
+  '57014': ['it did not answer in time', 'look there who holds a lock for long, and how busy it is'],
   '42501': ['the user lacks a right', 'make the user the owner of the database'],
   '53300': ['it has no connection left', 'raise max_connections there, or end what else is connected'],
   '57P03': ['it is starting, or stopping', 'it goes on by itself once that is over'],
@@ -219,7 +228,7 @@ function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
 
 /** Why the server refuses what it was asked for on a connection that it let in, where there is more to say of it. */
 export function refusalOf(error: unknown): { readonly reason: string; readonly hint: string } | undefined {
-  const [reason, hint] = said[codeOf(error)] ?? [];
+  const [reason, hint] = knownOf(error) ?? [];
   return reason === undefined || hint === undefined ? undefined : { reason, hint };
 }
 
@@ -227,12 +236,16 @@ function wordsOf(cause: unknown): Said {
   // A name with several addresses fails as all of them do.
   const [error] = cause instanceof AggregateError ? cause.errors : [cause];
   const code = codeOf(error);
-  const text = error instanceof Error ? error.message : '';
-  const found = said[code] ?? saidByText.find(([pattern]) => pattern.test(text))?.[1];
+  const found = knownOf(error);
   if (found) return found;
   if (/^ERR_SSL_.*ALERT/.test(code)) return alert;
   const what = code === '' ? '' : ` (${code})`;
   return [`it breaks the connection off${what}`, "see the server's log"];
+}
+
+function knownOf(error: unknown): Said | undefined {
+  const text = error instanceof Error ? error.message : '';
+  return said[codeOf(error)] ?? saidByText.find(([pattern]) => pattern.test(text))?.[1];
 }
 
 function codeOf(error: unknown): string {

@@ -71,7 +71,7 @@ export async function openPostgres(config: PostgresConfig): Promise<SharedEngine
     keepAlive: true,
     connectionTimeoutMillis: 5000,
     // A connection that answers no more is given up.
-    query_timeout: longestStatement + 5000,
+    query_timeout: longestStatement + 2000,
     statement_timeout: longestStatement,
     idle_in_transaction_session_timeout: idleInTurn,
   };

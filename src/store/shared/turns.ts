@@ -66,6 +66,9 @@ interface Ran {
   readonly refuse: (error: unknown) => void;
 }
 
+/** Milliseconds after which a turn that was not to be had was not that of a connection that had been cut before. */
+const longestCut = 2000;
+
 interface TurnWorld<T extends object> {
   readonly lane: Lane;
   rows(from: number, limit: number): Promise<readonly LogRow[]>;
@@ -217,7 +220,9 @@ export class TurnLoop<T extends object> {
     let start: TurnStart;
     try {
       start = await asked.start;
-    } catch {
+    } catch (cause) {
+      // It took long: who waits has waited enough.
+      if (performance.now() - asked.since > longestCut) throw cause;
       meter?.lost();
       asked = this.#ask(seq);
       start = await asked.start;
