@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import { after, test } from 'node:test';
+import { Client } from 'pg';
+import { postgresConfig } from '../../src/appliance/store-url.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
@@ -75,7 +77,33 @@ if (!postgres) {
     assert.deepEqual([unsealed.code, /^sealed {6}no/.test(unsealed.stdout)], [0, true], unsealed.stderr);
     for (let tries = 0; (await health()) !== 200; tries++) await pause(tries);
     assert.equal((await d.kms('keyring list --data b', options)).code, 0);
+    const again = await d.kms('unseal --data b', options);
+    assert.deepEqual([again.code, again.stderr], [0, 'kms: it is not sealed\n'], 'no server runs on it');
     assert.equal((await server.stop()).code, 0);
+  });
+
+  test('doctor looks at the database from a directory that is no node yet, and leaves it so', async () => {
+    await using d = await desk();
+    const options = await shared(d);
+    const looked = await d.kms('doctor --data new', options);
+    assert.deepEqual([looked.code, looked.stderr], [0, '']);
+    assert.match(looked.stdout, /engine-alone/);
+    assert.equal(existsSync(d.path('new')), false);
+  });
+
+  test('tables of another program are told apart from a database that is away', async () => {
+    await using d = await desk();
+    const options = { env: { KMS_STORE: emptyDatabase(), KMS_KEY_FILE: d.path('master.key') } };
+    const { database } = await postgresConfig({ url: options.env.KMS_STORE, isListed: false, env: () => undefined });
+    const other = new Client({ ...postgres.config, database });
+    await other.connect();
+    await other.query('CREATE TABLE kms_store (id int); CREATE TABLE kms_seal (id int)');
+    await other.end();
+    for (const line of ['init --data a', 'status --data a', 'serve --data a --listen 127.0.0.1:0']) {
+      const ran = await d.kms(line, options);
+      assert.equal(ran.code, 3, line);
+      assert.match(ran.stderr, /the tables there are not those of an appliance; name the database that has it/, line);
+    }
   });
 
   test('options that do not go together are refused', async () => {

@@ -35,16 +35,19 @@ export interface DoctorOptions extends CertificateFiles {
 /** Changes nothing. Throws where there is no appliance. */
 export async function examine(options: DoctorOptions): Promise<Examination> {
   const data = resolve(options.data);
-  const isNode = (await dataDirState(data)) === 'node';
+  const state = await dataDirState(data);
+  // Any directory is that of a node from its first command on; where that was another machine there is nothing to see.
+  const isNew = options.store !== undefined && (state === 'missing' || state === 'empty');
+  const isNode = state === 'node' || isNew;
   if (!isNode) await needAppliance(data);
   const { now = Date.now, host = { read: readText, space: diskSpace }, served } = options;
   const findings = new Findings();
   const lock = served ? undefined : lockForReading(data);
   try {
     const inUse = served !== undefined || lock === 'in-use';
-    await examineFiles({ data, inUse }, findings.add);
+    if (!isNew) await examineFiles({ data, inUse }, findings.add);
     if (!isNode) await examineCustodians(data, options.keyFile, findings.add);
-    await examineSpace(host, data, findings.add);
+    if (!isNew) await examineSpace(host, data, findings.add);
     await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
     await examineCertificates(options, now(), findings.add);
     const look = (): Promise<Examined> =>

@@ -29,7 +29,7 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
 export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
   const ended = await endedHere(cli);
   if (ended) return printSealStatus(cli, ended);
-  await withServer(cli, async (connection) => {
+  const act = async (connection: Connection): Promise<void> => {
     let status = await sealStatus(cli, connection);
     if (!status.sealed) {
       if (!cli.json) await say(cli.io, 'it is not sealed');
@@ -43,7 +43,8 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
       if (!status.sealed) break;
     }
     await printSealStatus(cli, status);
-  });
+  };
+  await withServer(cli, act, { orNode: true });
 }
 
 /**
