@@ -28,6 +28,17 @@ export interface PostgresConfig {
 /** Of those that take no turn. */
 const mostSpare = 4;
 
+const warned = new WeakSet<Client>();
+
+/**
+ * Whether the server has warned of anything on a connection. Of what is asked here a commit alone gives cause to: one
+ * whose wait for the standby was cancelled (`pg_cancel_backend`) is reported as done, with a warning that the standby
+ * may lack it.
+ */
+export function hasWarned(client: Client): boolean {
+  return warned.has(client);
+}
+
 export class PostgresConnections {
   readonly #config: PostgresConfig;
   readonly #settings: ClientConfig;
@@ -83,10 +94,12 @@ export class PostgresConnections {
     client.on('end', () => this.#forget(client));
     try {
       await client.connect();
-      const [, { rows }] = await Promise.all([
+      const [, , { rows }] = await Promise.all([
         client.query('SET synchronous_commit = on'),
+        client.query('SET client_min_messages = warning'),
         client.query('SELECT pg_is_in_recovery() AS standby'),
       ]);
+      client.on('notice', () => warned.add(client));
       // It would show what is no longer so.
       if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');
       return client;
@@ -107,7 +120,7 @@ export class PostgresConnections {
     try {
       return await run(client);
     } catch (error) {
-      isSound = harmless(error);
+      isSound = harmless(error) && !warned.has(client);
       throw error;
     } finally {
       if (isSound && this.#isOfUse(client)) this.#spare.push(client);

@@ -23,7 +23,7 @@ import {
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
-import { type PostgresConfig, PostgresConnections, refusalOf } from './postgres-connections.ts';
+import { hasWarned, type PostgresConfig, PostgresConnections, refusalOf } from './postgres-connections.ts';
 
 const schema = [
   `CREATE TABLE IF NOT EXISTS kms_store (
@@ -331,6 +331,7 @@ class PostgresEngine implements SharedEngine {
       });
       const { command } = await client.query('COMMIT');
       if (command !== 'COMMIT') throw new EngineError('retry');
+      if (hasWarned(client)) throw new EngineError('in-doubt');
       return result;
     });
   }
@@ -516,10 +517,12 @@ class PostgresLane implements Lane {
   }
 
   async #committed(queries: readonly Promise<QueryResult>[], isLast: boolean): Promise<void> {
+    const client = this.#client;
     try {
       const results = await together(queries);
       // The commit of a transaction that failed before is answered as what it is.
       if (results.at(-1)?.command !== 'COMMIT') throw new EngineError('retry');
+      if (client && hasWarned(client)) throw new EngineError('in-doubt');
       if (isLast) this.#giveBack();
     } catch (error) {
       this.#drop();
