@@ -391,7 +391,9 @@ export class SharedStores implements SharedPlace {
     if (sealVersion !== this.#seal.version) await this.#refreshSeal();
     if (name === systemDir) return;
     await this.#refreshTenants(systemSeq);
-    if (this.#tenants?.isDeleted(name)) throw new KmsError('not-found', 'no tenant answers this host');
+    if (!this.#tenants?.isDeleted(name)) return;
+    // Not that there is none: who waits for the turn was let in when there was, and is told so the next time.
+    throw new KmsError('unavailable', 'the tenant was deleted on another node', { retryAfter: 1 });
   }
 
   async #refreshSeal(): Promise<void> {

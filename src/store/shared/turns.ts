@@ -290,7 +290,7 @@ export class TurnLoop<T extends object> {
     const { committed, next } = lane.end(row?.row, again);
     next?.catch(() => {});
     this.#asked = next && { at: this.#world.now(), since: performance.now(), start: next };
-    const failure = await this.#outcome(live, row, committed);
+    const failure = await this.#outcome(live, row, committed, started);
     if (failure) {
       if (failure instanceof EngineError) this.#world.meter?.lost();
       // Without a row the state is what the log says all the same.
@@ -321,13 +321,18 @@ export class TurnLoop<T extends object> {
   }
 
   /** Why nothing of the turn is committed, or nobody knows; undefined where all is. */
-  async #outcome(live: SharedLive<T>, row: NextRow | undefined, committed: TurnEnd['committed']): Promise<unknown> {
+  async #outcome(
+    live: SharedLive<T>,
+    row: NextRow | undefined,
+    committed: TurnEnd['committed'],
+    started: number,
+  ): Promise<unknown> {
     try {
       await committed;
       return undefined;
     } catch (cause) {
       if (!row || !isInDoubt(cause)) return cause;
-      const found = await this.#isThere(live, row);
+      const found = await this.#isThere(live, row, performance.now() - started);
       this.#trouble = undefined;
       if (found) return undefined;
       return found === undefined ? cause : new EngineError('retry', cause);
@@ -337,11 +342,12 @@ export class TurnLoop<T extends object> {
   /**
    * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended. It
    * ends with a commit, which waits for a standby: what is there to be seen the standby may not have yet. Undefined where
-   * no turn was to be had in time, or the log does not reach back to where the row would be.
+   * no turn was to be had in time, of which `waited` milliseconds are over, or the log does not reach back to where the
+   * row would be.
    */
-  async #isThere(live: SharedLive<T>, { row }: NextRow): Promise<boolean | undefined> {
+  async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
     const { lane, limits, now, later } = this.#world;
-    const until = now() + limits.doubtMs;
+    const until = now() + limits.doubtMs - waited;
     for (;;) {
       try {
         const { tag, behind } = await lane.begin(live.place.seq);
