@@ -106,11 +106,11 @@ function definitionOf(schema: z.ZodType) {
 function typeOf(schema: z.ZodType, indent: string): string {
   const name = names.get(schema.def as z.ZodObject['def']);
   if (name !== undefined) return name;
-  const { type, enum: values, additionalProperties } = schema.meta() ?? {};
+  const { type, enum: values, additionalProperties, items } = schema.meta() ?? {};
   // Given as what it stands for; sent as text.
   if (type === 'integer') return 'number';
   // Looked at by hand, so that a long one costs no more than its bound.
-  if (type === 'array') return 'string[]';
+  if (type === 'array') return `${listedType(items)}[]`;
   if (Array.isArray(values) && values.length > 0 && values.every(isTruth)) return 'boolean';
   const def = definitionOf(schema);
   const inside = (each: z.core.$ZodType): string => typeOf(each as z.ZodType, indent);
@@ -155,6 +155,17 @@ function quoted(value: unknown): string {
 
 function parenthesised(type: string): string {
   return type.includes(' | ') && !type.startsWith('{') ? `(${type})` : type;
+}
+
+/** Of a list that is looked at by hand: objects of simple fields, none of which is required, or texts. */
+function listedType(items: unknown): string {
+  const { properties } = (items ?? {}) as { readonly properties?: Readonly<Record<string, { readonly type: string }>> };
+  if (!properties) return 'string';
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const type = field.type === 'integer' ? 'number' : field.type;
+    return `${name}?: ${type} | undefined`;
+  });
+  return `{ ${fields.join('; ')} }`;
 }
 
 function comment(lines: readonly string[], indent: string): string {

@@ -20,7 +20,7 @@ test('create keeps the private key in its usual place, says where, and prints no
   assert.equal(stderr, `kms: the private key is in ${path}; nobody else has it, so keep a copy of it safe\n`);
   assert.match(
     stdout,
-    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\npublic key {2}\S+\nprops {7}\{"a":1\}\n/,
+    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\ncustody {5}client\npublic key {2}\S+\nprops {7}\{"a":1\}\n/,
   );
   const pem = await readFile(path, 'utf8');
   assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
