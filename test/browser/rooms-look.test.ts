@@ -135,7 +135,7 @@ for (const { name, path, go, text } of states) {
     await goTo(page, path);
     await go?.(page);
     await page.getByText(text).first().waitFor();
-    await page.getByText('Loading…').waitFor({ state: 'detached' });
+    await page.locator(':root:not(:has([data-loading]))').waitFor();
     await looksRight(page, name);
     await page.keyboard.press('Escape');
     assert.deepEqual(troubles, []);
