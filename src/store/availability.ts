@@ -10,6 +10,8 @@ interface AvailabilityWorld<L> {
   readonly onEvent: (event: StoreEvent) => void;
   /** What failed, and what is said when it is mended. */
   readonly words: { readonly failed: string; readonly mended: string };
+  /** As what it is told that something failed; `write-failed` when absent. */
+  kindOf?(cause: unknown): StoreEvent['kind'];
   /** Lets go of what failed, where nobody uses it any more. */
   release(dead: L): void;
   /** Recovers what takes its place. */
@@ -73,7 +75,8 @@ export class Availability<L extends { dead: boolean }> {
     live.dead = true;
     this.#live = undefined;
     this.#reason = `${this.#world.words.failed}: ${reasonOf(cause)}`;
-    this.#world.onEvent({ kind: 'write-failed', message: this.#reason, cause });
+    const kind = this.#world.kindOf?.(cause) ?? 'write-failed';
+    this.#world.onEvent({ kind, message: this.#reason, cause });
     this.#recover(live, ready);
   }
 

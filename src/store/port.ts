@@ -110,6 +110,7 @@ export interface StoreEvent {
   readonly kind:
     | 'torn-tail'
     | 'write-failed'
+    | 'log-moved'
     | 'recovered'
     | 'recovery-failed'
     | 'no-turn'

@@ -165,6 +165,9 @@ test('a node that stood still while the log was trimmed recovers, and acknowledg
   await Promise.race([refused, late.catch(() => {})]);
   const names = (store: typeof a) => store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
   assert.deepEqual(await names(a), await names(b));
+  // Nothing was lost, and nobody failed to write.
+  const kinds = events.map(({ kind }) => kind).filter((kind) => !kind.startsWith('checkpoint'));
+  assert.deepEqual(kinds, ['log-moved', 'recovered']);
   await a.close();
   await b.close();
 });
@@ -220,7 +223,7 @@ test('a failover that lost commits is noticed, and the node goes on from what is
   assert.match(events[0]?.message ?? '', /does not have the row 4 that this node had seen/);
   assert.deepEqual(
     events.map(({ kind }) => kind),
-    ['write-failed', 'commits-lost', 'recovered'],
+    ['log-moved', 'commits-lost', 'recovered'],
   );
   await store.close();
 });

@@ -104,6 +104,8 @@ class SharedStore<T extends object> implements Store<T> {
       later,
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
+      // What a rekeying trims is no fault; what a failover cut off is told of with what it lost.
+      kindOf: (cause) => (cause instanceof LostBranch ? 'log-moved' : 'write-failed'),
       release: (dead) => dead.state.close(),
       recover: async (dead) => {
         await world.beforeRecovery();
