@@ -24,7 +24,7 @@ test('tenants are kept, found, changed, hidden when deleted, and erased', async 
   await store.transaction(async ({ tenants }) => {
     const a = await tenants.byName('a');
     assert.ok(a);
-    assert.deepEqual(a, { ...draft('a'), seq: 1, secondFactorFor: [], deletedAt: undefined });
+    assert.deepEqual(a, { ...draft('a'), seq: 1, secondFactorFor: [], custody: 'any', deletedAt: undefined });
     assert.deepEqual(await tenants.byId('tenant_a'), a);
     assert.equal(await tenants.byName('A'), undefined);
     const changed = { ...a, name: 'z', hosts: [], limits: {}, secondFactorFor: ['*'], updatedAt: 3 };

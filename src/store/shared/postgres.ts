@@ -148,9 +148,9 @@ class PostgresEngine implements SharedEngine {
   noteNode({ id, ...told }: NodeEntry, begins: boolean): ReturnType<SharedEngine['noteNode']> {
     return this.#writing(async (client) => {
       await client.query('SET LOCAL synchronous_commit = off');
-      const note = `INSERT INTO kms_node (node, told, began, seen) VALUES ($1, $2, clock_timestamp(), clock_timestamp())
+      const note = `INSERT INTO kms_node (node, told, began, seen) VALUES ($1, $2, statement_timestamp(), statement_timestamp())
         ON CONFLICT (node) DO UPDATE
-        SET told = $2, seen = clock_timestamp(), began = CASE WHEN $3 THEN clock_timestamp() ELSE kms_node.began END`;
+        SET told = $2, seen = statement_timestamp(), began = CASE WHEN $3 THEN statement_timestamp() ELSE kms_node.began END`;
       await client.query(note, [id, JSON.stringify(told), begins]);
       const old = `DELETE FROM kms_node WHERE seen < clock_timestamp() - $1 * interval '1 millisecond'`;
       await client.query(old, [nodeForgotten]);
