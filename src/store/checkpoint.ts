@@ -14,8 +14,6 @@ export interface CheckpointJob {
   readonly through: number;
   /** Epoch milliseconds. */
   readonly at: number;
-  /** Whether it takes its full share of the processor, whatever requests there are. */
-  readonly isUrgent: boolean;
   readonly segmentRecords?: number;
   /** Segments of the activity log that hold no record behind this one are dropped. */
   readonly dropTo?: number;

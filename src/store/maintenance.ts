@@ -55,12 +55,6 @@ export class FilesGone extends KmsError {
   }
 }
 
-/**
- * A checkpoint that is due gives way to requests, where there are fewer cores than work, until the logs have outgrown so
- * many times what makes it due.
- */
-const hurryAt = 3;
-
 export class Maintenance {
   readonly #world: MaintenanceWorld;
   readonly #service: Serving;
@@ -94,17 +88,13 @@ export class Maintenance {
     const { limits, now } = this.#world;
     if (this.#checkpoint || log.bytes <= Math.max(limits.checkpointBytes, snapshot.bytes)) return;
     if (now() < this.#notBefore) return;
-    this.#run(log.bytes > hurryAt * Math.max(limits.checkpointBytes, snapshot.bytes)).catch(() => {});
+    this.checkpoint().catch(() => {});
   }
 
   /** Runs a checkpoint, after the one under way if there is one, and puts its result in the place of the old files. */
-  checkpoint(): Promise<void> {
-    return this.#run(true);
-  }
-
-  async #run(isUrgent: boolean): Promise<void> {
+  async checkpoint(): Promise<void> {
     while (this.#checkpoint) await this.#checkpoint.catch(() => {});
-    this.#checkpoint = this.#checkpointOnce(isUrgent);
+    this.#checkpoint = this.#checkpointOnce();
     try {
       await this.#checkpoint;
       this.#notBefore = Number.NEGATIVE_INFINITY;
@@ -124,7 +114,7 @@ export class Maintenance {
     await this.checkpoint();
   }
 
-  async #checkpointOnce(isUrgent: boolean): Promise<void> {
+  async #checkpointOnce(): Promise<void> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#service.serving();
     const dropTo = this.#dropTo;
@@ -136,7 +126,6 @@ export class Maintenance {
       dir,
       through,
       at,
-      isUrgent,
       segmentRecords: limits.segmentRecords,
       ...(dropTo === undefined ? {} : { dropTo }),
     });

@@ -235,29 +235,3 @@ test('a store that was being made when the machine crashed can be made again', a
   for (const inode of files.disk.names.values()) inode.truncate(104);
   await createTestStore(files, prng(3));
 });
-
-test('a checkpoint that is due gives way to requests, until the logs have outgrown it threefold or somebody waits', async () => {
-  const asked: boolean[] = [];
-  const { store } = await simStore({
-    limits: { checkpointBytes: 10_000, checkpointRetry: 0 },
-    runCheckpoint: async ({ isUrgent }) => {
-      asked.push(isUrgent);
-      throw new Error('none');
-    },
-  });
-  const sizes: number[] = [];
-  for (let i = 0; i < 40; i++) {
-    const before = asked.length;
-    await store.transaction((tx) => tx.notes.add(`n${i}`, 'x'.repeat(1000)));
-    await new Promise((resolve) => setImmediate(resolve));
-    if (asked.length > before) sizes.push(store.status().logBytes);
-  }
-  assert.deepEqual([...new Set(asked)], [false, true]);
-  for (const [at, size] of sizes.entries()) {
-    if (Math.abs(size - 30_000) > 2_000) assert.equal(asked[at], size > 30_000, `${size} bytes`);
-  }
-  asked.length = 0;
-  await assert.rejects(store.checkpoint());
-  assert.ok(asked.length > 0 && asked.every((isUrgent) => isUrgent));
-  await store.close();
-});

@@ -16,7 +16,6 @@ export class CheckpointThread {
   readonly #keys: StoreKeys;
   readonly #wasm: Uint8Array;
   #worker: Worker | undefined;
-  #givesWay = false;
   #leaving: NodeJS.Timeout | undefined;
 
   /** @param root the data directory. */
@@ -29,11 +28,7 @@ export class CheckpointThread {
   /** One at a time. */
   async run(job: CheckpointJob): Promise<CheckpointResult> {
     clearTimeout(this.#leaving);
-    const givesWay = !job.isUrgent;
-    if (this.#givesWay !== givesWay) await this.end();
-    this.#givesWay = givesWay;
-    const work: Work = { kind: 'checkpoints', root: this.#root, wasm: this.#wasm, givesWay };
-    this.#worker ??= startWorker(work);
+    this.#worker ??= startWorker({ kind: 'checkpoints', root: this.#root, wasm: this.#wasm } satisfies Work);
     const worker = this.#worker;
     worker.ref();
     try {

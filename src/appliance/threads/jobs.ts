@@ -22,8 +22,6 @@ export interface CheckpointWork {
   /** The data directory. */
   readonly root: string;
   readonly wasm: Uint8Array;
-  /** Whether requests go first, for as long as the thread lives: not everybody may take a priority back. */
-  readonly givesWay: boolean;
 }
 
 export interface CheckpointOrder {

@@ -35,7 +35,6 @@ run(work);
 function run(work: Work): void {
   switch (work.kind) {
     case 'checkpoints':
-      if (work.givesWay) lowerPriority();
       parentPort?.on('message', (order: CheckpointOrder) => {
         void checkpoint(work, order).then(
           (result) => answer({ ok: true, result }),
