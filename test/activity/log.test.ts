@@ -126,6 +126,25 @@ describe('a checkpoint', () => {
     assert.deepEqual(await seqs(log, { keyids: ['apik_3'] }), [31, 24, 17, 10, 3]);
   });
 
+  it('is read in order while records move into segments, wherever the reader is', async () => {
+    for (const at of [0, 1, 126, 127, 128, 255]) {
+      const { log, files } = testLog();
+      fill(log, 1, 300);
+      const worker = openActivityLog({ ...emptyOn(files), segmentRecords: 10, tail: log.tailLines(), head: log.head });
+      const segments = await worker.roll();
+      const seen: number[] = [];
+      const reading = log.read(1);
+      for (;;) {
+        const step = reading.next();
+        if (seen.length === at) log.adopt(segments);
+        const { done, value } = await step;
+        if (done) break;
+        seen.push(value.record.seq);
+      }
+      assert.deepEqual(seen, down(300, 1).reverse(), `adopted behind record ${at}`);
+    }
+  });
+
   it('closes a segment early when its lines are long', async () => {
     const { log, files } = testLog();
     fill(log, 1, 30);

@@ -216,6 +216,8 @@ export class ActivityLog {
     const known = this.#segments;
     await this.hashed();
     for (let next = Math.max(kept, fromSeq); next <= end; ) {
+      // Before the look at where the record is: a checkpoint may move it from the tail into a segment meanwhile.
+      if (next % recordsInOneGo === 0) await othersTurn();
       const isClosed = next < this.#tail.firstSeq;
       const segment = isClosed ? (segmentOf(known, next) ?? segmentOf(this.#segments, next)) : undefined;
       if (segment) {
@@ -224,7 +226,6 @@ export class ActivityLog {
         }
         next = segment.lastSeq + 1;
       } else {
-        if (next % recordsInOneGo === 0) await othersTurn();
         yield this.#inTail(next);
         next++;
       }

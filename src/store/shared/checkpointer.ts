@@ -144,7 +144,8 @@ export class Checkpointer<T extends object> {
     const covered = { files: needed, seq: through, tag: made.chain };
     if (!(await engine.trim(dir, covered, keep, old))) return undefined;
     const live = await this.#world.serving();
-    if (live.place.seq >= through) {
+    // One that was recovered meanwhile may go by a newer snapshot, of another node.
+    if (live.place.seq >= through && live.snapshot.generation <= through) {
       live.activity.adopt(segments, dropped);
       live.adopt({ generation: through, bytes: snapshotBytes, savedAt: at });
     }

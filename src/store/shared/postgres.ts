@@ -347,8 +347,9 @@ const factsQuery = `SELECT current_setting('server_version') AS version,
   clock_timestamp() AS now`;
 
 async function listNodes(client: Query): Promise<readonly ListedNode[]> {
-  const text = `SELECT node, told, EXTRACT(EPOCH FROM clock_timestamp() - began) * 1000 AS up_for,
-    EXTRACT(EPOCH FROM clock_timestamp() - seen) * 1000 AS age FROM kms_node ORDER BY began, node`;
+  const text = `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT node, told, EXTRACT(EPOCH FROM now - began) * 1000 AS up_for, EXTRACT(EPOCH FROM now - seen) * 1000 AS age
+    FROM kms_node, clock ORDER BY began, node`;
   const { rows } = await client.query(text);
   return rows.flatMap(({ node, told, up_for, age }) => {
     const entry = entryOf(node, told);
