@@ -159,9 +159,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
   }
 
   status(): StoreStatus {
-    const { faults, verified, passedAt } = this.segments;
-    const activity = { activityFaults: faults, activityVerified: verified, activityVerifiedAt: passedAt };
-    return { ...this.#service.status(), ...activity };
+    return { ...this.#service.status(), ...this.segments.status };
   }
 
   async checkpoint(): Promise<void> {

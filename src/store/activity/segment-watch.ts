@@ -8,6 +8,7 @@ import type {
   SegmentSummary,
   StoreEvent,
   StoreSegments,
+  StoreStatus,
   VerifySegment,
 } from '../port.ts';
 import { type ActivityKeys, SegmentFault, segmentPath } from './segment.ts';
@@ -58,16 +59,13 @@ export class SegmentWatch implements StoreSegments {
     this.#service = service;
   }
 
-  get faults(): readonly SegmentProblem[] {
-    return [...this.#faults.values()];
-  }
-
-  get verified(): number {
-    return this.#verified;
-  }
-
-  get passedAt(): number | undefined {
-    return this.#passedAt;
+  /** What the status of the store says of the segments. */
+  get status(): Pick<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'> {
+    return {
+      activityFaults: [...this.#faults.values()],
+      activityVerified: this.#verified,
+      activityVerifiedAt: this.#passedAt,
+    };
   }
 
   /**

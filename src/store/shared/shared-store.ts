@@ -237,9 +237,7 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   status(): StoreStatus {
-    const { faults, verified, passedAt } = this.segments;
-    const activity = { activityFaults: faults, activityVerified: verified, activityVerifiedAt: passedAt };
-    return { ...this.#serviceStatus(), ...activity };
+    return { ...this.#serviceStatus(), ...this.segments.status };
   }
 
   #serviceStatus(): ServiceStatus {
