@@ -281,7 +281,12 @@ const newName = { name: z.string().exactOptional(), hosts: hosts.exactOptional()
 
 const custodianKind = z.enum(custodianKinds);
 const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
-const custodian = z.object({ id: z.string(), kind: custodianKind, params: custodianParams });
+const custodian = z.object({
+  id: z.string(),
+  version: z.int().meta({ description: 'of its slot: 1 falls to a quantum computer, 2 does not' }),
+  kind: custodianKind,
+  params: custodianParams,
+});
 export type CustodianAnswer = Sent<z.output<typeof custodian>>;
 const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
 export type MasterAnswer = Sent<z.output<typeof master>>;
@@ -437,7 +442,12 @@ export const localEndpoints = [
     tag,
     summary: 'Add a custodian, whose secret stays with whoever made it',
     access: ofAppliance,
-    body: z.object({ kind: custodianKind, params: custodianParams, publicKey: z.string() }),
+    body: z.object({
+      id: z.string().exactOptional(),
+      kind: custodianKind,
+      params: custodianParams,
+      publicKey: z.string(),
+    }),
     answer: master,
   }),
   endpoint('removeCustodian', {

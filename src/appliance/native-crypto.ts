@@ -7,6 +7,7 @@ import {
   createHash,
   createPrivateKey,
   createPublicKey,
+  diffieHellman,
   type KeyObject,
 } from 'node:crypto';
 import type { CryptoInUse } from '../api/local.ts';
@@ -27,8 +28,8 @@ export function cryptoInUse(): CryptoInUse {
 
 const tagLength = 16;
 
-/** What stands before the 32 bytes of a seed in its PKCS #8 DER (RFC 8410 §7). */
-const pkcs8Prefix = Uint8Array.of(
+/** What stands before the 32 bytes of an Ed25519 seed in its PKCS #8 DER (RFC 8410 §7). */
+const ed25519Prefix = Uint8Array.of(
   0x30,
   0x2e,
   0x02,
@@ -53,16 +54,41 @@ const privateKeys = new WeakMap<Uint8Array, KeyObject>();
 function privateKeyOf(seed: Uint8Array): KeyObject {
   const known = privateKeys.get(seed);
   if (known) return known;
-  if (seed.length !== 32) throw new KmsError('internal', `expected a seed of 32 bytes, got ${seed.length}`);
-  const der = Buffer.alloc(pkcs8Prefix.length + 32);
-  der.set(pkcs8Prefix);
-  der.set(seed, pkcs8Prefix.length);
+  const key = privateKeyFrom(ed25519Prefix, seed, 32);
+  privateKeys.set(seed, key);
+  return key;
+}
+
+function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
+  // Node reads past what is left over.
+  if (bytes.length !== length) throw new KmsError('internal', `expected ${length} bytes of a key, got ${bytes.length}`);
+  const der = Buffer.concat([prefix, bytes]);
   try {
-    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-    privateKeys.set(seed, key);
-    return key;
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   } finally {
     der.fill(0);
+  }
+}
+
+/** The last bytes of the public half in its SPKI DER, which are the key itself. */
+function publicBytes(key: KeyObject, length: number): Uint8Array {
+  return plain(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-length));
+}
+
+/** X25519 (RFC 8410 §7 and §4), and ML-KEM-768 with its seed (RFC 9935 §6). */
+const x25519Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const x25519SpkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
+const mlKemPrefix = Buffer.from('3054020100300b060960864801650304040204428040', 'hex');
+
+function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
+  const own = privateKeyFrom(x25519Prefix, privateKey, 32);
+  if (publicKey.length !== 32) return undefined;
+  try {
+    const der = Buffer.concat([x25519SpkiPrefix, publicKey]);
+    const other = createPublicKey({ key: der, format: 'der', type: 'spki' });
+    return plain(diffieHellman({ privateKey: own, publicKey: other }));
+  } catch {
+    return undefined;
   }
 }
 
@@ -108,8 +134,8 @@ function openWith(name: AeadName): Primitives['openGcm'] {
   };
 }
 
-/** Since Node 20.12 and 24.7. */
-const { hash, argon2Sync } = nodeCrypto as Partial<typeof nodeCrypto>;
+/** Since Node 20.12 and 24.7, the last two. */
+const { hash, argon2Sync, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
 
 const nodePrimitives: Partial<Primitives> = {
   ...(hash && { sha256: (bytes) => plain(hash('sha256', bytes, 'buffer')) }),
@@ -128,6 +154,12 @@ const nodePrimitives: Partial<Primitives> = {
   openChaCha: openWith('chacha20-poly1305'),
   sealGcm: sealWith('aes-256-gcm'),
   openGcm: openWith('aes-256-gcm'),
+  x25519PublicKey: (privateKey) => publicBytes(privateKeyFrom(x25519Prefix, privateKey, 32), 32),
+  x25519Shared,
+  ...(decapsulate && {
+    mlKemPublicKey: (seed) => publicBytes(privateKeyFrom(mlKemPrefix, seed, 64), 1184),
+    mlKemDecapsulate: (seed, ciphertext) => plain(decapsulate(privateKeyFrom(mlKemPrefix, seed, 64), ciphertext)),
+  }),
   ...(argon2Sync && {
     argon2id: (message, nonce, { m: memory, t: passes, p: parallelism }, length) =>
       plain(argon2Sync('argon2id', { message, nonce, memory, passes, parallelism, tagLength: length })),
@@ -141,7 +173,8 @@ export function takeCrypto(choice: CryptoChoice): void {
 
 /**
  * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on; signatures
- * stay with noble until the function that it answers is called, since their test takes longer than a start should. What
+ * and key agreement stay with noble until the function that it answers is called, since their test takes longer than a
+ * start should. What
  * fails is reported, and noble does all. Throws `internal` where noble itself gives a wrong answer.
  */
 export function startCrypto(
@@ -159,7 +192,7 @@ export function startCrypto(
       hint: 'nothing that this program writes on this machine could be relied on: try another one',
     });
   }
-  const take = (primitives: Partial<Primitives>, which: 'quick' | 'signatures'): void => {
+  const take = (primitives: Partial<Primitives>, which: 'quick' | 'slow'): void => {
     putIn(primitives);
     const problem = selfTest(which);
     if (problem === undefined) return;
@@ -170,14 +203,15 @@ export function startCrypto(
     onEvent({ level: 'error', message });
   };
   inUse = { by: 'node', openssl: process.versions.openssl };
-  const { ed25519Sign, ed25519PublicKey, ...quick } = offered;
+  const { ed25519Sign, ed25519PublicKey, x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemDecapsulate, ...quick } =
+    offered;
   take(quick, 'quick');
   return () => {
     if (inUse.by === 'noble') return;
-    const wrongByNoble = selfTest('signatures');
+    const wrongByNoble = selfTest('slow');
     if (wrongByNoble !== undefined) {
       onEvent({ level: 'error', message: `noble failed its self-test, and is not used for it: ${wrongByNoble}` });
     }
-    take(offered, 'signatures');
+    take(offered, 'slow');
   };
 }

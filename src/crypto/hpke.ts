@@ -1,11 +1,26 @@
-// HPKE (RFC 9180), base mode, single shot: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. The key schedule
-// takes the AEAD as a parameter because the published vectors for X25519 exist for others only.
+// HPKE (RFC 9180), base mode, single shot: a KEM, HKDF-SHA256 and AES-256-GCM. The KEM is DHKEM(X25519, HKDF-SHA256)
+// unless another is given (x-wing.ts). The key schedule takes the AEAD as a parameter because the published vectors
+// exist for others only.
 import { gcm } from '@noble/ciphers/aes.js';
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { KmsError } from '../errors.ts';
 import { concatBytes, utf8 } from './bytes.ts';
-import { type KeyPair, publicFromPrivate, sharedSecret } from './x25519.ts';
+import { publicFromPrivate, sharedSecret } from './x25519.ts';
+
+/** A KEM of RFC 9180 §4. */
+export interface HpkeKem {
+  readonly id: number;
+  /** How long an encapsulated key is, in bytes. */
+  readonly encLength: number;
+  /** Throws `invalid` for a public key that nothing can be sealed to. */
+  encapsulate(
+    publicKey: Uint8Array,
+    random: (length: number) => Uint8Array,
+  ): { readonly enc: Uint8Array; readonly shared: Uint8Array };
+  /** Undefined where `enc` is none that a sender makes. */
+  decapsulate(privateKey: Uint8Array, enc: Uint8Array): Uint8Array | undefined;
+}
 
 /** An AEAD of RFC 9180 §7.3. */
 export interface HpkeAead {
@@ -28,6 +43,23 @@ const version = utf8('HPKE-v1');
 /** "KEM" and the id of DHKEM(X25519, HKDF-SHA256), RFC 9180 §4.1. */
 const kemSuite = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 
+/** DHKEM(X25519, HKDF-SHA256), which takes an ephemeral private key of 32 random bytes. */
+const x25519Kem: HpkeKem = {
+  id: 0x0020,
+  encLength: 32,
+  encapsulate(publicKey, random) {
+    const privateKey = random(32);
+    const enc = publicFromPrivate(privateKey);
+    const dh = sharedSecret(privateKey, publicKey);
+    if (!dh) throw new KmsError('invalid', 'expected an X25519 public key, got a low-order point');
+    return { enc, shared: kemSecret(dh, enc, publicKey) };
+  },
+  decapsulate(privateKey, enc) {
+    const dh = enc.length === 32 ? sharedSecret(privateKey, enc) : undefined;
+    return dh && kemSecret(dh, enc, publicFromPrivate(privateKey));
+  },
+};
+
 /** What both sides derive (RFC 9180 §5.1). `key` is secret. */
 interface HpkeContext {
   readonly sharedSecret: Uint8Array;
@@ -36,33 +68,32 @@ interface HpkeContext {
   readonly exporterSecret: Uint8Array;
 }
 
-/** Encapsulates to `publicKey` with the ephemeral pair given. Throws `invalid` for a low-order public key. */
+/** The sender's side; `random` gives what the KEM takes, such as an ephemeral private key. */
 export function setupSender(
   publicKey: Uint8Array,
   info: Uint8Array,
-  ephemeral: KeyPair,
+  random: (length: number) => Uint8Array,
   aead: HpkeAead = hpkeAes256Gcm,
+  kem: HpkeKem = x25519Kem,
 ): HpkeContext & { readonly enc: Uint8Array } {
-  const enc = ephemeral.publicKey;
-  const dh = sharedSecret(ephemeral.privateKey, publicKey);
-  if (!dh) throw new KmsError('invalid', 'expected an X25519 public key, got a low-order point');
-  return { enc, ...keySchedule(kemSecret(dh, enc, publicKey), info, aead) };
+  const { enc, shared } = kem.encapsulate(publicKey, random);
+  return { enc, ...keySchedule(kem.id, shared, info, aead) };
 }
 
-/** Decapsulates `enc`; undefined where it is no usable public key. */
+/** Decapsulates `enc`; undefined where no sender makes such. */
 export function setupRecipient(
   privateKey: Uint8Array,
   enc: Uint8Array,
   info: Uint8Array,
   aead: HpkeAead = hpkeAes256Gcm,
+  kem: HpkeKem = x25519Kem,
 ): HpkeContext | undefined {
-  if (enc.length !== 32) return undefined;
-  const dh = sharedSecret(privateKey, enc);
-  return dh && keySchedule(kemSecret(dh, enc, publicFromPrivate(privateKey)), info, aead);
+  const shared = kem.decapsulate(privateKey, enc);
+  return shared && keySchedule(kem.id, shared, info, aead);
 }
 
 interface HpkeSealed {
-  /** The encapsulated key, 32 bytes. */
+  /** The encapsulated key: 32 bytes for X25519. */
   readonly enc: Uint8Array;
   /** As long as the plaintext, and the 16-byte tag. */
   readonly ciphertext: Uint8Array;
@@ -70,19 +101,16 @@ interface HpkeSealed {
   readonly baseNonce: Uint8Array;
 }
 
-/** Seals one message to a public key. Throws `invalid` for a low-order public key. */
+/** Seals one message to a public key. Throws `invalid` for one that nothing can be sealed to. */
 export function hpkeSeal(
   publicKey: Uint8Array,
   info: Uint8Array,
   aad: Uint8Array,
   plaintext: Uint8Array,
   random: (length: number) => Uint8Array,
+  kem: HpkeKem = x25519Kem,
 ): HpkeSealed {
-  const privateKey = random(32);
-  const { enc, key, baseNonce } = setupSender(publicKey, info, {
-    privateKey,
-    publicKey: publicFromPrivate(privateKey),
-  });
+  const { enc, key, baseNonce } = setupSender(publicKey, info, random, hpkeAes256Gcm, kem);
   return { enc, ciphertext: hpkeAes256Gcm.seal(key, baseNonce, aad, plaintext), baseNonce };
 }
 
@@ -93,8 +121,9 @@ export function hpkeOpen(
   info: Uint8Array,
   aad: Uint8Array,
   ciphertext: Uint8Array,
+  kem: HpkeKem = x25519Kem,
 ): Uint8Array | undefined {
-  const context = setupRecipient(privateKey, enc, info);
+  const context = setupRecipient(privateKey, enc, info, hpkeAes256Gcm, kem);
   if (!context || ciphertext.length < 16) return undefined;
   try {
     return hpkeAes256Gcm.open(context.key, context.baseNonce, aad, ciphertext);
@@ -110,8 +139,9 @@ function kemSecret(dh: Uint8Array, enc: Uint8Array, publicKey: Uint8Array): Uint
 }
 
 /** RFC 9180 §5.1, KeySchedule in mode_base: no pre-shared key. */
-function keySchedule(shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext {
-  const suite = concatBytes(utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, aead.id >>> 8, aead.id));
+function keySchedule(kemId: number, shared: Uint8Array, info: Uint8Array, aead: HpkeAead): HpkeContext {
+  const ids = Uint8Array.of(kemId >>> 8, kemId, 0x00, 0x01, aead.id >>> 8, aead.id);
+  const suite = concatBytes(utf8('HPKE'), ids);
   const pskIdHash = labeledExtract(suite, none, 'psk_id_hash', none);
   const infoHash = labeledExtract(suite, none, 'info_hash', info);
   const context = concatBytes(Uint8Array.of(0x00), pskIdHash, infoHash);

@@ -30,6 +30,13 @@ export interface Primitives {
   sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
   /** `sealed` has 16 bytes or more. */
   openGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, associated: Uint8Array): Uint8Array | undefined;
+  x25519PublicKey(privateKey: Uint8Array): Uint8Array;
+  /** Undefined for a public key of low order, or one that is not of 32 bytes. */
+  x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined;
+  /** ML-KEM-768 (FIPS 203): the encapsulation key, 1184 bytes, of a seed of 64. */
+  mlKemPublicKey(seed: Uint8Array): Uint8Array;
+  /** The shared secret, 32 bytes; another one where the ciphertext, of 1088 bytes, was made for another key. */
+  mlKemDecapsulate(seed: Uint8Array, ciphertext: Uint8Array): Uint8Array;
   argon2id(secret: Uint8Array, salt: Uint8Array, cost: Argon2Cost, length: number): Uint8Array;
 }
 

@@ -7,6 +7,8 @@ import { ed25519PublicKey, ed25519Sign } from './ed25519.ts';
 import { sha256 } from './fast-hash.ts';
 import { runningSha256 } from './hash.ts';
 import { openGcm, sealGcm } from './transit.ts';
+import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from './x-wing.ts';
+import { publicFromPrivate, sharedSecret } from './x25519.ts';
 
 const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
 const key = counted(32);
@@ -53,8 +55,32 @@ const quickAnswers: readonly KnownAnswer[] = [
   },
 ];
 
-/** Of the first signature noble makes its tables, some 35 ms. */
-const signatureAnswers: readonly KnownAnswer[] = [
+/** Of the first signature noble makes its tables, some 35 ms; what X-Wing is made of takes as long at first. */
+const slowAnswers: readonly KnownAnswer[] = [
+  {
+    of: 'X25519',
+    answer: 'b671df13b7c843825318ba05ba28fea30f02eda11da6c19ec59ff5f94872d33b',
+    run() {
+      const publicKey = publicFromPrivate(key);
+      const shared = sharedSecret(key, publicKey);
+      const isRefused = sharedSecret(key, new Uint8Array(32)) === undefined;
+      return shared && isRefused ? sha256(concatBytes(publicKey, shared)) : new Uint8Array();
+    },
+  },
+  {
+    of: 'X-Wing',
+    answer: 'dece72f2191359b92e3ef06378ae82d44bb72e28e83f4e14f9dccb350f6d67f0',
+    run() {
+      const publicKey = xWingPublicKey(key);
+      const { enc, shared } = encapsulateXWing(publicKey, counted);
+      const opened = decapsulateXWing(key, enc);
+      // What was changed gives another secret, the same for everybody who has the key.
+      enc[0] = (enc[0] ?? 0) ^ 1;
+      const other = decapsulateXWing(key, enc);
+      const isOpened = opened && equalBytes(opened, shared);
+      return isOpened && other ? sha256(concatBytes(publicKey, shared, other)) : new Uint8Array();
+    },
+  },
   {
     of: 'Ed25519 public keys',
     answer: '03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8',
@@ -88,8 +114,8 @@ function gcmSealedAndOpened(length: number): Uint8Array {
 }
 
 /** Says which primitive, of those in use in this thread, gives another answer or none; undefined where all are right. */
-export function selfTest(which: 'quick' | 'signatures'): string | undefined {
-  for (const { of, answer, run } of which === 'quick' ? quickAnswers : signatureAnswers) {
+export function selfTest(which: 'quick' | 'slow'): string | undefined {
+  for (const { of, answer, run } of which === 'quick' ? quickAnswers : slowAnswers) {
     try {
       if (toHex(run()) !== answer) return `${of}: another answer than the known one`;
     } catch (error) {

@@ -3,6 +3,7 @@
 import { pow } from '@noble/curves/abstract/modular.js';
 import { montgomery } from '@noble/curves/abstract/montgomery.js';
 import { concatBytes, fromBase64, toBase64 } from './bytes.ts';
+import { native } from './primitives.ts';
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of id-X25519 up to the 32 key bytes. */
 const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
@@ -44,11 +45,13 @@ export function generateX25519(random: (length: number) => Uint8Array): KeyPair 
 
 /** The public key of 32 private bytes. */
 export function publicFromPrivate(privateKey: Uint8Array): Uint8Array {
-  return x25519.getPublicKey(privateKey);
+  return native().x25519PublicKey?.(privateKey) ?? x25519.getPublicKey(privateKey);
 }
 
 /** The 32-byte shared secret; undefined when the public key is a low-order point (RFC 7748 §6.1). */
 export function sharedSecret(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
+  const { x25519Shared } = native();
+  if (x25519Shared) return x25519Shared(privateKey, publicKey);
   try {
     return x25519.getSharedSecret(privateKey, publicKey);
   } catch {
@@ -91,7 +94,7 @@ export function parsePrivateKey(text: string): Uint8Array | undefined {
 }
 
 /** Whether something can be sealed to these bytes and opened again: 32 bytes, canonical, not of low order. */
-function isUsablePublicKey(raw: Uint8Array): boolean {
+export function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32 || !isCanonical(raw)) return false;
   // Multiplying by any clamped scalar, a multiple of 8, takes a low-order point to zero.
   return sharedSecret(new Uint8Array(32).fill(1), raw) !== undefined;

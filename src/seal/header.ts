@@ -4,11 +4,12 @@ import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { custodianKinds } from '../model/custodian-kinds.ts';
 import { isJsonObject } from '../model/json.ts';
-import { type Slot, type SlotParam, slotId } from './slot.ts';
+import { publicKeyLengths, type Slot, type SlotParam, slotCheck, slotId, wrappedLength } from './slot.ts';
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
-export const version = 1;
+/** The newest. A seal is of the version of its newest slot, and is otherwise the same. */
+export const version = 2;
 /** What wrapping adds: nonce and tag. */
 const wrapping = 24 + 16;
 const wrappedKey = tenantKeyLength + wrapping;
@@ -65,15 +66,17 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
 function headerFields(header: SealHeader): object {
   return {
     format,
-    version,
+    version: Math.max(...header.slots.map((slot) => slot.version)),
     appliance: header.applianceId,
     master: header.master,
-    slots: header.slots.map(({ id, kind, params, publicKey, wrapped }) => ({
-      id,
-      kind,
-      params,
-      publicKey: toBase64Url(publicKey),
-      wrapped: toBase64Url(wrapped),
+    slots: header.slots.map((slot) => ({
+      id: slot.id,
+      ...(slot.version === 2 && { version: 2 }),
+      kind: slot.kind,
+      params: slot.params,
+      publicKey: toBase64Url(slot.publicKey),
+      ...(slot.version === 2 && { check: slotCheck(slot) }),
+      wrapped: toBase64Url(slot.wrapped),
     })),
     keys: [...header.keys].map(([store, epochs]) => ({
       store,
@@ -86,9 +89,8 @@ function headerFields(header: SealHeader): object {
 }
 
 function readFields(fields: Record<string, unknown>): SealHeader | undefined {
-  const { version: found, appliance, master, slots, keys } = fields;
-  if (found !== version || !isHex(appliance, 32) || !isHex(master, 16) || !Array.isArray(slots) || !Array.isArray(keys))
-    return;
+  const { appliance, master, slots, keys } = fields;
+  if (!isHex(appliance, 32) || !isHex(master, 16) || !Array.isArray(slots) || !Array.isArray(keys)) return;
   const readSlots = slots.map(readSlot).filter((slot) => slot !== undefined);
   const readKeys = new Map(keys.map(readStoreKeys).filter((entry) => entry !== undefined));
   if (readSlots.length !== slots.length || readSlots.length === 0 || readKeys.size !== keys.length) return;
@@ -98,15 +100,18 @@ function readFields(fields: Record<string, unknown>): SealHeader | undefined {
 function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.params)) return;
   const kind = custodianKinds.find((known) => known === value.kind);
-  const publicKey = bytesOf(value.publicKey, 32);
-  const wrapped = bytesOf(value.wrapped, 32 + 32 + 16);
-  if (!kind || !publicKey || !wrapped || value.id !== slotId(publicKey)) return;
+  const version = value.version === undefined ? 1 : 2;
+  const publicKey = bytesOf(value.publicKey, publicKeyLengths[version]);
+  const wrapped = bytesOf(value.wrapped, wrappedLength(version));
+  if (!kind || !publicKey || !wrapped || !isHex(value.id, 16)) return;
+  const { id } = value;
+  if (version === 1 ? id !== slotId(publicKey) : value.check !== slotCheck({ id, publicKey })) return;
   const params: Record<string, SlotParam> = {};
   for (const [name, param] of Object.entries(value.params)) {
     if (typeof param !== 'string' && typeof param !== 'number' && !isTexts(param)) return;
     Object.defineProperty(params, name, { value: param, enumerable: true });
   }
-  return { id: slotId(publicKey), kind, params, publicKey, wrapped };
+  return { id, version, kind, params, publicKey, wrapped };
 }
 
 function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | undefined {

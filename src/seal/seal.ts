@@ -5,7 +5,7 @@ import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { formatHeader, headerText, parseHeader, type SealHeader } from './header.ts';
-import { fingerprint, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
+import { fingerprint, makeSlot, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
 import { readingKeysOf, type TenantKeys, tenantKeyLength, tenantKeys } from './tenant-keys.ts';
 
 /** A tenant key that there is or was. */
@@ -38,7 +38,10 @@ export interface Seal {
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */
   withoutSlot(id: string): Seal;
-  /** This seal under a new random master key, with the same custodians and store keys. */
+  /**
+   * This seal under a new random master key, with the same custodians and store keys. The slot of the custodian that
+   * opened it becomes one of version 2; others of version 1 stay, since their secrets are elsewhere.
+   */
   withNewMaster(): Seal;
   /** The seal file. */
   toBytes(): Uint8Array;
@@ -59,11 +62,16 @@ interface State {
   readonly masterKey: Uint8Array;
   readonly slots: readonly Slot[];
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
+  /** What the slot that opened the seal is to become at a new master key. */
+  readonly successor: Slot | undefined;
 }
 
 /** A seal with a new master key, held by each of these custodians. */
 export function sealFor(slots: readonly [Slot, ...Slot[]], random: Random): Seal {
-  return sealOf({ applianceId: toHex(random(16)), masterKey: random(32), slots, keys: new Map() }, random);
+  return sealOf(
+    { applianceId: toHex(random(16)), masterKey: random(32), slots, keys: new Map(), successor: undefined },
+    random,
+  );
 }
 
 /** Opens the bytes of a seal file with a custodian's secret. `name` is how errors call the file. */
@@ -80,12 +88,19 @@ export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, 
       },
     );
   }
-  const masterKey = unwrapSlot(slot.id, header.applianceId, slot.wrapped, secret);
+  const masterKey = unwrapSlot(slot, header.applianceId, slot.wrapped, secret);
   if (!masterKey) throw damaged(name);
-  return openWith(masterKey, header, mac, random, name);
+  const successor = slot.version === 1 ? makeSlot(slot.kind, secret, slot.params) : undefined;
+  return openWith(masterKey, successor, { header, mac }, random, name);
 }
 
-function openWith(masterKey: Uint8Array, header: SealHeader, mac: Uint8Array, random: Random, name: string): Seal {
+function openWith(
+  masterKey: Uint8Array,
+  successor: Slot | undefined,
+  { header, mac }: { readonly header: SealHeader; readonly mac: Uint8Array },
+  random: Random,
+  name: string,
+): Seal {
   if (!equalBytes(mac, macOf(masterKey, header)) || header.master !== masterFingerprint(masterKey)) throw damaged(name);
   const wrapKey = hkdfSha256(masterKey, 'kms/master/v1/wrap', 32);
   const keys = new Map<string, Map<number, Uint8Array>>();
@@ -103,12 +118,12 @@ function openWith(masterKey: Uint8Array, header: SealHeader, mac: Uint8Array, ra
     }
     keys.set(dir, opened);
   }
-  const slots = header.slots.map(({ id, kind, params, publicKey }) => ({ id, kind, params, publicKey }));
-  return sealOf({ applianceId: header.applianceId, masterKey, slots, keys }, random);
+  const slots = header.slots.map(({ wrapped: _, ...slot }) => slot);
+  return sealOf({ applianceId: header.applianceId, masterKey, slots, keys, successor }, random);
 }
 
 function sealOf(state: State, random: Random): Seal {
-  const { applianceId, masterKey, slots, keys } = state;
+  const { applianceId, masterKey, slots, keys, successor } = state;
   const held = (dir: string): ReadonlyMap<number, Uint8Array> => {
     const epochs = keys.get(dir);
     if (epochs) return epochs;
@@ -169,21 +184,23 @@ function sealOf(state: State, random: Random): Seal {
       return sealOf({ ...state, slots: slots.filter((slot) => slot.id !== id) }, random);
     },
     withNewMaster() {
-      return sealOf({ ...state, masterKey: random(32) }, random);
+      const next = slots.map((slot) => (slot.id === successor?.id ? successor : slot));
+      return sealOf({ ...state, masterKey: random(32), slots: next }, random);
     },
     toBytes() {
       const header = headerOf(state, random);
       return formatHeader(header, macOf(masterKey, header));
     },
     openOther(bytes, name) {
-      const { header, mac } = parseHeader(bytes, name);
+      const parsed = parseHeader(bytes, name);
       const own = masterFingerprint(masterKey);
+      const { header } = parsed;
       if (header.master !== own) {
         throw new KmsError('refused', `${name}: wrong master key: needs ${header.master}, got ${own}`, {
           hint: 'it is sealed under another master key, of another appliance or from before a rotation',
         });
       }
-      return openWith(masterKey.slice(), header, mac, random, name);
+      return openWith(masterKey.slice(), successor, parsed, random, name);
     },
     wipe() {
       masterKey.fill(0);

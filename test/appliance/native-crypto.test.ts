@@ -13,6 +13,8 @@ import { sha256 } from '../../src/crypto/fast-hash.ts';
 import * as plain from '../../src/crypto/hash.ts';
 import { native, type Primitives } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../../src/crypto/x-wing.ts';
+import { publicFromPrivate, sharedSecret } from '../../src/crypto/x25519.ts';
 
 afterEach(() => takeCrypto('noble'));
 
@@ -46,6 +48,10 @@ test('this Node has all of them', () => {
     'argon2id',
     'sealGcm',
     'openGcm',
+    'x25519PublicKey',
+    'x25519Shared',
+    'mlKemPublicKey',
+    'mlKemDecapsulate',
   ];
   assert.deepEqual(
     by('node', () => Object.keys(native()).sort()),
@@ -173,12 +179,34 @@ function offeredBy(): Partial<Primitives> {
   return by('node', native);
 }
 
-test('what passes the self-test is put in, signatures a while after the start', () => {
+test('X25519 and X-Wing: keys and shared secrets, and points of low order refused', () => {
+  const keys = fc.tuple(bytesOf(32), bytesOf(32), bytesOf(64));
+  fc.assert(
+    fc.property(keys, ([key, point, random]) => {
+      same(() => publicFromPrivate(key));
+      same(() => sharedSecret(key, point));
+      same(() => xWingPublicKey(key));
+      const { enc } = encapsulateXWing(xWingPublicKey(key), () => random);
+      same(() => decapsulateXWing(key, enc));
+      same(() => decapsulateXWing(point, enc));
+    }),
+    { numRuns: 50 },
+  );
+  const key = systemRandom(32);
+  const one = Uint8Array.from({ length: 32 }, (_, at) => (at === 0 ? 1 : 0));
+  for (const wrong of [new Uint8Array(32), one, new Uint8Array(31), new Uint8Array(33)]) {
+    same(() => sharedSecret(key, wrong));
+    assert.equal(sharedSecret(key, wrong), undefined);
+  }
+});
+
+test('what passes the self-test is put in, signatures and key agreement a while after the start', () => {
   const { events, finish } = started('node');
   assert.deepEqual(cryptoInUse(), { by: 'node', openssl: process.versions.openssl });
   assert.ok(native().sha256 && native().sealChaCha && native().argon2id);
-  assert.equal(native().ed25519Sign, undefined);
+  assert.equal(native().ed25519Sign ?? native().x25519Shared ?? native().mlKemDecapsulate, undefined);
   finish();
+  assert.ok(native().x25519PublicKey && native().x25519Shared && native().mlKemPublicKey && native().mlKemDecapsulate);
   assert.ok(native().ed25519Sign && native().ed25519PublicKey && native().sha256);
   assert.deepEqual([events, cryptoInUse().by], [[], 'node']);
 });
@@ -214,6 +242,13 @@ const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<P
   'XChaCha20-Poly1305: ': () => ({ openChaCha: (_key, _nonce, sealed) => sealed.slice(0, -16) }),
   'Argon2id:': ({ argon2id: sound }) => ({
     argon2id: (secret, salt, cost, length) => flipped(sound(secret, salt, cost, length), 9),
+  }),
+  'X25519:': ({ x25519PublicKey: sound }) => ({ x25519PublicKey: (key) => flipped(sound(key), 3) }),
+  // It takes a point of low order.
+  'X25519: ': ({ x25519Shared: sound }) => ({ x25519Shared: (key, point) => sound(key, point) ?? new Uint8Array(32) }),
+  'X-Wing:': ({ mlKemPublicKey: sound }) => ({ mlKemPublicKey: (seed) => flipped(sound(seed), 9000) }),
+  'X-Wing: ': ({ mlKemDecapsulate: sound }) => ({
+    mlKemDecapsulate: (seed, sealed) => flipped(sound(seed, sealed), 0),
   }),
   'Ed25519 public keys:': ({ ed25519PublicKey: sound }) => ({ ed25519PublicKey: (seed) => flipped(sound(seed), 255) }),
   'Ed25519 signatures:': ({ ed25519Sign: sound }) => ({

@@ -29,6 +29,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@noble/ciphers': ['crypto'],
   '@noble/curves': ['crypto'],
   '@noble/hashes': ['crypto'],
+  '@noble/post-quantum': ['crypto'],
   'sql.js': ['store'],
   // Loaded where a shared database is configured.
   pg: ['store'],

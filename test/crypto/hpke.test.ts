@@ -59,8 +59,7 @@ for (const vector of vectors) {
     const aead = vector.aead_id === 1 ? aes128Gcm : chaCha20Poly1305;
     assert.equal(aead.id, vector.aead_id);
     assert.equal(toHex(publicFromPrivate(hex(vector.skEm))), vector.pkEm);
-    const ephemeral = { privateKey: hex(vector.skEm), publicKey: hex(vector.pkEm) };
-    const sender = setupSender(hex(vector.pkRm), hex(vector.info), ephemeral, aead);
+    const sender = setupSender(hex(vector.pkRm), hex(vector.info), () => hex(vector.skEm), aead);
     const recipient = setupRecipient(hex(vector.skRm), hex(vector.enc), hex(vector.info), aead);
     assert.ok(recipient);
     assert.equal(toHex(sender.enc), vector.enc);

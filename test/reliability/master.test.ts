@@ -60,8 +60,8 @@ const changes: readonly Change[] = [
   {
     name: 'add-custodian',
     make(appliance, generator) {
-      const { kind, params, publicKey } = makeSlot('recovery-kit', second);
-      const body = { kind, params, publicKey: toBase64Url(publicKey) };
+      const { id, kind, params, publicKey } = makeSlot('recovery-kit', second);
+      const body = { id, kind, params, publicKey: toBase64Url(publicKey) };
       return handlers(appliance, generator).addCustodian({ ...nothing, body });
     },
     shows: (_, after) => after.slots.includes(slots.second),

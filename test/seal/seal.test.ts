@@ -99,9 +99,9 @@ test('a cut, lengthened, re-indented or emptied file is found', () => {
 });
 
 test('a newer version is named as such', () => {
-  const text = Buffer.from(bytes).toString().replace('"version": 1', '"version": 2');
+  const text = Buffer.from(bytes).toString().replace('"version": 2', '"version": 3');
   const error = refusal(() => openSeal(Buffer.from(text), secret, systemRandom));
-  assert.equal(error.message, 'kms.seal: expected seal version 1, found 2');
+  assert.equal(error.message, 'kms.seal: expected seal version 2, found 3');
 });
 
 test('pieces of another appliance with the same secret do not fit', () => {

@@ -4,11 +4,13 @@ import type { MasterAnswer } from '../../api/local.ts';
 import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
+import { isUsableXWingKey } from '../../crypto/x-wing.ts';
+import { isUsablePublicKey } from '../../crypto/x25519.ts';
 import { invalidField } from '../../errors.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
 import type { Deed } from '../../model/deed.ts';
 import type { Seal } from '../../seal/seal.ts';
-import { type Slot, slotId } from '../../seal/slot.ts';
+import { publicKeyLengths, type Slot, slotId } from '../../seal/slot.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants, type Tenants } from '../tenants.ts';
 
@@ -20,13 +22,15 @@ interface MasterAdminDeps {
 
 /** A custodian as it is sent: the secret stays with whoever made it. */
 interface NewSlot {
+  /** For a public key of X-Wing; that of X25519, as earlier programs send it, tells the id. */
+  readonly id?: string;
   readonly kind: Slot['kind'];
   readonly params: Slot['params'];
   readonly publicKey: string;
 }
 
-export function sentSlot({ kind, params, publicKey }: Slot): NewSlot {
-  return { kind, params, publicKey: toBase64Url(publicKey) };
+export function sentSlot({ id, kind, params, publicKey }: Slot): NewSlot {
+  return { id, kind, params, publicKey: toBase64Url(publicKey) };
 }
 
 type MasterHandlers = Pick<LocalHandlers, 'getMaster' | 'rotateMaster' | 'addCustodian' | 'removeCustodian'>;
@@ -71,11 +75,15 @@ function custodianDeed({ id, kind }: Pick<Slot, 'id' | 'kind'>): Deed {
 }
 
 function masterAnswer({ fingerprint, slots }: Pick<Seal, 'fingerprint' | 'slots'>): MasterAnswer {
-  return { fingerprint, custodians: slots.map(({ id, kind, params }) => ({ id, kind, params })) };
+  return { fingerprint, custodians: slots.map(({ id, version, kind, params }) => ({ id, version, kind, params })) };
 }
 
-function slotOf({ kind, params, publicKey: text }: NewSlot): Slot {
-  const publicKey = fromBase64Url(text);
-  if (publicKey?.length !== 32) throw invalidField('publicKey', 'expected 32 bytes in base64url');
-  return { id: slotId(publicKey), kind, params, publicKey };
+function slotOf({ id, kind, params, publicKey: text }: NewSlot): Slot {
+  const publicKey = fromBase64Url(text) ?? new Uint8Array();
+  if (publicKey.length === publicKeyLengths[1] && isUsablePublicKey(publicKey)) {
+    return { id: slotId(publicKey), version: 1, kind, params, publicKey };
+  }
+  if (!isUsableXWingKey(publicKey)) throw invalidField('publicKey', 'expected an X-Wing public key in base64url');
+  if (id === undefined || !/^[0-9a-f]{16}$/.test(id)) throw invalidField('id', 'expected 16 hex digits');
+  return { id, version: 2, kind, params, publicKey };
 }

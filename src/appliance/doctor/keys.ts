@@ -27,6 +27,13 @@ export async function examineCustodians(data: string, keyFile: string | undefine
     const advice = 'add another one with `kms master add-custodian`, or print a recovery kit with `kms recovery-kit`';
     find('advice', 'single-custodian', data, message, advice);
   }
+  const old = slots.filter(({ version }) => version === 1);
+  if (old.length > 0) {
+    const message = `of slot version 1, which a quantum computer can open: ${old.map(({ id }) => id).join(', ')}`;
+    const advice =
+      'open the appliance with that custodian once and run `kms master rotate`, or put a new one in its place';
+    find('advice', 'slot-version', data, message, advice);
+  }
   const wanted = slots.filter(({ kind }) => kind === 'keyfile');
   if (wanted.length === 0 && keyFile === undefined) return;
   const places = keyFilePlaces(data, keyFile, wanted);

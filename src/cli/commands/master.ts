@@ -20,8 +20,13 @@ export async function list(cli: CliOf<typeof master.list>): Promise<void> {
 /** Nothing but the seal file is written, and nobody waits. */
 export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
-    await printMaster(cli, await ask('rotateMaster'));
+    const answer = await ask('rotateMaster');
+    await printMaster(cli, answer);
     await say(cli.io, 'copies of the old seal file, such as in backups, still open with the custodians that they had');
+    const old = answer.custodians.filter(({ version }) => version === 1);
+    if (old.length === 0) return;
+    await say(cli.io, `of slot version 1, which a quantum computer can open: ${old.map(({ id }) => id).join(', ')}`);
+    await say(cli.io, 'open the appliance with that custodian once and rotate again, or put a new one in its place');
   });
 }
 
@@ -36,8 +41,8 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
     const { slot, keyFile } = made;
     await made.keep();
     const answer = await ask('addCustodian', { body: sentSlot(slot) });
-    const { id, kind, params } = slot;
-    await printThing(cli, { ...answer, custodian: { id, kind, params }, ...secretFields(made) }, [
+    const { id, version, kind, params } = slot;
+    await printThing(cli, { ...answer, custodian: { id, version, kind, params }, ...secretFields(made) }, [
       ['master key', answer.fingerprint],
       ['custodian', id],
       ['kind', kind],
@@ -63,6 +68,7 @@ async function printMaster(cli: Cli, answer: MasterAnswer): Promise<void> {
   await printThing(cli, answer, [['master key', answer.fingerprint]]);
   await printTable(cli, answer.custodians, [
     { title: 'custodian', value: ({ id }) => id, whole: true },
+    { title: 'slot', value: ({ version }) => String(version) },
     { title: 'kind', value: ({ kind }) => kind },
     { title: 'what', value: about },
   ]);
@@ -108,8 +114,8 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
       await files.discard();
       throw error;
     }
-    const { id, kind, params } = slot;
-    const custodian = { id, kind, params };
+    const { id, version, kind, params } = slot;
+    const custodian = { id, version, kind, params };
     if (cli.json) await printJson(cli, { ...answer, custodian, ...(out === undefined && { recoveryKit: text }) });
     else if (out === undefined) await showKit(cli, text);
     if (out !== undefined)

@@ -1,0 +1,124 @@
+// X-Wing (draft-connolly-cfrg-xwing-kem), also called MLKEM768-X25519: a KEM that stays safe while either of ML-KEM-768
+// (FIPS 203) and X25519 does, so that what is sealed now does not fall to a quantum computer later. A private key is a
+// seed of 32 bytes. In HPKE it is the KEM 0x647a.
+import { sha3_256, shake256 } from '@noble/hashes/sha3.js';
+import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
+import { KmsError } from '../errors.ts';
+import { concatBytes, utf8 } from './bytes.ts';
+import type { HpkeKem } from './hpke.ts';
+import { native } from './primitives.ts';
+import { isUsablePublicKey, publicFromPrivate, sharedSecret } from './x25519.ts';
+
+/** The ML-KEM parts of a public key and of what is encapsulated. 32 bytes of X25519 follow each. */
+const mlKemKeyLength = 1184;
+const mlKemCiphertextLength = 1088;
+export const xWingSeedLength = 32;
+export const xWingPublicKeyLength = mlKemKeyLength + 32;
+export const xWingEncLength = mlKemCiphertextLength + 32;
+
+/** ML-KEM's modulus; below it are the 768 numbers of 12 bits that a public key begins with. */
+const q = 3329;
+const numbersLength = (768 * 12) / 8;
+
+const label = utf8('\\.//^\\');
+
+/** What a seed stands for. All of it is secret. */
+interface Expanded {
+  readonly mlKemSeed: Uint8Array;
+  readonly x25519Key: Uint8Array;
+  wipe(): void;
+}
+
+function expandSeed(seed: Uint8Array): Expanded {
+  if (seed.length !== xWingSeedLength) {
+    throw new KmsError('internal', `expected a seed of ${xWingSeedLength} bytes, got ${seed.length}`);
+  }
+  const bytes = shake256(seed, { dkLen: 96 });
+  return { mlKemSeed: bytes.subarray(0, 64), x25519Key: bytes.subarray(64), wipe: () => void bytes.fill(0) };
+}
+
+/** The public key, 1216 bytes, of a seed of 32. */
+export function xWingPublicKey(seed: Uint8Array): Uint8Array {
+  const { mlKemSeed, x25519Key, wipe } = expandSeed(seed);
+  try {
+    const mlKemKey = native().mlKemPublicKey?.(mlKemSeed) ?? ml_kem768.keygen(mlKemSeed).publicKey;
+    return concatBytes(mlKemKey, publicFromPrivate(x25519Key));
+  } finally {
+    wipe();
+  }
+}
+
+/** Whether something can be sealed to these bytes: their length, ML-KEM's check of the modulus, X25519's of its point. */
+export function isUsableXWingKey(publicKey: Uint8Array): boolean {
+  if (publicKey.length !== xWingPublicKeyLength) return false;
+  // FIPS 203 §7.2. Two numbers are in three bytes, the lower bits first.
+  for (let at = 0; at < numbersLength; at += 3) {
+    const [a = 0, b = 0, c = 0] = publicKey.subarray(at, at + 3);
+    if ((a | ((b & 0x0f) << 8)) >= q || ((b >>> 4) | (c << 4)) >= q) return false;
+  }
+  return isUsablePublicKey(publicKey.subarray(mlKemKeyLength));
+}
+
+/**
+ * Encapsulates with 64 bytes of `random`, always by noble: the platform's ML-KEM takes none but its own. Throws `invalid`
+ * for a public key that is none.
+ */
+export function encapsulateXWing(
+  publicKey: Uint8Array,
+  random: (length: number) => Uint8Array,
+): { readonly enc: Uint8Array; readonly shared: Uint8Array } {
+  if (!isUsableXWingKey(publicKey)) {
+    throw new KmsError('invalid', 'expected an X-Wing public key (MLKEM768-X25519), got another sequence of bytes');
+  }
+  const bytes = random(64);
+  const x25519Key = publicKey.subarray(mlKemKeyLength);
+  const mlKem = ml_kem768.encapsulate(publicKey.subarray(0, mlKemKeyLength), bytes.subarray(0, 32));
+  const ephemeral = bytes.subarray(32);
+  const x25519Enc = publicFromPrivate(ephemeral);
+  const dh = sharedSecret(ephemeral, x25519Key);
+  if (!dh) throw new KmsError('internal', 'a public key that was checked is of low order');
+  return {
+    enc: concatBytes(mlKem.cipherText, x25519Enc),
+    shared: combine(mlKem.sharedSecret, dh, x25519Enc, x25519Key),
+  };
+}
+
+/**
+ * The shared secret; another one where `enc` was made for another key. Undefined where no sender makes such an `enc`: one
+ * of another length, or with a point of low order, which the draft lets pass.
+ */
+export function decapsulateXWing(seed: Uint8Array, enc: Uint8Array): Uint8Array | undefined {
+  if (enc.length !== xWingEncLength) return undefined;
+  const { mlKemSeed, x25519Key, wipe } = expandSeed(seed);
+  try {
+    const x25519Enc = enc.subarray(mlKemCiphertextLength);
+    const dh = sharedSecret(x25519Key, x25519Enc);
+    if (!dh) return undefined;
+    const mlKemSecret = decapsulateMlKem(mlKemSeed, enc.subarray(0, mlKemCiphertextLength));
+    return combine(mlKemSecret, dh, x25519Enc, publicFromPrivate(x25519Key));
+  } finally {
+    wipe();
+  }
+}
+
+function decapsulateMlKem(seed: Uint8Array, ciphertext: Uint8Array): Uint8Array {
+  const { mlKemDecapsulate } = native();
+  if (mlKemDecapsulate) return mlKemDecapsulate(seed, ciphertext);
+  const { secretKey } = ml_kem768.keygen(seed);
+  try {
+    return ml_kem768.decapsulate(ciphertext, secretKey);
+  } finally {
+    secretKey.fill(0);
+  }
+}
+
+function combine(mlKemSecret: Uint8Array, dh: Uint8Array, x25519Enc: Uint8Array, x25519Key: Uint8Array): Uint8Array {
+  return sha3_256(concatBytes(mlKemSecret, dh, x25519Enc, x25519Key, label));
+}
+
+export const xWingKem: HpkeKem = {
+  id: 0x647a,
+  encLength: xWingEncLength,
+  encapsulate: encapsulateXWing,
+  decapsulate: decapsulateXWing,
+};
