@@ -12,7 +12,7 @@ import { isUsablePublicKey, publicFromPrivate, sharedSecret } from './x25519.ts'
 /** The ML-KEM parts of a public key and of what is encapsulated. 32 bytes of X25519 follow each. */
 const mlKemKeyLength = 1184;
 const mlKemCiphertextLength = 1088;
-export const xWingSeedLength = 32;
+const seedLength = 32;
 export const xWingPublicKeyLength = mlKemKeyLength + 32;
 export const xWingEncLength = mlKemCiphertextLength + 32;
 
@@ -30,8 +30,8 @@ interface Expanded {
 }
 
 function expandSeed(seed: Uint8Array): Expanded {
-  if (seed.length !== xWingSeedLength) {
-    throw new KmsError('internal', `expected a seed of ${xWingSeedLength} bytes, got ${seed.length}`);
+  if (seed.length !== seedLength) {
+    throw new KmsError('internal', `expected a seed of ${seedLength} bytes, got ${seed.length}`);
   }
   const bytes = shake256(seed, { dkLen: 96 });
   return { mlKemSeed: bytes.subarray(0, 64), x25519Key: bytes.subarray(64), wipe: () => void bytes.fill(0) };

@@ -30,7 +30,7 @@ const x25519 = montgomery({
   },
 });
 
-export interface KeyPair {
+interface KeyPair {
   /** 32 bytes, secret. */
   readonly privateKey: Uint8Array;
   /** 32 bytes. */

@@ -13,7 +13,7 @@ export type Random = (length: number) => Uint8Array;
 
 export type SlotParam = string | number | readonly string[];
 
-export type SlotVersion = 1 | 2;
+type SlotVersion = 1 | 2;
 
 export interface Slot {
   /**

@@ -3,6 +3,14 @@ import assert from 'node:assert/strict';
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import test from 'node:test';
+import { readKeyFile } from '../../src/appliance/custody/key-file.ts';
+import { toBase64Url } from '../../src/crypto/bytes.ts';
+import { hkdfSha256 } from '../../src/crypto/hash.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { publicFromPrivate } from '../../src/crypto/x25519.ts';
+import { formatKeyFile } from '../../src/seal/custodian-secret.ts';
+import { openSeal } from '../../src/seal/seal.ts';
+import { type Slot, slotId, slotIdOf } from '../../src/seal/slot.ts';
 import { type Desk, desk, type Ran, typed } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -13,7 +21,7 @@ interface First {
 }
 interface Master {
   readonly fingerprint: string;
-  readonly custodians: readonly { readonly id: string; readonly kind: string }[];
+  readonly custodians: readonly { readonly id: string; readonly version: number; readonly kind: string }[];
 }
 interface Sealed {
   readonly sealed: boolean;
@@ -516,6 +524,63 @@ test('master: list, rotate, add and remove, online and offline; the last one sta
     ['remove-custodian', 'rotate', 'add-custodian', 'add-custodian', 'add-custodian', 'rotate'],
   );
   await server.stop();
+});
+
+test('an appliance with a seal of version 1: as before, until its master key is rotated; its key file stays', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const keyFile = d.path('kms-data.master.key');
+  const [own, earlier, kit] = [(await readKeyFile(keyFile)) ?? assert.fail(), systemRandom(32), systemRandom(32)];
+  // What an earlier program made: its keys are of X25519, and a person has the second.
+  const slotV1 = (kind: 'keyfile' | 'recovery-kit', secret: Uint8Array, params: Slot['params']): Slot => {
+    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
+    return { id: slotId(publicKey), version: 1, kind, params, publicKey };
+  };
+  const place = d.path('kms-data/kms.seal');
+  const made = openSeal(await readFile(place), own, systemRandom);
+  const older = made
+    .withSlot(slotV1('keyfile', earlier, {}))
+    .withSlot(slotV1('recovery-kit', kit, { made: '2026-01-02T00:00:00.000Z' }))
+    .withoutSlot(slotIdOf(own));
+  await writeFile(place, older.toBytes());
+  await writeFile(keyFile, formatKeyFile(earlier));
+  await writeFile(d.path('kit.txt'), formatKeyFile(kit));
+  const versionsOf = ({ custodians }: Master): unknown => custodians.map(({ version }) => version);
+  const sealVersion = async (): Promise<unknown> => JSON.parse(await readFile(place, 'utf8')).version;
+  const ids = older.slots.map(({ id }) => id);
+
+  assert.deepEqual(versionsOf(await d.json<Master>('master list --json')), [1, 1]);
+  assert.equal((await d.kms('keyring create before')).code, 0);
+  assert.equal(await sealVersion(), 1);
+  assert.match((await d.kms('doctor')).stdout, new RegExp(`^advice slot-version: .*${ids.join(', ')}`, 'm'));
+
+  const server = await serving(d);
+  const rotated = await d.kms('master rotate');
+  assert.equal(rotated.code, 0, rotated.stderr);
+  assert.ok(rotated.stderr.includes(`of slot version 1, which a quantum computer can open: ${ids[1]}\n`));
+  await server.stop();
+  const half = await d.json<Master>('master list --json');
+  assert.deepEqual([versionsOf(half), half.custodians.map(({ id }) => id)], [[2, 1], ids]);
+  assert.equal(await sealVersion(), 2);
+
+  const whole = await d.kms('master rotate --key-file kit.txt');
+  assert.equal(whole.code, 0, whole.stderr);
+  assert.doesNotMatch(whole.stderr, /slot version/);
+  const after = await d.json<Master>('master list --json');
+  assert.deepEqual([versionsOf(after), after.custodians.map(({ id }) => id)], [[2, 2], ids]);
+  assert.doesNotMatch((await d.kms('doctor')).stdout, /slot-version/);
+  for (const file of ['kms-data.master.key', 'kit.txt']) {
+    assert.match((await d.kms(`keyring list --key-file ${file}`)).stdout, /before/);
+  }
+  // A backup from here on is of version 2 as well.
+  assert.equal((await d.kms('backup create b.kms-backup')).code, 0);
+  const backup = await readFile(d.path('b.kms-backup'), 'latin1');
+  assert.ok(backup.includes(after.fingerprint));
+  for (const secret of [earlier, kit]) {
+    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
+    await holdsNone(d, [toBase64Url(publicKey)]);
+    assert.ok(!backup.includes(toBase64Url(publicKey)));
+  }
 });
 
 test('the recovery kit alone opens a copy of the data', async () => {
