@@ -5,13 +5,15 @@ import { test } from 'node:test';
 import { masterHandlers } from '../../src/appliance/custody/master-admin.ts';
 import { sealFile } from '../../src/appliance/data-dir.ts';
 import { toBase64Url } from '../../src/crypto/bytes.ts';
+import { publicFromPrivate } from '../../src/crypto/x25519.ts';
+import { KmsError } from '../../src/errors.ts';
 import { parseHeader } from '../../src/seal/header.ts';
 import { makeSlot, slotIdOf } from '../../src/seal/slot.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import type { Prng } from '../support/prng.ts';
+import { type Prng, prng } from '../support/prng.ts';
 import {
   createSealedAppliance,
   numbersIn,
@@ -74,6 +76,39 @@ const changes: readonly Change[] = [
     shows: (_, after) => !after.slots.includes(slots.first),
   },
 ];
+
+test('a custodian is added by a public key of either version, and by nothing else', async () => {
+  const generator = prng(7);
+  const appliance = await openSealedAppliance(await prepare(generator), first, generator);
+  const add = (body: { id?: string; publicKey: string }) =>
+    handlers(appliance, generator).addCustodian({ ...nothing, body: { kind: 'recovery-kit', params: {}, ...body } });
+  const { id, publicKey } = makeSlot('recovery-kit', second);
+  const overflowing = publicKey.slice();
+  overflowing.fill(0xff, 0, 3);
+  for (const [field, body] of [
+    ['publicKey', { id, publicKey: '' }],
+    ['publicKey', { id, publicKey: '!' }],
+    ['publicKey', { id, publicKey: toBase64Url(publicKey.subarray(1)) }],
+    ['publicKey', { id, publicKey: toBase64Url(overflowing) }],
+    ['publicKey', { id, publicKey: toBase64Url(new Uint8Array(1216)) }],
+    ['publicKey', { publicKey: toBase64Url(new Uint8Array(32)) }],
+    ['id', { publicKey: toBase64Url(publicKey) }],
+    ['id', { id: id.toUpperCase().padStart(17, 'A'), publicKey: toBase64Url(publicKey) }],
+  ] as const) {
+    await assert.rejects(
+      async () => add(body),
+      (error) => error instanceof KmsError && error.code === 'invalid' && error.message.includes(field),
+    );
+  }
+  // As earlier programs send it.
+  const earlier = await add({ publicKey: toBase64Url(publicFromPrivate(second)) });
+  const { custodians } = await add({ id, publicKey: toBase64Url(publicKey) });
+  assert.deepEqual(
+    [earlier.custodians.map(({ version }) => version), custodians.at(-1)],
+    [[2, 1], { id, version: 2, kind: 'recovery-kit', params: {} }],
+  );
+  await appliance.close();
+});
 
 /** In this order; a change that failed after its record was made again, with another one. */
 function isWithin(wanted: readonly string[], records: readonly string[]): boolean {
