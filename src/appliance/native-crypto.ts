@@ -172,10 +172,9 @@ export function takeCrypto(choice: CryptoChoice): void {
 }
 
 /**
- * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on; signatures
- * and key agreement stay with noble until the function that it answers is called, since their test takes longer than a
- * start should. What
- * fails is reported, and noble does all. Throws `internal` where noble itself gives a wrong answer.
+ * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on.
+ * Signatures and key agreement stay with noble until the function that it answers is called, since their test takes
+ * longer than a start should. What fails is reported, and noble does all. Throws `internal` where noble itself gives a wrong answer.
  */
 export function startCrypto(
   choice: CryptoChoice,

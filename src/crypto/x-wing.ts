@@ -48,7 +48,7 @@ export function xWingPublicKey(seed: Uint8Array): Uint8Array {
   }
 }
 
-/** Whether something can be sealed to these bytes: their length, ML-KEM's check of the modulus, X25519's of its point. */
+/** Whether something can be sealed to these bytes: their length, ML-KEM's check of the modulus, X25519's of a point. */
 export function isUsableXWingKey(publicKey: Uint8Array): boolean {
   if (publicKey.length !== xWingPublicKeyLength) return false;
   // FIPS 203 §7.2. Two numbers are in three bytes, the lower bits first.
@@ -60,8 +60,8 @@ export function isUsableXWingKey(publicKey: Uint8Array): boolean {
 }
 
 /**
- * Encapsulates with 64 bytes of `random`, always by noble: the platform's ML-KEM takes none but its own. Throws `invalid`
- * for a public key that is none.
+ * Encapsulates with 64 bytes of `random`. noble does ML-KEM's part everywhere: the platform's takes no randomness but
+ * its own. Throws `invalid` for a public key that is none.
  */
 export function encapsulateXWing(
   publicKey: Uint8Array,
@@ -84,8 +84,8 @@ export function encapsulateXWing(
 }
 
 /**
- * The shared secret; another one where `enc` was made for another key. Undefined where no sender makes such an `enc`: one
- * of another length, or with a point of low order, which the draft lets pass.
+ * The shared secret; another one where `enc` was made for another key. Undefined where no sender makes such an `enc`:
+ * one of another length, or with a point of low order, which the draft lets pass.
  */
 export function decapsulateXWing(seed: Uint8Array, enc: Uint8Array): Uint8Array | undefined {
   if (enc.length !== xWingEncLength) return undefined;

@@ -1,6 +1,6 @@
 // A slot of the seal: the master key, wrapped so that one custodian's secret opens it. The wrapping is to a public key
-// (HPKE), so that a new master key is wrapped for every custodian without asking one of them. Of version 2 it is to one of
-// X-Wing, which a quantum computer does not break; of version 1 to one of X25519.
+// (HPKE), so that a new master key is wrapped for every custodian without asking one of them. Of version 2 it is to one
+// of X-Wing, which a quantum computer does not break; of version 1 to one of X25519.
 import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { hpkeOpen, hpkeSeal } from '../crypto/hpke.ts';
@@ -17,8 +17,8 @@ type SlotVersion = 1 | 2;
 
 export interface Slot {
   /**
-   * 16 hex digits, and what people compare: the fingerprint of the X25519 public key of the secret, in version 2 as well,
-   * so that a custodian keeps its id when its slot becomes one of version 2.
+   * 16 hex digits, and what people compare: the fingerprint of the X25519 public key of the secret, in version 2 as
+   * well, so that a custodian keeps its id when its slot becomes one of version 2.
    */
   readonly id: string;
   readonly version: SlotVersion;

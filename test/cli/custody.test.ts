@@ -526,7 +526,7 @@ test('master: list, rotate, add and remove, online and offline; the last one sta
   await server.stop();
 });
 
-test('an appliance with a seal of version 1: as before, until its master key is rotated; its key file stays', async () => {
+test('a seal of version 1: as before, until its master key is rotated; key file and kit stay', async () => {
   await using d = await desk();
   await d.json('init --json');
   const keyFile = d.path('kms-data.master.key');

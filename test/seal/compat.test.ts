@@ -1,5 +1,5 @@
-// The seals of `test/compat/seal-1.json` and `seal-2.json` were made by earlier programs and must open for ever, with each
-// of their custodians; and a seal of version 1 becomes one of version 2 at a new master key.
+// The seals of `test/compat/seal-1.json` and `seal-2.json` were made by earlier programs and must open for ever, with
+// each of their custodians; and a seal of version 1 becomes one of version 2 at a new master key.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -55,7 +55,7 @@ for (const version of [1, 2] as const) {
 
   test(`every changed byte of a seal of version ${version} is damage, never a wrong key`, () => {
     const bytes = utf8(frozen.seal);
-    // Where bytes are read alone, without a key, all of them; of what is opened with one, as many as take no long time.
+    // Some of them: those of a wrapped key take a decapsulation each.
     for (let at = version - 1; at < bytes.length; at += version === 1 ? 3 : 7) {
       const changed = bytes.slice();
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
@@ -68,7 +68,7 @@ for (const version of [1, 2] as const) {
   });
 }
 
-test('a new master key makes version 2 of the slot that opened, with the same id; the others wait for their secrets', () => {
+test('a new master key makes version 2 of the slot that opened, with the same id; others wait for their secrets', () => {
   const { seal: text, secrets, slots } = frozenOf(1);
   const first = openSeal(utf8(text), hex(secrets.keyfile), systemRandom).withNewMaster();
   assert.deepEqual(versionsOf(first), [2, 1]);
