@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { asset, signedAsset } from './assets.ts';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { key } from './keyrings.ts';
+import { encryptedKeyData, key } from './keyrings.ts';
 import {
   base64urlPattern,
   eitherOf,
@@ -29,6 +29,21 @@ const header = {
   examples: [sample.header],
 };
 
+const knownKeys = textList(100)
+  .exactOptional()
+  .meta({
+    description: 'ids of keys that the caller has already: an answer with one of them leaves its `keyData` out',
+    examples: [[sample.keyId]],
+  });
+
+const handedKey = key
+  .extend({
+    keyData: encryptedKeyData
+      .exactOptional()
+      .meta({ description: 'the key, wrapped; absent where `knownKeys` has its id' }),
+  })
+  .meta({ id: 'HandedKey', description: 'a key of a KeyRing, wrapped unless the caller has it already' });
+
 const encryptBody = z.object({
   ringname: requiredText.meta({
     pattern: ringNamePattern,
@@ -51,10 +66,11 @@ const encryptBody = z.object({
     })
     .exactOptional()
     .meta({ description: 'an Asset for the header to carry; absent: none' }),
+  knownKeys,
 });
 
 const encryptAnswer = z.object({
-  key,
+  key: handedKey,
   ringId,
   hash: z.string().meta(hash),
   header: z.string().meta(header),
@@ -66,13 +82,14 @@ const decryptBody = z
   .object({
     hash: requiredText.exactOptional().meta({ ...hash, description: 'the hash of an encrypt' }),
     header: requiredText.exactOptional().meta({ ...header, description: 'the header of an encrypt' }),
+    knownKeys,
   })
   .meta(eitherOf('hash', 'header'));
 
 const decryptAnswer = z.object({
   ringId,
   ringname: z.string().meta({ description: 'the name of the KeyRing, in lower case', examples: ['payroll'] }),
-  key,
+  key: handedKey,
   asset: signedAsset.exactOptional(),
 });
 

@@ -28,7 +28,7 @@ const keyId = idOf('key').meta({ description: 'id of the key', examples: [sample
 const props = freeForm.meta({ examples: [{}] });
 
 /** The key's 32 bytes, wrapped to the ring's public key. */
-const encryptedKeyData = z
+export const encryptedKeyData = z
   .object({
     encrypted: z
       .object({

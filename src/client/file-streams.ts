@@ -6,8 +6,9 @@ import { KmsError } from '../errors.ts';
 import { type ByteSource, byteReader, type Through, through } from './byte-streams.ts';
 import { decryptChunks, encryptChunks } from './chunked.ts';
 import { encodePrelude, readPrelude } from './file-format.ts';
+import { askForKey } from './known-keys.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
-import { type PrivateKey, readPrivateKey, unwrapRingKey } from './ring-keys.ts';
+import { type PrivateKey, readPrivateKey } from './ring-keys.ts';
 
 export interface EncryptStreamOptions {
   readonly client: Pick<Client, 'encrypt'>;
@@ -15,6 +16,11 @@ export interface EncryptStreamOptions {
   readonly ring: string;
   /** The private key of that ring: what it issues is wrapped to it. */
   readonly privateKey: PrivateKey;
+  /**
+   * Whether the ring's key, unwrapped, stays in memory with `client` for the next file: then it is neither sent nor
+   * unwrapped again. Default: true.
+   */
+  readonly keepKeys?: boolean;
   /** A record that the file is to carry signed: see `encrypt`. */
   readonly asset?: NonNullable<InputOf<'encrypt'>['asset']>;
   /** Ends both sides of the stream with its reason. */
@@ -27,6 +33,8 @@ export interface DecryptStreamOptions {
   readonly client: Pick<Client, 'decrypt'>;
   /** The private key of the file's ring, or what finds it once the appliance has said which ring that is. */
   readonly privateKey: PrivateKey | ((ring: DecryptAnswer) => PrivateKey | Promise<PrivateKey>);
+  /** As of `encryptStream`. */
+  readonly keepKeys?: boolean;
   /** Decrypts a file whose asset does not verify; without it that is the error `asset-invalid`. */
   readonly allowInvalidAsset?: boolean;
   /** Ends both sides of the stream with its reason. */
@@ -50,11 +58,15 @@ export interface FileStream<Answer> extends Through {
  * another ring; a private key that is none is thrown at once.
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
-  const { client, ring: ringname, asset, random } = options;
+  const { client, ring: ringname, asset, random, keepKeys = true } = options;
   const privateKey = privateKeyBytes(options.privateKey);
   return fileStream<EncryptAnswer>(options.signal, async function* (source, signal, tell) {
-    const answer = await client.encrypt(asset ? { ringname, asset } : { ringname }, { signal });
-    const key = unwrapRingKey({ privateKey, key: answer.key });
+    const { answer, bytes: key } = await askForKey(
+      keepKeys ? client : {},
+      { ringname, privateKey },
+      (known) => client.encrypt({ ringname, ...(asset && { asset }), ...known }, { signal }),
+      () => privateKey,
+    );
     tell(answer);
     try {
       yield* encryptFile({ source, key, header: answer.header, ...(random && { random }) });
@@ -71,18 +83,22 @@ export function encryptStream(options: EncryptStreamOptions): FileStream<Encrypt
  * with; a private key that is none is thrown at once.
  */
 export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer> {
-  const { privateKey } = options;
-  const keyOf =
-    typeof privateKey === 'function'
-      ? async (answer: DecryptAnswer) => privateKeyBytes(await privateKey(answer))
-      : always(privateKeyBytes(privateKey));
+  const { client, privateKey, keepKeys = true } = options;
+  const given = typeof privateKey === 'function' ? undefined : privateKeyBytes(privateKey);
+  const keyOf = async (answer: DecryptAnswer): Promise<Uint8Array> =>
+    typeof privateKey === 'function' ? privateKeyBytes(await privateKey(answer)) : privateKeyBytes(privateKey);
   return fileStream<DecryptAnswer>(options.signal, async function* (source, signal, tell) {
     let bytes: Uint8Array | undefined;
     const key = async (header: string): Promise<Uint8Array> => {
-      const answer = await ask(options, header, signal);
-      bytes = unwrapRingKey({ privateKey: await keyOf(answer), key: answer.key });
+      const { answer, bytes: key } = await askForKey(
+        keepKeys ? client : {},
+        given ? { privateKey: given } : {},
+        (known) => ask(options, { header, ...known }, signal),
+        keyOf,
+      );
+      bytes = key;
       tell(answer);
-      return bytes;
+      return key;
     };
     try {
       yield* decryptFile({ source, key });
@@ -138,11 +154,11 @@ function fileStream<Answer>(signal: AbortSignal | undefined, work: Work<Answer>)
 
 async function ask(
   { client, allowInvalidAsset }: DecryptStreamOptions,
-  header: string,
+  input: InputOf<'decrypt'>,
   signal: AbortSignal,
 ): Promise<DecryptAnswer> {
   try {
-    return await client.decrypt({ header }, { signal });
+    return await client.decrypt(input, { signal });
   } catch (error) {
     if (!allowInvalidAsset || !(error instanceof KmsError) || error.code !== 'asset-invalid') throw error;
     // Status 422 has the shape of a good answer: that is the interface.
@@ -163,10 +179,6 @@ async function whole<Answer>(bytes: Uint8Array, stream: FileStream<Answer>): Pro
   const pieces: Uint8Array[] = [];
   for (let each = await reader.read(); !each.done; each = await reader.read()) pieces.push(each.value);
   return { bytes: concatBytes(...pieces), answer: await stream.answer };
-}
-
-function always<T>(value: T): () => T {
-  return () => value;
 }
 
 function privateKeyBytes(key: PrivateKey): Uint8Array {

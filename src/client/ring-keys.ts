@@ -69,12 +69,17 @@ export function generateRingKey(random: (length: number) => Uint8Array = systemR
 interface UnwrapInput {
   /** The ring's private key, 32 raw bytes. */
   readonly privateKey: Uint8Array;
-  /** As the key service answers it. */
-  readonly key: Pick<Key, 'id' | 'type' | 'keyData'>;
+  /** As the key service answers it; not one whose `keyData` was left out because `knownKeys` named it. */
+  readonly key: Pick<Key, 'id' | 'type'> & Partial<Pick<Key, 'keyData'>>;
 }
 
 /** The key's 32 bytes. Throws `invalid` for another ring's private key and for a key of an unknown kind. */
 export function unwrapRingKey({ privateKey, key }: UnwrapInput): Uint8Array {
+  if (!key.keyData) {
+    throw new KmsError('invalid', `expected the wrapped bytes of ${key.id}, got a key without keyData`, {
+      hint: 'ask without naming it in knownKeys',
+    });
+  }
   const { value, encoding } = key.keyData.encrypted.key;
   if (key.type !== 'aes256' || encoding !== 'base64') {
     throw new KmsError('invalid', `expected an aes256 key in base64, got ${key.type} in ${encoding}`, {

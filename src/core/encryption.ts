@@ -24,7 +24,7 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
   tx.ringKeys.countEncrypt(key.id);
   const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
   const { hash } = sealed;
-  const answer = { key: ksKey(key), ringId, hash };
+  const answer = { key: handed(key, input.knownKeys), ringId, hash };
   if (input.asset === undefined) {
     ctx.handsOut({ id: key.id, kind: 'encrypt' });
     return { ...answer, header: encodeHeader(tenant.keys, sealed) };
@@ -37,6 +37,13 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
   return { ...answer, header, asset: assetAnswer(asset) };
 }
 
+/** Without its wrapped bytes where the caller has them. */
+function handed(key: RingKey, known: readonly string[] | undefined): Answer<'encrypt'>['key'] {
+  if (!known?.includes(key.id)) return ksKey(key);
+  const { id, props } = key;
+  return { id, type: 'aes256', props };
+}
+
 /** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
 export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Answer<'decrypt'>> {
   const sealed = sealedOf(ctx, input);
@@ -46,7 +53,7 @@ export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Ans
     throw new KmsError('invalid', 'the hash is not the one in the header');
   }
   const { ring, key } = await resolve(ctx, sealed);
-  const answer = { ringId: ring.id, ringname: ring.name, key: ksKey(key) };
+  const answer = { ringId: ring.id, ringname: ring.name, key: handed(key, input.knownKeys) };
   const asset = header?.asset && (await verdict(ctx, hashIn(input.header), header.asset));
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
   if (!asset) return answer;

@@ -97,7 +97,82 @@ test('the appliance is asked once, for what was said, and its answer is at hand'
   const decryption = decryptStream({ client, privateKey });
   await drain(readable(inPieces(bytes)).pipeThrough(decryption));
   assert.deepEqual((await decryption.answer).asset, { valid: true, id: 'a', message: 'good', data: {} });
-  assert.deepEqual(calls, [{ ringname: 'r', asset }, { header: 'AQAB' }]);
+  assert.deepEqual(calls, [
+    { ringname: 'r', asset },
+    { header: 'AQAB', knownKeys: ['key_1'] },
+  ]);
+});
+
+/** As an appliance leaves out what the client names. */
+function frugal({ client, calls }: Asked): Asked {
+  const without = async <A extends { key: { id: string; keyData?: unknown } }>(
+    { knownKeys = [] }: { knownKeys?: string[] },
+    answer: Promise<A>,
+  ): Promise<A> => {
+    const { keyData, ...key } = (await answer).key;
+    return { ...(await answer), key: knownKeys.includes(key.id) ? key : { ...key, keyData } };
+  };
+  return {
+    calls,
+    client: {
+      encrypt: (input) => without(input, client.encrypt(input)),
+      decrypt: (input = {}) => without(input, client.decrypt(input)),
+    },
+  };
+}
+
+test('a key is named once it is known, by the private key that opened it, and nothing is unwrapped twice', async () => {
+  const { client, calls } = frugal(appliance());
+  const message = systemRandom(100);
+  const files: Uint8Array[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { bytes, answer } = await encryptBytes(message, { client, ring: i === 1 ? 'R' : 'r', privateKey });
+    assert.equal(answer.key.keyData === undefined, i > 0);
+    files.push(bytes);
+  }
+  assert.deepEqual(
+    calls.map((call) => Object(call).knownKeys),
+    [undefined, ['key_1'], ['key_1']],
+  );
+  for (const file of files) {
+    assert.deepEqual((await decryptBytes(file, { client, privateKey })).bytes, message);
+    assert.deepEqual((await decryptBytes(file, { client, privateKey: () => privateKey })).bytes, message);
+  }
+  // Another ring is asked for without it.
+  await encryptBytes(message, { client, ring: 'other', privateKey });
+  assert.equal(Object(calls.at(-1)).knownKeys, undefined);
+  // A private key that did not open it gets nothing of it, whichever way it comes.
+  const stranger = generateRingKey().privateKey;
+  for (const other of [stranger, () => stranger]) {
+    await assert.rejects(decryptBytes(files[0] ?? message, { client, privateKey: other }), /does not open key_1/);
+  }
+  await assert.rejects(encryptBytes(message, { client, ring: 'r', privateKey: stranger }), /does not open key_1/);
+});
+
+test('a client that is to keep no keys names none', async () => {
+  const { client, calls } = frugal(appliance());
+  for (let i = 0; i < 2; i++) {
+    const { bytes } = await encryptBytes(systemRandom(9), { client, ring: 'r', privateKey, keepKeys: false });
+    await decryptBytes(bytes, { client, privateKey, keepKeys: false });
+  }
+  assert.ok(calls.every((call) => Object(call).knownKeys === undefined));
+});
+
+test('of the keys that are kept the last four are named, and what rotated is unwrapped anew', async () => {
+  let n = 0;
+  const calls: unknown[] = [];
+  const publicKey = parsePublicKey(pair.publicKey) ?? assert.fail('no key');
+  const client: Pick<Client, 'encrypt'> = {
+    async encrypt(input) {
+      calls.push(input.knownKeys);
+      const id = `key_${++n}`;
+      const { wrapped: value, iv } = wrapRingKey('ks', publicKey, id, systemRandom(32), systemRandom);
+      const keyData = { encrypted: { key: { value, encoding: 'base64' as const } }, iv };
+      return { key: { id, type: 'aes256', props: {}, keyData }, ringId: 'ring_1', hash: 'h', header: 'AQAB' };
+    },
+  };
+  for (let i = 0; i < 7; i++) await encryptBytes(new Uint8Array(), { client, ring: 'r', privateKey });
+  assert.deepEqual(calls.at(-1), ['key_3', 'key_4', 'key_5', 'key_6']);
 });
 
 const directory = new URL('../vectors/kms-file/', import.meta.url);

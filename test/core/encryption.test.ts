@@ -48,6 +48,25 @@ test('encrypt hands out the active key, decrypt finds it by hash, header or both
   assert.deepEqual(await tenant.call(headerInfo, { header }), { valid: true, version: 1, hasSignedAsset: false, hash });
 });
 
+test('of a key that the caller has already the bytes are left out, and of no other', async () => {
+  const { tenant, key } = await withRing();
+  const { keyData: _, ...bare } = key;
+  const knownKeys = ['nobody', key.id];
+  const { header, ...known } = await tenant.call(encrypt, { ringname: 'payroll', knownKeys });
+  assert.deepEqual(known.key, bare);
+  assert.deepEqual((await tenant.call(decrypt, { header, knownKeys })).key, bare);
+  assert.deepEqual((await tenant.call(decrypt, { header, knownKeys: [] })).key, key);
+  assert.deepEqual((await tenant.call(decrypt, { header, knownKeys: [key.id.toUpperCase()] })).key, key);
+  // What rotated meanwhile is another key.
+  const { key: next } = await tenant.call(rotateKeyring, { ringname: 'payroll' });
+  assert.deepEqual((await tenant.call(encrypt, { ringname: 'payroll', knownKeys })).key, next);
+  // A refusal for the asset has the shape of a good answer.
+  const signed = await tenant.call(encrypt, { ringname: 'payroll', asset: {} });
+  await tenant.call(deleteAsset, { id: signed.asset?.id ?? '' });
+  const refused = await refusal('asset-invalid', tenant.call(decrypt, { header: signed.header, knownKeys: [next.id] }));
+  assert.deepEqual(Object.keys(Object(refused.body).key).sort(), ['id', 'props', 'type']);
+});
+
 test('every encrypt has a hash of its own', async () => {
   const { tenant } = await withRing();
   const hashes = new Set<string>();

@@ -14,7 +14,8 @@ import {
   parseRecipient,
 } from '../../client/age-keys.ts';
 import { speakAge } from '../../client/age-plugin.ts';
-import { publicKeyOf, unwrapRingKey } from '../../client/ring-keys.ts';
+import { askForKey } from '../../client/known-keys.ts';
+import { publicKeyOf } from '../../client/ring-keys.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, openConnection, withClient } from '../connect.ts';
@@ -160,15 +161,23 @@ type PluginCli = CliOf<typeof plugged.speak>;
 
 async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Connection): Promise<DataKey> {
   const { ring: ringname } = recipient;
-  const answer = await inTime(connection, (signal) => connection.client.encrypt({ ringname }, { signal }));
-  if (answer.ringId !== recipient.ringId) {
-    throw new KmsError('invalid', `the keyring ${ringname} is not the one that is meant: it has another id`, {
-      hint: `if it was made anew, make a new recipient: kms age recipient ${ringname}`,
-    });
-  }
-  const privateKey = await privateKeyOf(cli, recipient, connection);
-  mustFit(recipient, privateKey);
-  return { key: unwrapRingKey({ privateKey, key: answer.key }), header: answer.header };
+  const { client } = connection;
+  const { answer, bytes } = await askForKey(
+    client,
+    { ringname },
+    (known) => inTime(connection, (signal) => client.encrypt({ ringname, ...known }, { signal })),
+    async ({ ringId }) => {
+      if (ringId !== recipient.ringId) {
+        throw new KmsError('invalid', `the keyring ${ringname} is not the one that is meant: it has another id`, {
+          hint: `if it was made anew, make a new recipient: kms age recipient ${ringname}`,
+        });
+      }
+      const privateKey = await privateKeyOf(cli, recipient, connection);
+      mustFit(recipient, privateKey);
+      return privateKey;
+    },
+  );
+  return { key: bytes, header: answer.header };
 }
 
 async function decryptKey(
@@ -177,8 +186,14 @@ async function decryptKey(
   header: string,
   connection: Connection,
 ): Promise<Uint8Array> {
-  const answer = await inTime(connection, (signal) => connection.client.decrypt({ header }, { signal }));
-  return unwrapRingKey({ privateKey: await privateKeyOf(cli, identity, connection), key: answer.key });
+  const { client } = connection;
+  const { bytes } = await askForKey(
+    client,
+    {},
+    (known) => inTime(connection, (signal) => client.decrypt({ header, ...known }, { signal })),
+    () => privateKeyOf(cli, identity, connection),
+  );
+  return bytes;
 }
 
 /** The one that the identity names, else the one of KMS_PRIVATE_KEY where that fits, else the one that is kept. */

@@ -1,7 +1,7 @@
 // `kms tofu-key`, which OpenTofu starts as its key provider `external`: a new key to encrypt its state with, and the
 // one that the last state was encrypted with.
 
-import { unwrapRingKey } from '../../client/ring-keys.ts';
+import { askForKey } from '../../client/known-keys.ts';
 import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
@@ -18,12 +18,22 @@ export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
   const answer = await withClient(cli, async (client, connection) => {
     const named = await namedRingKey(cli);
     const privateKeyOf = async (ring: string) => named ?? (await keptRingKey(cli, connection, ring));
-    const told = last && (await inTime(connection, (signal) => client.decrypt({ header: last.header }, { signal })));
-    const old = told && unwrapRingKey({ privateKey: await privateKeyOf(told.ringname), key: told.key });
-    const { key, header } = await inTime(connection, (signal) => client.encrypt({ ringname }, { signal }));
-    const ringKey = unwrapRingKey({ privateKey: await privateKeyOf(ringname), key });
-    const next = newTofuMetadata(header);
-    return tofuAnswer(tofuKeyOf(ringKey, next), last && old && tofuKeyOf(old, last), next);
+    const old =
+      last &&
+      (await askForKey(
+        client,
+        {},
+        (known) => inTime(connection, (signal) => client.decrypt({ header: last.header, ...known }, { signal })),
+        (told) => privateKeyOf(told.ringname),
+      ));
+    const { answer, bytes } = await askForKey(
+      client,
+      { ringname, privateKey: await privateKeyOf(ringname) },
+      (known) => inTime(connection, (signal) => client.encrypt({ ringname, ...known }, { signal })),
+      () => privateKeyOf(ringname),
+    );
+    const next = newTofuMetadata(answer.header);
+    return tofuAnswer(tofuKeyOf(bytes, next), last && old && tofuKeyOf(old.bytes, last), next);
   });
   await write(cli.io.stdout, answer);
 }

@@ -19,7 +19,7 @@ export function DecryptPage({ api }: PageProps) {
       file,
       privateKey,
       name: decryptedName(file.name),
-      stream: (signal) => decryptStream({ client: api, privateKey, signal, allowInvalidAsset }),
+      stream: (signal) => decryptStream({ client: api, privateKey, keepKeys: false, signal, allowInvalidAsset }),
     });
   };
 

@@ -30,7 +30,8 @@ export function EncryptPage({ api, session, query }: PageProps) {
       file,
       privateKey,
       name: encryptedName(file.name),
-      stream: (signal) => encryptStream({ client: api, ring, privateKey, signal, ...(asset && { asset }) }),
+      stream: (signal) =>
+        encryptStream({ client: api, ring, privateKey, keepKeys: false, signal, ...(asset && { asset }) }),
     });
   };
 

@@ -1,0 +1,91 @@
+// The keys of rings that a program has unwrapped already, kept with the client that answered them: asked again, the
+// appliance leaves their bytes out, and nothing is unwrapped twice. Which key a message gets the appliance still says
+// each time, so that who may no longer ask gets nothing.
+import { equalBytes } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/hash.ts';
+import type { AnswerTo } from './methods.ts';
+import { unwrapRingKey } from './ring-keys.ts';
+
+interface Known {
+  readonly ringname: string;
+  /** SHA-256 of the private key that opened it: by another it is not known. */
+  readonly opener: Uint8Array;
+  readonly bytes: Uint8Array;
+}
+
+/** Of one client. */
+const mostKept = 100;
+/** An id is as long as a fifth of a wrapped key: of many, most would be named for nothing. */
+const mostNamed = 4;
+
+/** By id, the one used last at the end. */
+const kept = new WeakMap<object, Map<string, Known>>();
+
+/** What is known before the appliance is asked, as far as it is. */
+interface Asked {
+  readonly ringname?: string;
+  readonly privateKey?: Uint8Array;
+}
+
+interface KeyAnswer {
+  readonly key: AnswerTo<'encrypt'>['key'];
+  readonly ringname?: string;
+}
+
+interface Unwrapped<Answer> {
+  readonly answer: Answer;
+  /** The caller's own copy, to be wiped. */
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Asks with the ids that are worth naming, and unwraps what is not known. `ask` is called again, naming none, where a
+ * key turns out to be known by another private key alone; where `asked` has the private key, that cannot be.
+ */
+export async function askForKey<Answer extends KeyAnswer>(
+  client: object,
+  asked: Asked,
+  ask: (known: { readonly knownKeys?: string[] }) => Promise<Answer>,
+  privateKeyOf: (answer: Answer) => Uint8Array | Promise<Uint8Array>,
+): Promise<Unwrapped<Answer>> {
+  const keys = kept.get(client) ?? new Map<string, Known>();
+  kept.set(client, keys);
+  const named = idsFor(keys, asked);
+  let answer = await ask(named.length > 0 ? { knownKeys: named } : {});
+  const privateKey = await privateKeyOf(answer);
+  const opener = sha256(privateKey);
+  const known = keys.get(answer.key.id);
+  if (known && equalBytes(known.opener, opener)) {
+    keys.delete(answer.key.id);
+    keys.set(answer.key.id, known);
+    return { answer, bytes: known.bytes.slice() };
+  }
+  if (!answer.key.keyData) answer = await ask({});
+  const bytes = unwrapRingKey({ privateKey, key: answer.key });
+  keep(keys, answer.key.id, {
+    ringname: (asked.ringname ?? answer.ringname ?? '').toLowerCase(),
+    opener,
+    bytes: bytes.slice(),
+  });
+  return { answer, bytes };
+}
+
+/** The ids used last. */
+function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKey }: Asked): string[] {
+  const opener = privateKey && sha256(privateKey);
+  const isCandidate = (known: Known): boolean =>
+    (ringname === undefined || known.ringname === ringname.toLowerCase()) &&
+    (opener === undefined || equalBytes(known.opener, opener));
+  const ids = [...keys].filter(([, known]) => isCandidate(known)).map(([id]) => id);
+  return ids.slice(-mostNamed);
+}
+
+function keep(keys: Map<string, Known>, id: string, known: Known): void {
+  keys.get(id)?.bytes.fill(0);
+  keys.delete(id);
+  keys.set(id, known);
+  const [oldest] = keys.keys();
+  if (keys.size <= mostKept || oldest === undefined) return;
+  keys.get(oldest)?.bytes.fill(0);
+  keys.delete(oldest);
+}
