@@ -3,18 +3,8 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { rotateBody } from './keyrings.ts';
-import {
-  algorithm,
-  base64,
-  clientCustody,
-  freeForm,
-  idOf,
-  pathText,
-  requiredText,
-  ringNamePattern,
-  timestamp,
-  trueParam,
-} from './values.ts';
+import { newRingName } from './ring-life.ts';
+import { algorithm, base64, clientCustody, freeForm, idOf, pathText, timestamp, trueParam } from './values.ts';
 
 export const asymKeyring = z
   .object({
@@ -49,12 +39,7 @@ export const asymKey = z
 export type AsymKey = z.output<typeof asymKey>;
 
 const createAsymKeyringBody = z.object({
-  name: requiredText.meta({
-    pattern: ringNamePattern,
-    description:
-      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
-    examples: ['Devices'],
-  }),
+  name: newRingName('Devices'),
   algo: algorithm.exactOptional(),
   props: freeForm.exactOptional().meta({ description: 'kept with the KeyRing', examples: [{}] }),
   keyProps: freeForm.exactOptional().meta({ description: 'the `props` of each of its keys', examples: [{}] }),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
+import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
 import {
   algorithm,
   base64,
@@ -125,25 +126,11 @@ export const keyring = z
   .meta({ id: 'KeyRing', description: 'a named set of keys, of which the newest encrypts and all decrypt' });
 export type KeyRing = z.output<typeof keyring>;
 
-const listedKeyring = keyring
-  .extend({
-    deletedAt: timestamp
-      .exactOptional()
-      .meta({ description: 'when it was deleted; RFC 3339, UTC, milliseconds. Only where deleted ones are listed' }),
-    restorableUntil: timestamp.exactOptional().meta({
-      description: 'until when it can be restored; RFC 3339, UTC, milliseconds. Only where deleted ones are listed',
-    }),
-  })
-  .meta({ id: 'ListedKeyRing', description: 'a KeyRing in a list' });
+const listedKeyring = keyring.extend(whenDeleted).meta({ id: 'ListedKeyRing', description: 'a KeyRing in a list' });
 export type ListedKeyRing = z.output<typeof listedKeyring>;
 
 const createKeyringBody = z.object({
-  name: requiredText.meta({
-    pattern: ringNamePattern,
-    description:
-      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
-    examples: ['Payroll'],
-  }),
+  name: newRingName('Payroll'),
   algo: algorithm.exactOptional(),
   publicKey: text.exactOptional().meta({
     description:
@@ -164,10 +151,6 @@ const createKeyringAnswer = z.object({
 });
 
 const ringAnswer = z.object({ ring: keyring });
-const deletedRing = z.object({
-  name: z.string().meta({ description: 'the name, which is free again', examples: ['payroll'] }),
-  id: idOf('ring').meta({ description: 'the id, under which it can be restored', examples: [sample.ringId] }),
-});
 
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
 const rotateAnswer = z.object({ key });
@@ -180,15 +163,9 @@ const maxEncryptCount = z
     examples: [1000000],
   });
 
-const rotateAfter = z
-  .int()
-  .min(3600)
-  .nullable()
-  .meta({
-    description:
-      'how old a key gets, in whole seconds: the next encrypt past that age rotates the ring first; `null`: any age',
-    examples: [7776000],
-  });
+const rotateAfter = ringAge(
+  'how old a key gets, in whole seconds: the next encrypt past that age rotates the ring first',
+);
 
 export const keyringConfig = z
   .object({
@@ -236,10 +213,7 @@ export const keyringEndpoints = [
     tag,
     summary: 'List KeyRings, oldest first',
     access: { kind: 'flag', action: 'keyring.list' },
-    query: z.object({
-      deleted: trueParam.exactOptional().meta({ description: '`true`: the deleted ones that can still be restored' }),
-      ...pageQuery,
-    }),
+    query: ringListQuery,
     answer: pageOf(listedKeyring),
     paginated: true,
   }),
@@ -257,21 +231,14 @@ export const keyringEndpoints = [
     summary: 'Delete a KeyRing; it stays restorable for 30 days',
     access: { kind: 'flag', action: 'keyring.delete', ring: { from: 'path', param: 'name', byId: false } },
     params: z.object({ name: pathText }),
-    answer: deletedRing,
+    answer: deletedRing('payroll', sample.ringId),
     errors: unknownRing,
   }),
   endpoint('restoreKeyring', {
     tag,
     summary: 'Bring back a deleted KeyRing',
-    access: {
-      kind: 'flag',
-      action: 'keyring.delete',
-      recorded: 'keyring.restore',
-      ring: { from: 'deleted-id', param: 'id' },
-    },
-    params: z.object({ id: pathText }),
+    ...restoringRing('keyring'),
     answer: ringAnswer,
-    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
   }),
   endpoint('listKeys', {
     tag,

@@ -5,19 +5,9 @@ import { isJsonObject } from '../model/json.ts';
 import { mostTransitItems, transitHashes, transitTypes } from '../model/transit.ts';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { pageOf, pageQuery } from './page.ts';
-import {
-  base64,
-  count,
-  idOf,
-  kindOf,
-  pathText,
-  requiredText,
-  ringNamePattern,
-  text,
-  timestamp,
-  trueParam,
-} from './values.ts';
+import { pageOf } from './page.ts';
+import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
+import { base64, count, idOf, kindOf, pathText, requiredText, ringNamePattern, text, timestamp } from './values.ts';
 
 const tag = 'Transit';
 const unknownRing = { 404: { description: 'no such transit ring', schema: errorBody } };
@@ -37,15 +27,7 @@ const minEncryptionVersion = z
   .min(0)
   .meta({ description: 'the oldest version that may make messages; 0: any that decrypts', examples: [0] });
 const deletionAllowed = z.boolean().meta({ description: 'whether the ring may be deleted', examples: [false] });
-const rotateAfter = z
-  .int()
-  .min(3600)
-  .nullable()
-  .meta({
-    description:
-      'how old a version gets, in whole seconds: the next message past that age gets a new one; `null`: any age',
-    examples: [7776000],
-  });
+const rotateAfter = ringAge('how old a version gets, in whole seconds: the next message past that age gets a new one');
 
 const version = z
   .object({
@@ -78,12 +60,7 @@ const transitRing = z
     rotateAfter,
     createdAt: timestamp,
     updatedAt: timestamp,
-    deletedAt: timestamp
-      .exactOptional()
-      .meta({ description: 'when it was deleted; only where deleted ones are listed' }),
-    restorableUntil: timestamp
-      .exactOptional()
-      .meta({ description: 'until when it can be restored; only where deleted ones are listed' }),
+    ...whenDeleted,
     versions: z
       .array(version)
       .exactOptional()
@@ -94,12 +71,7 @@ export type TransitRing = z.output<typeof transitRing>;
 const ringAnswer = z.object({ ring: transitRing });
 
 const createBody = z.object({
-  name: requiredText.meta({
-    pattern: ringNamePattern,
-    description:
-      'a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens; unique but for case',
-    examples: ['Unseal'],
-  }),
+  name: newRingName('Unseal'),
   type: type.exactOptional(),
   derived: derived.exactOptional(),
   rotateAfter: rotateAfter.exactOptional(),
@@ -219,10 +191,7 @@ export const transitEndpoints = [
     tag,
     summary: 'List transit rings, oldest first',
     access: { kind: 'flag', action: 'transit.list' },
-    query: z.object({
-      deleted: trueParam.exactOptional().meta({ description: '`true`: the deleted ones that can still be restored' }),
-      ...pageQuery,
-    }),
+    query: ringListQuery,
     answer: pageOf(transitRing),
     paginated: true,
   }),
@@ -239,27 +208,14 @@ export const transitEndpoints = [
     summary: 'Delete a transit ring; it stays restorable for 30 days',
     access: { kind: 'flag', action: 'transit.delete', ring },
     params: z.object(ofRing),
-    answer: z.object({
-      name: z.string().meta({ description: 'the name, which is free again', examples: ['unseal'] }),
-      id: idOf('ring').meta({
-        description: 'the id, under which it can be restored',
-        examples: [sample.transitRingId],
-      }),
-    }),
+    answer: deletedRing('unseal', sample.transitRingId),
     errors: unknownRing,
   }),
   endpoint('restoreTransitRing', {
     tag,
     summary: 'Bring back a deleted transit ring',
-    access: {
-      kind: 'flag',
-      action: 'transit.delete',
-      recorded: 'transit.restore',
-      ring: { from: 'deleted-id', param: 'id' },
-    },
-    params: z.object({ id: pathText }),
+    ...restoringRing('transit'),
     answer: ringAnswer,
-    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
   }),
   endpoint('rotateTransitRing', {
     tag,

@@ -9,7 +9,7 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import { type App, createApp, type Straight } from '../http/app.ts';
+import { type App, createApp, type Straight, type Surface } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
@@ -267,9 +267,9 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** As the app has it. */
-  straightTo(target: string): Straight | undefined {
+  straightTo(target: string, surface?: Surface): Straight | undefined {
     if (this.#stopped) return undefined;
-    const straight = this.app.straightTo(target);
+    const straight = this.app.straightTo(target, surface);
     return straight && ((env) => this.#whileOpen(() => straight(env)));
   }
 

@@ -4,7 +4,7 @@
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { resealTransitKeys } from '../core/transit.ts';
+import { resealTransitKeys } from '../core/transit-rings.ts';
 import { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ApplianceEvent } from './events.ts';

@@ -15,7 +15,7 @@ import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
 import { countRings, findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
-import { purgeTransit } from './transit.ts';
+import { purgeTransit } from './transit-rings.ts';
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
   const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);

@@ -17,7 +17,7 @@ import { respond } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
 import { routes } from './routes.ts';
-import { transitSurface } from './transit.ts';
+import { transitSurface } from './transit/surface.ts';
 import { isShadowed, serveUnmatched } from './unmatched.ts';
 
 export interface App {
@@ -30,8 +30,11 @@ export interface App {
    * or with one plain one at its end; undefined for all others. A server that has a request's parts may ask this, and
    * spare itself the making of a Request, its routing, and of a Response: a fifth of what an encrypt takes.
    */
-  straightTo(target: string): Straight | undefined;
+  straightTo(target: string, surface?: Surface): Straight | undefined;
 }
+
+/** Which listener requests come to, where it is not the usual one. */
+export type Surface = Pick<RequestEnv, 'transit'>;
 
 /** Never fails. */
 export type Straight = (env: RequestEnv) => Promise<Reply>;
@@ -86,11 +89,12 @@ export function createApp(appliance: Appliance): App {
   hono.notFound(unmatched);
   const handlers = new Map<EndpointId, Handler>();
   for (const [id, served] of ofTenants) handlers.set(id, logged(appliance, ids, served));
-  const transit = transitSurface(appliance, handlers);
+  const transit = transitSurface(appliance, { handlers, logged: (served) => logged(appliance, ids, served) });
   return {
     paths: registry,
-    fetch: (request, env) => (env.transit ? transit(request, env) : hono.fetch(request, env)),
-    straightTo(target) {
+    fetch: (request, env) => (env.transit ? transit.fetch(request, env) : hono.fetch(request, env)),
+    straightTo(target, surface) {
+      if (surface?.transit) return transit.straightTo(target);
       const known = straight.get(target);
       if (known) return known;
       const end = target.lastIndexOf('/') + 1;

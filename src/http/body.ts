@@ -30,9 +30,11 @@ export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<Bod
   const { limit, kept, holder } = rules;
   const problem = codingProblem(c) ?? typeProblem(headerOf(c, 'content-type')) ?? lengthProblem(c, limit);
   if (problem) return { problem };
+  const source = bodySource(c.env, c.req.raw);
   let bytes: Uint8Array | undefined;
   try {
-    bytes = await bodySource(c.env, c.req.raw).read(limit, holder);
+    if (source.value) return { value: await source.value(limit, holder), inexact: [] };
+    bytes = await source.read(limit, holder);
   } catch (error) {
     if (error instanceof KmsError) return { problem: error };
     return { problem: new KmsError('invalid', 'the body could not be read to its end') };

@@ -10,6 +10,7 @@ import { Bearer, localCaller, type Origin } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
+import type { JsonObject } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
@@ -39,7 +40,7 @@ import {
   type RawInput,
   rawInput,
 } from './input.ts';
-import type { AnswerRoom, AppContext } from './request.ts';
+import type { AnswerRoom, AppContext, RequestEnv } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import { baseUrlOf, type Input, type ServedPath } from './route.ts';
@@ -72,6 +73,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   readonly from: Origin;
   /** Absent where answers are as long as they are. */
   readonly room: AnswerRoom | undefined;
+  /** Makes another body of the answer's, where whoever called wants one. */
+  readonly others: RequestEnv['answer'];
   readonly raw: RawInput;
   readonly #c: AppContext;
   /** Once the route has prepared it. */
@@ -107,6 +110,7 @@ class Exchange implements Input<unknown>, CheckedInput {
     this.cookie = cookie;
     this.from = c.env ?? {};
     this.room = c.env?.room;
+    this.others = c.env?.answer;
     this.raw = rawInput(endpoint, c);
     this.#c = c;
   }
@@ -225,7 +229,7 @@ export function serveEndpoint(
     } else {
       served = await transact(exchange);
     }
-    if (endpoint.paginated) served.outcome = await listOutcome(served.outcome, room);
+    if (endpoint.paginated && !c.env?.answer) served.outcome = await listOutcome(served.outcome, room);
     if (cookie) served.outcome = cookie.told(served.outcome, endpoint.id === 'logout');
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
@@ -378,12 +382,19 @@ export function serveEndpoint(
     const { handle, room } = exchange;
     const holder = { tenant: handle.tenant.id, caller: admitted?.caller.id };
     // The types of the routes see to it that lists answer pages and all others objects.
-    if (endpoint.paginated) return answered(pageBody(endpoint, handle, world, exchange, answer as Page<unknown>));
+    const body = endpoint.paginated
+      ? pageBody(endpoint, handle, world, exchange, answer as Page<unknown>)
+      : (answer as JsonObject);
+    if (exchange.others) {
+      if (endpoint.paginated) room?.left(0);
+      return answeredText(JSON.stringify(exchange.others(body)), room, holder);
+    }
+    if (endpoint.paginated) return answered(body);
     if (endpoint.binary || endpoint.lines) {
       const pieces = answer as AsyncIterable<string | Uint8Array>;
       return streamed(endpoint.lines ?? 'application/octet-stream', reported(logger, path, pieces, room));
     }
-    if (!endpoint.text) return answeredText(JSON.stringify(answer), room, holder);
+    if (!endpoint.text) return answeredText(JSON.stringify(body), room, holder);
     const made = answeredText(answer as string, room, holder);
     return { ...made, headers: { ...made.headers, 'Content-Type': endpoint.text } };
   }

@@ -1,5 +1,6 @@
 // Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
 import { addressBytes, canonicalBlock } from '../model/addresses.ts';
+import type { JsonObject } from '../model/json.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
 export interface BodySource {
@@ -9,6 +10,8 @@ export interface BodySource {
    * from being read to its end.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
+  /** The same as the JSON value of the body, where whoever calls makes one of what came. */
+  value?(limit: number, holder: string | undefined): Promise<unknown>;
 }
 
 /** Whose an answer is. */
@@ -48,6 +51,8 @@ export interface RequestEnv {
   readonly body?: BodySource;
   /** Where long answers have to share it; else they take what they need. */
   readonly room?: AnswerRoom;
+  /** Makes what is sent of the body of an answer of status 200, where whoever calls wants another. */
+  readonly answer?: (body: JsonObject) => object;
   /**
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */

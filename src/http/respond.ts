@@ -158,9 +158,12 @@ const standardHeaders: Readonly<Record<string, string>> = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
+const { 'Content-Type': _, ...withoutContent } = standardHeaders;
+
 /** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
-export function headersOf({ headers }: Outcome, state?: string): Readonly<Record<string, string>> {
-  const always = state === undefined ? standardHeaders : { ...standardHeaders, [stateHeader]: state };
+export function headersOf({ headers, content }: Outcome, state?: string): Readonly<Record<string, string>> {
+  const standard = content === null ? withoutContent : standardHeaders;
+  const always = state === undefined ? standard : { ...standard, [stateHeader]: state };
   return headers ? { ...always, ...headers } : always;
 }
 

@@ -41,13 +41,6 @@ import {
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';
 import {
-  configureTransitRing,
-  createTransitRing,
-  deleteTransitRing,
-  getTransitRing,
-  listTransitRings,
-  restoreTransitRing,
-  rotateTransitRing,
   transitDataKey,
   transitDecrypt,
   transitEncrypt,
@@ -55,6 +48,15 @@ import {
   transitSign,
   transitVerify,
 } from '../core/transit.ts';
+import {
+  configureTransitRing,
+  createTransitRing,
+  deleteTransitRing,
+  getTransitRing,
+  listTransitRings,
+  restoreTransitRing,
+  rotateTransitRing,
+} from '../core/transit-rings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { oidcRoutes } from './routes/oidc.ts';

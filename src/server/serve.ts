@@ -15,7 +15,7 @@ import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
 import { type KmsError, systemError } from '../errors.ts';
-import type { Straight } from '../http/app.ts';
+import type { Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
 import {
   type AppFetch,
@@ -152,7 +152,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const gate = new Gate(hold);
   const network = networkServer(gate, where, options.limits);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
-  const transit = transitWhere && networkServer({ fetch: gate.fetch }, transitWhere, options.limits, { transit: true });
+  const transit = transitWhere && networkServer(gate, transitWhere, options.limits, { transit: true });
   await takePort(network, where);
   try {
     if (transit) await takePort(transit, transitWhere);
@@ -261,14 +261,14 @@ function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
 }
 
 function networkServer(
-  { fetch, straightTo }: Pick<Gate, 'fetch'> & Partial<Pick<Gate, 'straightTo'>>,
+  { fetch, straightTo }: Gate,
   { tls, behindProxy }: Listening,
   limits: ServeOptions['limits'],
-  surface: Pick<RequestEnv, 'transit'> = {},
+  surface: Surface = {},
 ): Server {
   return httpServer(fetch, {
     tls,
-    ...(straightTo && { straightTo }),
+    straightTo: (target) => straightTo(target, surface),
     env: (incoming: IncomingMessage) => {
       const remoteAddress = clientAddress(incoming, behindProxy);
       const { headers } = incoming;
@@ -340,8 +340,8 @@ class Gate {
     return appliance ? appliance.fetch(request, env) : this.#later(request, env);
   };
 
-  readonly straightTo = (target: string): Straight | undefined =>
-    this.#hold ? undefined : this.#appliance?.straightTo(target);
+  readonly straightTo = (target: string, surface?: Surface): Straight | undefined =>
+    this.#hold ? undefined : this.#appliance?.straightTo(target, surface);
 
   /** Requests are answered so until it opens, and not held: it may take long. */
   wait(reason: string): void {

@@ -147,9 +147,12 @@ export function transitTable(sql: Sql) {
     },
 
     /** How many messages were made under it. */
-    async messageCount(id: string): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT message_count AS n FROM transit_keys WHERE id = ?', id);
-      return (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
+    messageCount(id: string): Soon<number> {
+      const all = (row: { n: number } | undefined): number => (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
+      const stored = sql.remember('transit_keys', id, () =>
+        sql.get<{ n: number }>('SELECT message_count AS n FROM transit_keys WHERE id = ?', id),
+      );
+      return stored instanceof Promise ? stored.then(all) : all(stored);
     },
 
     countMessage: (id: string): void => sql.count(countMessage, id),

@@ -1,0 +1,262 @@
+// Transit rings: those whose keys the appliance holds. It makes them, gives them versions, configures, deletes and restores
+// them; what is done with their keys stands in transit.ts.
+import type { Answer, Body } from '../api/endpoints.ts';
+import type { TransitRing as RingAnswer } from '../api/transit.ts';
+import { toBase64 } from '../crypto/bytes.ts';
+import { newTransitKey, openTransitKey, p256Pem, sealTransitKey, transitPublicKey } from '../crypto/transit.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
+import { changedFields, type Thing } from '../model/deed.ts';
+import { checkRingName } from '../model/names.ts';
+import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { Store, Tables } from '../store/port.ts';
+import type { Page, PageRequest } from '../store/sql.ts';
+import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
+import { type Context, needQuota, timestamp, type World } from './context.ts';
+import { looksAt, type Reader, readInParts } from './pages.ts';
+import { countRings, needRingQuota, restorableFor } from './rings.ts';
+
+/** Of a ring's versions the newest so many are shown. */
+const mostVersionsShown = 1000;
+
+/** By its name. */
+export interface NamedRing {
+  readonly ringname: string;
+}
+
+export async function createTransitRing(
+  ctx: Context,
+  input: Body<'createTransitRing'>,
+): Promise<Answer<'createTransitRing'>> {
+  const { tx, tenant, world } = ctx;
+  const { type = 'aes256-gcm96', derived = false } = input;
+  const name = checkRingName(input.name);
+  if (tenant.custody === 'client') {
+    throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
+  }
+  if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
+  const there = await tx.transit.byName(name);
+  if (there) {
+    if (input.keepExisting && there.type === type && there.derived === derived)
+      return { ring: await shown(ctx, there) };
+    throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
+  }
+  await needRingQuota(ctx);
+  const now = world.now();
+  const id = world.newId('ring');
+  await tx.transit.insert({
+    id,
+    name,
+    displayName: input.name,
+    type,
+    derived,
+    latestVersion: 1,
+    minDecryptionVersion: 1,
+    minEncryptionVersion: 0,
+    deletionAllowed: false,
+    rotateAfter: input.rotateAfter ?? undefined,
+    createdAt: now,
+    updatedAt: now,
+  });
+  const ring = await tx.transit.byId(id);
+  if (!ring) throw new KmsError('internal', 'a new transit ring is not there');
+  const key = await makeVersion(ctx, ring, 1);
+  ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'server' });
+  return { ring: await shown(ctx, ring) };
+}
+
+/** The oldest first. */
+export function listTransitRings(
+  { store, world }: Reader,
+  { deleted, page }: { readonly deleted: boolean; readonly page: PageRequest },
+): Promise<Page<RingAnswer>> {
+  const since = deleted ? world.now() - restorableFor : undefined;
+  return readInParts<RingAnswer>(looksAt(store), page, ({ transit }, part) => transit.list(part, since, ringAnswer));
+}
+
+export async function getTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'getTransitRing'>> {
+  return { ring: await shown(ctx, await findTransitRing(ctx.tx, ringname)) };
+}
+
+/** With the versions that decrypt. */
+async function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): Promise<RingAnswer> {
+  const { latestVersion, minDecryptionVersion, type } = ring;
+  const oldest = Math.max(minDecryptionVersion, latestVersion - mostVersionsShown + 1);
+  const keys = await tx.transit.keysBetween(ring.id, latestVersion, oldest);
+  const versions = keys.map(({ version, createdAt, publicKey }) => ({
+    version,
+    createdAt: timestamp(createdAt),
+    ...(publicKey !== '' && { publicKey: publicText(type, publicKey) }),
+  }));
+  return { ...ringAnswer(ring), versions };
+}
+
+/** PEM of ECDSA, base64 of the 32 bytes of Ed25519: as transit has them. */
+function publicText(type: TransitType, publicKey: string): string {
+  return type === 'ecdsa-p256' ? p256Pem(Uint8Array.fromBase64(publicKey)) : publicKey;
+}
+
+export async function rotateTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'rotateTransitRing'>> {
+  const ring = await findTransitRing(ctx.tx, ringname);
+  const key = await nextVersion(ctx, ring);
+  ctx.note({ object: ringThing(ring), changed: ['latestVersion'], objects: [keyThing(key)] });
+  return { ring: await shown(ctx, await findTransitRing(ctx.tx, ringname)) };
+}
+
+export async function configureTransitRing(
+  ctx: Context,
+  { ringname, ...input }: NamedRing & Body<'configureTransitRing'>,
+): Promise<Answer<'configureTransitRing'>> {
+  const { tx, world } = ctx;
+  const ring = await findTransitRing(tx, ringname);
+  const { rotateAfter } = input;
+  const change = {
+    minDecryptionVersion: Math.max(1, input.minDecryptionVersion ?? ring.minDecryptionVersion),
+    minEncryptionVersion: input.minEncryptionVersion ?? ring.minEncryptionVersion,
+    deletionAllowed: input.deletionAllowed ?? ring.deletionAllowed,
+    rotateAfter: rotateAfter === undefined ? ring.rotateAfter : (rotateAfter ?? undefined),
+  };
+  const { minDecryptionVersion: decrypts, minEncryptionVersion: encrypts } = change;
+  if (decrypts > ring.latestVersion) {
+    const latest = `latest key version is ${ring.latestVersion}`;
+    throw new KmsError('invalid', `cannot set min decryption version of ${decrypts}, ${latest}`);
+  }
+  if (encrypts !== 0 && (encrypts < decrypts || encrypts > ring.latestVersion)) {
+    const range = `expected 0, or a version from ${decrypts} to ${ring.latestVersion}`;
+    throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
+  }
+  await tx.transit.update(ring.id, { ...change, updatedAt: world.now() });
+  ctx.note({ object: ringThing(ring), changed: changedFields({ ...ring }, change) });
+  return { ring: await shown(ctx, await findTransitRing(tx, ringname)) };
+}
+
+/** It stays restorable; its name is free at once. */
+export async function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'deleteTransitRing'>> {
+  const { tx, world } = ctx;
+  const ring = await findTransitRing(tx, ringname);
+  if (!ring.deletionAllowed) {
+    throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`, {
+      hint: 'allow it first, by its config',
+    });
+  }
+  await tx.transit.setDeleted(ring.id, world.now());
+  ctx.note({ object: ringThing(ring) });
+  return { name: ring.name, id: ring.id };
+}
+
+export async function restoreTransitRing(ctx: Context, { id }: { id: string }): Promise<Answer<'restoreTransitRing'>> {
+  const { tx, world } = ctx;
+  const ring = await tx.transit.byId(id);
+  if (ring?.deletedAt === undefined || ring.deletedAt <= world.now() - restorableFor) {
+    throw new KmsError('not-found', 'there is no deleted transit ring of this id to restore');
+  }
+  if (await tx.transit.byName(ring.name)) {
+    throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
+  }
+  await needQuota(ctx, 'keyrings', () => countRings(tx));
+  await tx.transit.setDeleted(id, undefined);
+  ctx.note({ object: ringThing(ring) });
+  return { ring: await shown(ctx, { ...ring, deletedAt: undefined }) };
+}
+
+export function openStored(keys: TenantKeys, type: TransitType, stored: TransitKey): Uint8Array | undefined {
+  return openTransitKey(keys.key('transit', stored.epoch), stored, type, stored.sealed);
+}
+
+export async function nextVersion(ctx: Context, ring: TransitRing): Promise<TransitKey> {
+  const version = ring.latestVersion + 1;
+  const key = await makeVersion(ctx, ring, version);
+  await ctx.tx.transit.setLatest(ring.id, version, ctx.world.now());
+  return key;
+}
+
+async function makeVersion(ctx: Context, ring: TransitRing, version: number): Promise<TransitKey> {
+  const { tx, tenant, world } = ctx;
+  await needQuota(ctx, 'keysPerRing', async () => version - 1);
+  const { epoch } = tenant.keys;
+  const place = { ringId: ring.id, version };
+  const bytes = newTransitKey(ring.type, world.random);
+  const sealed = sealTransitKey(tenant.keys.key('transit', epoch), place, ring.type, bytes, world.random);
+  const publicKey = toBase64(transitPublicKey(ring.type, bytes));
+  bytes.fill(0);
+  await tx.transit.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
+  const key = await tx.transit.key(ring.id, version);
+  if (!key) throw new KmsError('internal', 'a new version is not there');
+  return key;
+}
+
+/** Throws `not-found`; `conflict` where it is a ring whose keys its clients hold. */
+export async function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): Promise<TransitRing> {
+  const lower = name.toLowerCase();
+  const known = tables.transit.byName(lower);
+  const ring = known instanceof Promise ? await known : known;
+  if (ring) return ring;
+  if (await tables.rings.byName('ks', lower)) throw new KmsError('conflict', heldByClients);
+  throw new KmsError('not-found', 'there is no such transit ring');
+}
+
+/** Keys that are sealed again in one transaction. */
+const resealedAtOnce = 200;
+
+/** Brings all keys under the tenant's newest key, so that the older ones can go. */
+export async function resealTransitKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
+  const { epoch } = keys;
+  const some = async ({ transit }: Tables): Promise<number> => {
+    const found = await transit.keysBefore(epoch, resealedAtOnce);
+    for (const { type, ...stored } of found) {
+      const key = openStored(keys, type, stored);
+      if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
+      const sealed = sealTransitKey(keys.key('transit', epoch), stored, type, key, random);
+      key.fill(0);
+      await transit.reseal(stored.id, epoch, sealed);
+    }
+    return found.length;
+  };
+  while ((await store.transaction(some)) > 0);
+}
+
+/**
+ * Erases a ring that was deleted until then, or some of its keys: answers how many rings, undefined when there was
+ * nothing left. A ring without some of its keys must not be restored, not even where the clock is set back.
+ */
+export async function purgeTransit({ transit }: Tables, until: number): Promise<number | undefined> {
+  const id = await transit.deletedUntil(until);
+  if (id === undefined) return undefined;
+  if ((await transit.eraseSome(id)) > 0) {
+    await transit.setDeleted(id, 0);
+    return 0;
+  }
+  await transit.erase(id);
+  return 1;
+}
+
+function ringThing({ id, name }: TransitRing): Thing {
+  return { type: 'transit-ring', id, name };
+}
+
+function keyThing({ id }: TransitKey): Thing {
+  return { type: 'key', id };
+}
+
+function ringAnswer(ring: TransitRing): RingAnswer {
+  const { deletedAt } = ring;
+  return {
+    id: ring.id,
+    name: ring.name,
+    displayName: ring.displayName,
+    custody: 'server',
+    type: ring.type,
+    derived: ring.derived,
+    latestVersion: ring.latestVersion,
+    minDecryptionVersion: ring.minDecryptionVersion,
+    minEncryptionVersion: ring.minEncryptionVersion,
+    deletionAllowed: ring.deletionAllowed,
+    rotateAfter: ring.rotateAfter ?? null,
+    createdAt: timestamp(ring.createdAt),
+    updatedAt: timestamp(ring.updatedAt),
+    ...(deletedAt !== undefined && {
+      deletedAt: timestamp(deletedAt),
+      restorableUntil: timestamp(deletedAt + restorableFor),
+    }),
+  };
+}

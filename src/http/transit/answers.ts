@@ -1,0 +1,43 @@
+// Answers as Vault and OpenBao give them: data or a token in an envelope, or texts that say what is wrong.
+import type { World } from '../../core/context.ts';
+import { KmsError } from '../../errors.ts';
+
+/** What a request comes to. Where none of these is there, the answer has no body. */
+export interface Told {
+  readonly status: number;
+  /** In the envelope, as `auth` is. */
+  readonly data?: object | undefined;
+  readonly auth?: object;
+  readonly errors?: readonly string[];
+  /** Without an envelope. */
+  readonly bare?: object;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export const done: Told = { status: 204 };
+export const nothing: Told = { status: 404, errors: [] };
+export const permissionDenied: Told = { status: 403, errors: ['permission denied'] };
+export const isSealed: Told = { status: 503, errors: ['Vault is sealed'] };
+
+export function found(data: object): Told {
+  return { status: 200, data };
+}
+
+export function problem(status: number, message: string): Told {
+  return { status, errors: [message] };
+}
+
+/** The error of a request that is not as it must be. */
+export function invalid(message: string): KmsError {
+  return new KmsError('invalid', message);
+}
+
+/** Undefined where there is none. */
+export function bodyOf({ data, auth, errors, bare }: Told, random: World['random']): object | undefined {
+  if (errors) return { errors };
+  if (!data && !auth) return bare;
+  const hex = random(16).toHex();
+  const request_id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  const lease = { lease_id: '', renewable: false, lease_duration: 0 };
+  return { request_id, ...lease, data: data ?? null, wrap_info: null, warnings: null, auth: auth ?? null };
+}

@@ -1,0 +1,88 @@
+// The fields of a body as clients of Vault send them: null for what is absent, numbers and truth values as text, too, and
+// periods as Go writes them.
+import type { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { mostTransitItems } from '../../model/transit.ts';
+import { invalid } from './answers.ts';
+
+export function isAbsent(value: unknown): value is undefined | null | '' {
+  return value === undefined || value === null || value === '';
+}
+
+export function textOf(given: JsonObject, name: string): string | undefined {
+  const value = given[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string') return value;
+  throw wrongKind(name, 'a string');
+}
+
+export function numberOf(given: JsonObject, name: string): number | undefined {
+  const value = given[name];
+  if (isAbsent(value)) return undefined;
+  const number = typeof value === 'string' && /^-?[0-9]{1,15}$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number)) return number;
+  throw wrongKind(name, 'an integer');
+}
+
+/** `negative` is what is said of one below 0. */
+export function countOf(given: JsonObject, name: string, negative: string): number | undefined {
+  const number = numberOf(given, name);
+  if (number !== undefined && number < 0) throw invalid(negative);
+  return number;
+}
+
+export function booleanOf(given: JsonObject, name: string): boolean | undefined {
+  const value = given[name];
+  if (isAbsent(value)) return undefined;
+  if (typeof value === 'boolean') return value;
+  if (['true', '1'].includes(String(value).toLowerCase())) return true;
+  if (['false', '0'].includes(String(value).toLowerCase())) return false;
+  throw wrongKind(name, 'true or false');
+}
+
+function wrongKind(name: string, expected: string): KmsError {
+  return invalid(`error converting input for field "${name}": expected ${expected}`);
+}
+
+/** Seconds, or text as Go has durations. 0: never. */
+export function rotationOf(given: JsonObject): { rotateAfter?: number | null } {
+  const value = given.auto_rotate_period;
+  if (isAbsent(value)) return {};
+  const seconds = secondsOf(String(value));
+  if (seconds === 0) return { rotateAfter: null };
+  if (seconds !== undefined && seconds >= 3600) return { rotateAfter: seconds };
+  throw invalid('auto rotate period must be 0 to disable or at least an hour');
+}
+
+const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 };
+
+function secondsOf(text: string): number | undefined {
+  if (/^[0-9]{1,10}$/.test(text)) return Number(text);
+  if (!/^(?:[0-9]{1,9}[dhms])+$/.test(text)) return undefined;
+  return [...text.matchAll(/([0-9]+)([dhms])/g)].reduce(
+    (sum, [, digits, unit = '']) => sum + Number(digits) * (units[unit] ?? 0),
+    0,
+  );
+}
+
+/** Undefined where it is no batch. Of one that is too long nothing is looked at. */
+export function batchOf({ batch_input: batch }: JsonObject): readonly unknown[] | undefined {
+  if (batch === undefined || batch === null) return undefined;
+  if (!Array.isArray(batch)) throw invalid('error parsing batch input: expected an array');
+  if (batch.length <= mostTransitItems) return batch;
+  throw invalid(`error parsing batch input: expected at most ${mostTransitItems} items, got ${batch.length}`);
+}
+
+/** What both single requests and the items of a batch may say; texts by the names of `own`. */
+export function itemOf(given: unknown, own: readonly string[]): object {
+  if (!isJsonObject(given)) throw invalid('error parsing batch input: expected objects');
+  const item: Record<string, unknown> = {};
+  for (const name of own) item[name] = textOf(given, name);
+  const keyVersion = countOf(given, 'key_version', 'requested version for encryption is negative');
+  return {
+    ...item,
+    associatedData: textOf(given, 'associated_data'),
+    context: textOf(given, 'context'),
+    keyVersion,
+  };
+}

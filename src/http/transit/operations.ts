@@ -1,0 +1,283 @@
+// What is asked of the transit engine, in other words: the paths of Vault and OpenBao under a mount, each with the
+// endpoint of ours that does it, the body that this takes, and what they are answered of its answer.
+import type { EndpointId } from '../../api/endpoints.ts';
+import type { TransitMade, TransitRing } from '../../api/transit.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
+import { done, found, invalid, nothing, problem, type Told } from './answers.ts';
+import { batchOf, booleanOf, countOf, isAbsent, itemOf, numberOf, rotationOf, textOf } from './fields.ts';
+
+/** An endpoint of our own in the engine's words. */
+export interface Operation {
+  readonly id: EndpointId;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Makes our body of the one that came. Throws `invalid`. */
+  readonly body?: (given: JsonObject) => object;
+  /** Makes their answer of ours. */
+  readonly answer: (ours: JsonObject, given: JsonObject) => Told;
+  /** What is said of a ring that is not there; none: 404 without a word. */
+  readonly missing?: string;
+}
+
+export function isWrite(method: string): boolean {
+  return method === 'POST' || method === 'PUT';
+}
+
+const noKey = 'encryption key not found';
+
+/**
+ * What a path asks for, told by its end, since a mount may have any name; text says why it is refused, undefined stands
+ * for what there is not.
+ */
+export function operationOf(method: string, path: readonly string[], isList: boolean): Operation | string | undefined {
+  const { length } = path;
+  const [c = '', b = '', a = ''] = [path[length - 1], path[length - 2], path[length - 3]];
+  const writes = isWrite(method);
+  if (length >= 2 && c === 'keys') return method === 'LIST' || (method === 'GET' && isList) ? listRings : undefined;
+  if (length >= 4 && writes) {
+    if (a === 'keys' && c === 'rotate') return rotate(b);
+    if (a === 'keys' && c === 'config') return configure(b);
+    if (a === 'datakey' && (b === 'plaintext' || b === 'wrapped')) return dataKey(c, b === 'wrapped');
+    if (a === 'sign') return sign(b, c);
+    if (a === 'verify') return verify(b, c);
+  }
+  if (length < 3) return undefined;
+  if (b === 'keys') {
+    if (method === 'GET') return readRing(c);
+    if (writes) return makeRing(c);
+    return method === 'DELETE' ? deleteRing(c) : undefined;
+  }
+  if (writes) {
+    if (b === 'encrypt') return onItems('transitEncrypt', c, ['plaintext']);
+    if (b === 'decrypt') return onItems('transitDecrypt', c, ['ciphertext']);
+    if (b === 'rewrap') return onItems('transitRewrap', c, ['ciphertext']);
+    if (b === 'sign') return sign(c, undefined);
+    if (b === 'verify') return verify(c, undefined);
+  }
+  return refusedFor(path);
+}
+
+/** Whether any method does something there. */
+export function isKnownPath(path: readonly string[]): boolean {
+  return ['GET', 'POST', 'DELETE'].some((method) => operationOf(method, path, true) !== undefined);
+}
+
+/** What Vault has and this has not, and why. */
+function refusedFor(path: readonly string[]): string | undefined {
+  if (path.includes('export', 1)) return notExportable;
+  const [last = '', before = ''] = path.toReversed();
+  if (before === 'backup') return 'plaintext backup is disallowed: keys never leave the appliance';
+  if (before === 'restore' || last === 'restore')
+    return 'restore is not supported: keys are made by the appliance alone';
+  if (last === 'import' || last === 'import_version')
+    return 'import is not supported: keys are made by the appliance alone';
+  return undefined;
+}
+
+const notExportable = 'private key material is not exportable';
+
+function refuseExport(given: JsonObject): void {
+  if (booleanOf(given, 'exportable')) throw invalid(`${notExportable}: keys never leave the appliance`);
+  if (booleanOf(given, 'allow_plaintext_backup')) {
+    throw invalid('plaintext backup is disallowed: keys never leave the appliance');
+  }
+}
+
+function makeRing(name: string): Operation {
+  return {
+    id: 'createTransitRing',
+    body(given) {
+      const type = textOf(given, 'type') || 'aes256-gcm96';
+      const known = transitTypes.find((each) => each === type);
+      if (!known) throw invalid(`unknown key type ${type.slice(0, 100)}`);
+      if (booleanOf(given, 'convergent_encryption')) {
+        throw invalid('convergent encryption is not supported: the same plaintext would show as the same ciphertext');
+      }
+      refuseExport(given);
+      const derived = booleanOf(given, 'derived') ?? false;
+      return { name, type: known, derived, keepExisting: true, ...rotationOf(given) };
+    },
+    answer: () => done,
+  };
+}
+
+const listRings: Operation = {
+  id: 'listTransitRings',
+  query: { limit: '10000' },
+  answer(ours) {
+    const keys = (ours.data as readonly TransitRing[]).map(({ name }) => name).sort();
+    return keys.length === 0 ? nothing : found({ keys });
+  },
+};
+
+function readRing(ringname: string): Operation {
+  return {
+    id: 'getTransitRing',
+    params: { ringname },
+    answer: (ours) => found(ringData(ours.ring as TransitRing)),
+  };
+}
+
+function ringData(ring: TransitRing): object {
+  const { type, versions = [] } = ring;
+  const encrypts = isCipher(type);
+  const keys: Record<string, unknown> = {};
+  for (const { version: n, createdAt, publicKey } of versions.toReversed()) {
+    const name = type === 'ed25519' ? 'ed25519' : 'P-256';
+    keys[n] = encrypts
+      ? Math.floor(Date.parse(createdAt) / 1000)
+      : { certificate_chain: '', creation_time: createdAt, name, public_key: publicKey };
+  }
+  return {
+    allow_plaintext_backup: false,
+    auto_rotate_period: ring.rotateAfter ?? 0,
+    deletion_allowed: ring.deletionAllowed,
+    derived: ring.derived,
+    exportable: false,
+    imported_key: false,
+    ...(ring.derived && { kdf: 'hkdf_sha256', convergent_encryption: false }),
+    keys,
+    latest_version: ring.latestVersion,
+    min_available_version: 0,
+    min_decryption_version: ring.minDecryptionVersion,
+    min_encryption_version: ring.minEncryptionVersion,
+    name: ring.name,
+    soft_deleted: false,
+    supports_decryption: encrypts,
+    supports_derivation: encrypts,
+    supports_encryption: encrypts,
+    supports_signing: !encrypts,
+    type,
+  };
+}
+
+function rotate(ringname: string): Operation {
+  return { id: 'rotateTransitRing', params: { ringname }, answer: () => done, missing: 'key not found' };
+}
+
+function configure(ringname: string): Operation {
+  return {
+    id: 'configureTransitRing',
+    params: { ringname },
+    body(given) {
+      const decrypts = countOf(given, 'min_decryption_version', 'min decryption version cannot be negative');
+      const encrypts = countOf(given, 'min_encryption_version', 'min encryption version cannot be negative');
+      const deletionAllowed = booleanOf(given, 'deletion_allowed');
+      refuseExport(given);
+      return {
+        ...(decrypts !== undefined && { minDecryptionVersion: decrypts }),
+        ...(encrypts !== undefined && { minEncryptionVersion: encrypts }),
+        ...(deletionAllowed !== undefined && { deletionAllowed }),
+        ...rotationOf(given),
+      };
+    },
+    answer: () => done,
+    missing: `no existing key named ${ringname.slice(0, 128)} could be found`,
+  };
+}
+
+function deleteRing(ringname: string): Operation {
+  const missing = `error deleting policy ${ringname.slice(0, 128)}: could not delete key; not found`;
+  return { id: 'deleteTransitRing', params: { ringname }, answer: () => done, missing };
+}
+
+function onItems(
+  id: 'transitEncrypt' | 'transitDecrypt' | 'transitRewrap',
+  ringname: string,
+  own: readonly string[],
+): Operation {
+  return {
+    id,
+    params: { ringname },
+    missing: noKey,
+    body: (given) => ({ items: (batchOf(given) ?? [given]).map((item) => itemOf(item, own)) }),
+    answer(ours, given) {
+      const items = ours.items as readonly TransitMade[];
+      const batch = batchOf(given);
+      const [only] = items;
+      if (!batch) {
+        const { error } = only ?? {};
+        return error === undefined ? found(madeData(only ?? {})) : problem(400, error);
+      }
+      const batch_results = items.map((made, n) => {
+        const item = batch[n];
+        const reference = isJsonObject(item) && typeof item.reference === 'string' ? item.reference : '';
+        return { ...madeData(made), reference };
+      });
+      const isWhole = items.every(({ error }) => error === undefined);
+      const partial = numberOf(given, 'partial_failure_response_code') ?? 400;
+      const status = isWhole ? 200 : partial >= 200 && partial <= 499 && partial !== 204 ? partial : 400;
+      return { status, data: { batch_results } };
+    },
+  };
+}
+
+function madeData({ ciphertext, keyVersion, plaintext, error }: TransitMade): object {
+  if (error !== undefined) return { error };
+  return plaintext === undefined ? { ciphertext, key_version: keyVersion } : { plaintext };
+}
+
+function dataKey(ringname: string, isWrapped: boolean): Operation {
+  return {
+    id: 'transitDataKey',
+    params: { ringname },
+    missing: noKey,
+    body(given) {
+      const bits = numberOf(given, 'bits');
+      const associatedData = textOf(given, 'associated_data');
+      const context = textOf(given, 'context');
+      return {
+        wrapped: isWrapped,
+        ...(bits !== undefined && { bits }),
+        ...(associatedData !== undefined && { associatedData }),
+        ...(context !== undefined && { context }),
+      };
+    },
+    answer: ({ ciphertext, keyVersion, plaintext }) =>
+      found({ ciphertext, key_version: keyVersion, ...(!isWrapped && { plaintext }) }),
+  };
+}
+
+/** The hash may stand in the path or in either of two fields. */
+function signedOf(given: JsonObject, inPath: string | undefined): object {
+  if (!(given.batch_input === undefined || given.batch_input === null)) {
+    throw invalid('batch_input is not supported for signatures: send one request for each');
+  }
+  const hash = inPath ?? (textOf(given, 'hash_algorithm') || textOf(given, 'algorithm') || 'sha2-256');
+  const known = transitHashes.find((each) => each === hash);
+  if (!known) throw invalid(`invalid hash algorithm "${hash.slice(0, 100)}"`);
+  const marshaling = textOf(given, 'marshaling_algorithm') || 'asn1';
+  if (marshaling !== 'asn1')
+    throw invalid(`marshaling algorithm ${marshaling.slice(0, 100)} is not supported: asn1 is`);
+  const input = textOf(given, 'input');
+  if (input === undefined) throw invalid('missing input');
+  return { input, hash: known, prehashed: booleanOf(given, 'prehashed') ?? false };
+}
+
+function sign(ringname: string, hash: string | undefined): Operation {
+  return {
+    id: 'transitSign',
+    params: { ringname },
+    missing: 'signing key not found',
+    body(given) {
+      const keyVersion = countOf(given, 'key_version', 'requested version for signing is negative') ?? 0;
+      return { ...signedOf(given, hash), keyVersion };
+    },
+    answer: ({ signature, keyVersion }) => found({ signature, key_version: keyVersion }),
+  };
+}
+
+function verify(ringname: string, hash: string | undefined): Operation {
+  return {
+    id: 'transitVerify',
+    params: { ringname },
+    missing: 'signature verification key not found',
+    body(given) {
+      const signature = textOf(given, 'signature');
+      if (isAbsent(signature)) throw invalid("neither a 'signature' nor an 'hmac' were given to verify");
+      return { ...signedOf(given, hash), signature };
+    },
+    answer: ({ valid }) => found({ valid }),
+  };
+}

@@ -1,0 +1,333 @@
+// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of tokens
+// and AppRole logins, and of the state of the server. Who may ask, what is recorded and what comes of it is decided by
+// endpoints of our own, which these requests are put to in other words. What clients insist on: docs/guide-transit.md.
+import type { EndpointId } from '../../api/endpoints.ts';
+import { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { version } from '../../version.ts';
+import { sealedError } from '../admission.ts';
+import type { Appliance, OpenState } from '../appliance.ts';
+import { bodySource, publicBodyLimit } from '../body.ts';
+import type { AppContext, BodySource, RequestEnv } from '../request.ts';
+import type { Reply } from '../request-log.ts';
+import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
+import type { ServedPath } from '../route.ts';
+import { type TenantHandle, tenantOf } from '../tenants.ts';
+import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
+import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
+import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+
+type Handler = (c: AppContext) => Promise<Reply>;
+
+/** What it is made over: our endpoints, and who logs and counts what is none of them. */
+interface Served {
+  readonly handlers: ReadonlyMap<EndpointId, Handler>;
+  logged(path: Pick<ServedPath, 'path' | 'serve' | 'counted'>): Handler;
+}
+
+interface TransitSurface {
+  fetch(request: Request, env: RequestEnv): Promise<Response>;
+  /**
+   * What serves requests of that method and target without a Request and a Response; undefined where something in the
+   * target is escaped or asked for.
+   */
+  straightTo(target: string): ((env: RequestEnv) => Promise<Reply>) | undefined;
+}
+
+/** One request, as far as it is understood. */
+interface Asked {
+  readonly method: string;
+  /** The path behind /v1, decoded, without empty parts. */
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+  /** With all headers. */
+  readonly env: RequestEnv;
+  readonly source: BodySource;
+  readonly token: string | undefined;
+}
+
+const plainTarget = /^([A-Z]+) \/v1((?:\/[\w-][\w.-]*)+)$/;
+const noQuery = new URLSearchParams();
+
+export function transitSurface(appliance: Appliance, { handlers, logged }: Served): TransitSurface {
+  const { world } = appliance;
+
+  async function told(asked: Asked): Promise<Outcome> {
+    const { parts, method, query } = asked;
+    const [root] = parts;
+    if (root === 'sys') return outcomeOf(aboutServer(asked));
+    const { state } = appliance;
+    if (state.sealed) return outcomeOf(isSealed);
+    const tenant = tenantAsked(asked, state);
+    if (!tenant) return outcomeOf(permissionDenied);
+    const { handle, path } = tenant;
+    if (path[0] === 'auth') return outcomeOf(await aboutToken(asked, handle, path));
+    if (path.length < 2) return outcomeOf(await noRoute(asked, handle));
+    const operation = operationOf(method, path, isList(query));
+    if (operation === undefined) return outcomeOf(await unsupported(asked, handle, path));
+    if (typeof operation === 'string') return outcomeOf(await toHolder(asked, handle, problem(400, operation)));
+    return run(asked, handle, operation);
+  }
+
+  function outcomeOf(told: Told): Outcome {
+    const { status, headers } = told;
+    const body = bodyOf(told, world.random);
+    return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
+  }
+
+  /** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
+  function tenantAsked(asked: Asked, state: OpenState): { handle: TenantHandle; path: readonly string[] } | undefined {
+    const { parts, env, method, query } = asked;
+    const namespace = (headerOf(env, 'x-vault-namespace') ?? '').replace(/^\/+|\/+$/g, '').toLowerCase();
+    if (namespace !== '' && namespace !== 'root') {
+      const handle = state.tenants.byName(namespace);
+      return handle && { handle, path: parts };
+    }
+    const first =
+      parts.length > 3 || parts[1] === 'auth' ? state.tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
+    const tail = parts.slice(1);
+    if (first && (tail[0] === 'auth' || operationOf(method, tail, isList(query)) !== undefined)) {
+      return { handle: first, path: tail };
+    }
+    try {
+      return { handle: tenantOf(state, contextOf(asked, { headers: env.headers ?? {} }, {})), path: parts };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Has our endpoint do it, with the body in our words, and its answer in theirs. */
+  async function run(asked: Asked, handle: TenantHandle, operation: Operation): Promise<Outcome> {
+    const handler = handlers.get(operation.id);
+    if (!handler) throw new KmsError('internal', 'expected an endpoint that is served');
+    let given: JsonObject = {};
+    let answer: Told = nothing;
+    const { body, missing } = operation;
+    const env: RequestEnv = {
+      ...envOf(asked, handle),
+      ...(body && {
+        body: {
+          read: () => Promise.reject(new KmsError('internal', 'expected a body to be read as a value')),
+          async value(limit, holder) {
+            given = await bodyOfAsked(asked, limit, holder);
+            return body(given);
+          },
+        },
+      }),
+      answer(ours) {
+        answer = operation.answer(ours, given);
+        return bodyOf(answer, world.random) ?? {};
+      },
+    };
+    const { outcome } = await handler(contextOf(asked, env, operation));
+    if (outcome.status !== 200) return outcomeOf(refusalOf(outcome, missing));
+    const { status, data, errors } = answer;
+    return data || errors ? { ...outcome, status } : outcomeOf(answer);
+  }
+
+  /** What none of our endpoints does. */
+  async function own(asked: Asked, handle: TenantHandle, action: string, work: (asked: TokenAsked) => Promise<Told>) {
+    let answer: Told | undefined;
+    const serve: ServedPath['serve'] = async () => {
+      answer = await work({ token: asked.token, env: asked.env, handle, world });
+      const { status } = answer;
+      return { outcome: { status, body: {} }, action, tenant: handle.tenant.id, granted: status < 400 };
+    };
+    const handler = logged({ path: '/v1', counted: action, serve });
+    const { outcome } = await handler(contextOf(asked, envOf(asked, handle), {}));
+    return answer ?? refusalOf(outcome, undefined);
+  }
+
+  async function aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
+    const { method } = asked;
+    const place = path.slice(1).join('/');
+    if (place === 'token/lookup-self' && method === 'GET') return own(asked, handle, 'session.read', lookUpSelf);
+    if (place === 'token/renew-self' && isWrite(method)) return own(asked, handle, 'session.refresh', renewSelf);
+    if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) return noRoute(asked, handle);
+    return own(asked, handle, 'session.create', async (token) => {
+      const { role_id, secret_id } = await bodyOfAsked(asked, publicBodyLimit, undefined);
+      return logIn(token, role_id, secret_id);
+    });
+  }
+
+  /** What is told to who holds a token alone. */
+  function toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Told> {
+    return own(asked, handle, 'none', async (token) =>
+      (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
+    );
+  }
+
+  function noRoute(asked: Asked, handle: TenantHandle): Promise<Told> {
+    return toHolder(asked, handle, noSuchRoute(asked));
+  }
+
+  function unsupported(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
+    const [status, what] = isKnownPath(path) ? [405, 'operation'] : [404, 'path'];
+    return toHolder(asked, handle, problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`));
+  }
+
+  function aboutServer(asked: Asked): Told {
+    const { method, query, parts } = asked;
+    const place = parts.slice(1).join('/');
+    if (method !== 'GET' && method !== 'HEAD') return noSuchRoute(asked);
+    const { sealed } = appliance.state;
+    if (place === 'health') {
+      const wanted = Number(query.get('sealedcode') ?? 503);
+      const status = sealed ? (Number.isInteger(wanted) && wanted >= 200 && wanted <= 599 ? wanted : 400) : 200;
+      const bare = {
+        initialized: true,
+        sealed,
+        standby: sealed,
+        replication_performance_mode: sealed ? 'unknown' : 'primary',
+        replication_dr_mode: sealed ? 'unknown' : 'disabled',
+        server_time_utc: Math.floor(world.now() / 1000),
+        version,
+      };
+      // Statuses without a body.
+      return status === 204 || status === 205 || status === 304 ? { status } : { status, bare };
+    }
+    if (place === 'seal-status') {
+      const threshold = { t: 1, n: 1, progress: 0, nonce: '' };
+      const rest = { version, migration: false, recovery_seal: false, storage_type: 'kms' };
+      return { status: 200, bare: { type: 'kms', initialized: true, sealed, ...threshold, ...rest } };
+    }
+    // `bao status` and `vault status` ask for it.
+    if (place === 'leader') {
+      const bare = { ha_enabled: false, is_self: false, leader_address: '', leader_cluster_address: '' };
+      return sealed ? isSealed : { status: 200, bare };
+    }
+    return noSuchRoute(asked);
+  }
+
+  async function outcomeOfAsked(understand: () => Asked | undefined): Promise<Outcome> {
+    try {
+      const asked = understand();
+      if (asked) return await told(asked);
+      return outcomeOf(problem(404, 'no handler for this path: all are under /v1/'));
+    } catch (error) {
+      const isMeant = error instanceof KmsError && refused(error).status < 500;
+      if (!isMeant) appliance.logger.error({ err: error, route: '/v1' }, 'request failed');
+      return outcomeOf(refusalOf(isMeant ? refused(error) : failed(error), undefined));
+    }
+  }
+
+  return {
+    async fetch(request, env) {
+      const outcome = await outcomeOfAsked(() => askedByRequest(request, env));
+      const { status, stream } = outcome;
+      const headers = headersOf(outcome);
+      const content = request.method === 'HEAD' ? null : (stream ?? textOf(outcome) ?? null);
+      return new Response(content, { status, headers });
+    },
+    straightTo(target) {
+      const [, method, path] = plainTarget.exec(target) ?? [];
+      if (method === undefined || path === undefined || method === 'HEAD') return undefined;
+      const parts = path.slice(1).split('/');
+      return async (env) => {
+        const { body: source = noBody } = env;
+        const token = tokenOf(env);
+        return { outcome: await outcomeOfAsked(() => ({ method, parts, query: noQuery, env, source, token })) };
+      };
+    },
+  };
+}
+
+const noBody: BodySource = { read: async () => new Uint8Array() };
+
+function isList(query: URLSearchParams): boolean {
+  return query !== noQuery && query.get('list') === 'true';
+}
+
+function noSuchRoute({ parts }: Asked): Told {
+  const path = parts.join('/').slice(0, 200);
+  return problem(404, `no handler for route "${path}". route entry not found.`);
+}
+
+/** What a refusal of ours is in their words. */
+function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): Told {
+  const message: unknown = Reflect.get(body, 'message');
+  const text = typeof message === 'string' ? message : 'the request was refused';
+  if (status === 401) return permissionDenied;
+  if (status === 403 && text.startsWith('the permission flag')) return permissionDenied;
+  if (status === 404) return missing === undefined ? nothing : problem(400, missing);
+  if (status === 503 && text === sealedError.message) return isSealed;
+  return { ...problem(status, text), headers };
+}
+
+function headerOf({ headers = {} }: RequestEnv, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'object' ? value.join(', ') : value;
+}
+
+function tokenOf(env: RequestEnv): string | undefined {
+  return headerOf(env, 'x-vault-token') || /^bearer +(\S+) *$/i.exec(headerOf(env, 'authorization') ?? '')?.[1];
+}
+
+/** Undefined for a path that is not under /v1. Throws `invalid` for one that cannot be read. */
+function askedByRequest(request: Request, given: RequestEnv): Asked | undefined {
+  const url = new URL(request.url);
+  const parts = url.pathname.split('/').filter((part) => part !== '');
+  if (parts.shift() !== 'v1') return undefined;
+  let decoded: string[];
+  try {
+    decoded = parts.map(decodeURIComponent);
+  } catch {
+    throw invalid('the path is not well-formed');
+  }
+  // The host of a request that has no such header is that of its address.
+  const env = given.headers ? given : { ...given, headers: { host: url.host, ...Object.fromEntries(request.headers) } };
+  const source = bodySource(env, request);
+  return { method: request.method, parts: decoded, query: url.searchParams, env, source, token: tokenOf(env) };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** An object; empty where nothing came. Throws `invalid`, and what keeps a body from being read. */
+async function bodyOfAsked({ source }: Asked, limit: number, holder: string | undefined): Promise<JsonObject> {
+  const bytes = await source.read(limit, holder);
+  if (!bytes) throw new KmsError('too-large', `the body is over the limit of ${limit} bytes`);
+  if (bytes.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw invalid('failed to decode JSON input');
+  }
+  // `bao write -f` and `vault write -f` send null.
+  if (value === null) return {};
+  if (!isJsonObject(value)) throw invalid('failed to decode JSON input');
+  return value;
+}
+
+/** What an endpoint of ours is told of where the request came from, with the headers that it goes by. */
+function envOf({ env, token }: Asked, { tenant }: TenantHandle): RequestEnv {
+  const { headers: given = {}, remoteAddress, room } = env;
+  return {
+    headers: {
+      'content-type': 'application/json',
+      'content-length': given['content-length'],
+      'content-encoding': given['content-encoding'],
+      authorization: token === undefined ? undefined : `Bearer ${token}`,
+    },
+    tenant: tenant.name,
+    ...(remoteAddress !== undefined && { remoteAddress }),
+    ...(room && { room }),
+  };
+}
+
+function contextOf(
+  { method }: Asked,
+  env: RequestEnv,
+  { params = {}, query }: Pick<Operation, 'params' | 'query'>,
+): AppContext {
+  const req = {
+    method,
+    path: '/v1',
+    url: query ? '/v1?' : '/v1',
+    raw: { body: null },
+    query: () => ({ ...query }),
+    param: () => params,
+    header: () => undefined,
+  };
+  return { env, req };
+}

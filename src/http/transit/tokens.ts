@@ -1,0 +1,95 @@
+// Tokens of the transit engine's clients: an API key's secret, which they look up, try to renew, or get by AppRole for the
+// key's id and that secret.
+import { activityRecord } from '../../core/activity.ts';
+import type { World } from '../../core/context.ts';
+import { Bearer } from '../../core/credential.ts';
+import { identify } from '../admission.ts';
+import type { RequestEnv } from '../request.ts';
+import type { TenantHandle } from '../tenants.ts';
+import { found, permissionDenied, problem, type Told } from './answers.ts';
+
+/** A token that came, and to whom. */
+export interface TokenAsked {
+  readonly token: string | undefined;
+  readonly env: RequestEnv;
+  readonly handle: TenantHandle;
+  readonly world: World;
+}
+
+interface Holder {
+  readonly id: string;
+  readonly createdAt: number;
+  /** Undefined = never. */
+  readonly expiresAt: number | undefined;
+}
+
+/** Who holds the token, which is recorded; undefined where nobody does that is let in. */
+export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
+  const { token, env, handle, world } = asked;
+  if (token === undefined) return undefined;
+  return handle.store.transaction(async (tx) => {
+    const known = await identify(tx, new Bearer(token), env, world.now());
+    if (!known) return undefined;
+    const { caller, usable } = known;
+    const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 403 };
+    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+    if (!usable) return undefined;
+    const key = caller.kind === 'apikey' ? await tx.apiKeys.byId(caller.id) : undefined;
+    return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
+  });
+}
+
+export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
+  const holder = await holderOf(asked, 'session.read', 200);
+  if (!holder) return permissionDenied;
+  const { id, createdAt, expiresAt } = holder;
+  return found({
+    accessor: id,
+    creation_time: Math.floor(createdAt / 1000),
+    creation_ttl: expiresAt === undefined ? 0 : Math.floor((expiresAt - createdAt) / 1000),
+    display_name: id,
+    entity_id: '',
+    expire_time: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    explicit_max_ttl: 0,
+    id: asked.token,
+    issue_time: new Date(createdAt).toISOString(),
+    meta: null,
+    num_uses: 0,
+    orphan: true,
+    path: 'auth/token/create',
+    policies: ['default'],
+    renewable: false,
+    ttl: expiresAt === undefined ? 0 : secondsUntil(expiresAt, asked.world),
+    type: 'service',
+  });
+}
+
+/** A key without an end is answered as a token that has none. */
+export async function renewSelf(asked: TokenAsked): Promise<Told> {
+  const holder = await holderOf(asked, 'session.refresh', 200);
+  if (!holder) return permissionDenied;
+  const { id, expiresAt } = holder;
+  if (expiresAt === undefined) return problem(400, 'invalid lease ID');
+  return { status: 200, auth: authOf(id, asked.token, secondsUntil(expiresAt, asked.world)) };
+}
+
+/** By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. */
+export async function logIn(asked: TokenAsked, role: unknown, secret: unknown): Promise<Told> {
+  const wrong = problem(400, 'invalid role or secret ID');
+  if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
+  const { handle, env, world } = asked;
+  const known = await handle.store.peek(async (tables) => identify(tables, new Bearer(secret), env, world.now()));
+  if (known?.caller.kind !== 'apikey' || known.caller.id !== role) return wrong;
+  const holder = await holderOf({ ...asked, token: secret }, 'session.create', 200);
+  return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;
+}
+
+function secondsUntil(time: number, world: World): number {
+  return Math.max(0, Math.floor((time - world.now()) / 1000));
+}
+
+function authOf(id: string, token: string | undefined, seconds: number): object {
+  const policies = ['default'];
+  const lease = { lease_duration: seconds, renewable: false, entity_id: '', token_type: 'service', orphan: true };
+  return { client_token: token, accessor: id, policies, token_policies: policies, metadata: {}, ...lease };
+}
