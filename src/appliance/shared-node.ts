@@ -13,12 +13,13 @@ import type { ReadStore } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import { makeDirs, nodeFiles } from '../store/node-files.ts';
 import type { StoreHold } from '../store/port.ts';
+import type { SharedCheckpoint, SharedCheckpointJob } from '../store/shared/checkpoint.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { holdAtRest } from '../store/shared/hold.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
 import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { exportStore } from '../store/shared/transfer.ts';
-import { uidLength } from '../store/store-files.ts';
+import { type StoreKeys, uidLength } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
 import {
@@ -39,7 +40,8 @@ import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } fro
 import { sqlWasm } from './program-files.ts';
 import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
 import { postgresConfig, type StoreSource, storeName } from './store-url.ts';
-import type { ListedStore, SharedPlace, StoreOptions } from './stores.ts';
+import type { ListedStore, SharedCounting, SharedPlace, StoreOptions } from './stores.ts';
+import { CheckpointThread, type SharedCheckpoints } from './threads/checkpoint.ts';
 
 /** Milliseconds after which a store that was not finished is the rest of something that was cut off. */
 const unfinishedFor = 10 * 60_000;
@@ -55,18 +57,28 @@ export class SharedNode {
   nodes: Nodes | undefined;
   /** Of the database, without a password. */
   readonly name: string;
+  readonly #source: StoreSource;
   readonly #close: () => Promise<void>;
+  #checkpoints: SharedCheckpoints | undefined;
 
-  private constructor(engine: SharedEngine & { close(): Promise<void> }, name: string) {
+  private constructor(engine: SharedEngine & { close(): Promise<void> }, source: StoreSource) {
     this.engine = engine;
-    this.name = name;
+    this.name = storeName(source.url);
     this.seal = sharedSeal(engine);
+    this.#source = source;
     this.#close = () => engine.close();
   }
 
   /** Throws `unavailable` where the database cannot be reached. */
   static async connect(store: StoreSource): Promise<SharedNode> {
-    return new SharedNode(await openPostgres(await postgresConfig(store)), storeName(store.url));
+    return new SharedNode(await openPostgres(await postgresConfig(store)), store);
+  }
+
+  /** On a thread that all stores share: each would take a connection of its own. */
+  async checkpoint(keys: StoreKeys, job: SharedCheckpointJob): Promise<SharedCheckpoint | undefined> {
+    const wasm = await sqlWasm();
+    this.#checkpoints ??= CheckpointThread.shared(this.#source, wasm);
+    return this.#checkpoints.run(keys, job);
   }
 
   /**
@@ -172,6 +184,7 @@ export class SharedNode {
 
   async close(): Promise<void> {
     await this.nodes?.close();
+    await this.#checkpoints?.end();
     await this.#close();
   }
 }
@@ -325,8 +338,8 @@ export class SharedStores implements SharedPlace {
     const later = (milliseconds: number, run: () => void): void => void setTimeout(run, milliseconds).unref();
     const keys = this.#seal.keysFor(sealName(dir));
     const uid = Uint8Array.fromHex(found.store);
-    const world = { engine, uid, keys, wasm: await sqlWasm(), random: systemRandom, later, holdMs: 60_000 };
-    return holdAtRest(world, dir, counted);
+    const runCheckpoint = (job: SharedCheckpointJob) => this.#node.checkpoint(keys, job);
+    return holdAtRest({ engine, uid, keys, random: systemRandom, later, holdMs: 60_000, runCheckpoint }, dir, counted);
   }
 
   async finish(dir: string): Promise<void> {
@@ -347,7 +360,11 @@ export class SharedStores implements SharedPlace {
     }));
   }
 
-  async read<T extends object>(dir: string, keys: TenantKeys, options: StoreOptions<T>): Promise<ReadStore<T>> {
+  async read<T extends object>(
+    dir: string,
+    keys: TenantKeys,
+    options: StoreOptions<T> & SharedCounting,
+  ): Promise<ReadStore<T>> {
     const found = await this.#find(dir);
     if (!found) {
       throw new KmsError('corrupt', `there is no store ${sealName(dir)} in the database`, {
@@ -362,6 +379,7 @@ export class SharedStores implements SharedPlace {
       uid: Uint8Array.fromHex(found.store),
       hasOwnLane: dir === systemDir,
       keys,
+      runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(keys, job)),
       heed: (control) => this.#heed(sealName(dir), control),
       beforeRecovery: () => this.#seal.refresh(),
     });
@@ -392,7 +410,7 @@ export class SharedStores implements SharedPlace {
     if (name === systemDir) return;
     await this.#refreshTenants(systemSeq);
     if (!this.#tenants?.isDeleted(name)) return;
-    // Not that there is none: who waits for the turn was let in when there was, and is told so the next time.
+    // Whoever asked in its name is answered as if it had been gone before.
     throw new KmsError('unavailable', 'the tenant was deleted on another node', { retryAfter: 1 });
   }
 

@@ -12,7 +12,25 @@ export interface StoreSource {
   /** Whether the URL was typed as an argument, which every user of the machine can see in a list of processes. */
   readonly isListed: boolean;
   readonly passwordFile?: string | undefined;
-  env(name: string): string | undefined;
+  env(name: Asked): string | undefined;
+}
+
+/** Variables of the environment, as PostgreSQL's own programs know them. */
+const variables = ['PGUSER', 'PGPASSWORD', 'PGPASSFILE'] as const;
+type Asked = (typeof variables)[number];
+
+/** A source as plain data, for a thread. */
+export interface SourceData extends Omit<StoreSource, 'env'> {
+  readonly env: readonly (readonly [name: Asked, value: string | undefined])[];
+}
+
+export function sourceData({ url, isListed, passwordFile, env }: StoreSource): SourceData {
+  return { url, isListed, passwordFile, env: variables.map((name) => [name, env(name)]) };
+}
+
+export function sourceOf({ env, ...source }: SourceData): StoreSource {
+  const known = new Map(env);
+  return { ...source, env: (name) => known.get(name) };
 }
 
 const option = '--store';

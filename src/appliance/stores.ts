@@ -63,15 +63,25 @@ export interface StoreOptions<T extends object> {
   onCommit(commit: Commit): void;
   onEvent(event: StoreEvent): void;
   beforeMigration(): Promise<void>;
-  /** Counts the turns of a store that several nodes share. */
-  readonly meter?: TurnMeter;
+}
+
+/** What is counted of a store that several nodes share. */
+export interface SharedCounting {
+  /** Its turns. */
+  readonly meter: TurnMeter;
+  /** The time of a checkpoint. */
+  timed<R>(checkpoint: () => Promise<R>): Promise<R>;
 }
 
 /** Stores that several nodes share. */
 export interface SharedPlace extends StorePlace {
   /** Makes an empty store. */
   create(dir: string, keys: TenantKeys): Promise<void>;
-  read<T extends object>(dir: string, keys: TenantKeys, options: StoreOptions<T>): Promise<ReadStore<T>>;
+  read<T extends object>(
+    dir: string,
+    keys: TenantKeys,
+    options: StoreOptions<T> & SharedCounting,
+  ): Promise<ReadStore<T>>;
 }
 
 export function storePlace(stores: StoreWorld): StorePlace {
@@ -178,11 +188,12 @@ function read<T extends object>(
     },
     beforeMigration: async () => beforeMigration?.(),
   };
+  const timed = <R>(run: () => Promise<R>): Promise<R> => counts.checkpoint(run);
   if (shared) {
     counts.turns ??= new TurnCounts();
-    return shared.read(dir, keys, { ...common, meter: counts.turns });
+    return shared.read(dir, keys, { ...common, timed, meter: counts.turns });
   }
-  const thread = new CheckpointThread(root, keys, wasm);
+  const thread = CheckpointThread.embedded(root, wasm);
   return readEmbedded({
     ...common,
     files,
@@ -190,7 +201,7 @@ function read<T extends object>(
     keys,
     async runCheckpoint(job) {
       await needFreeSpace?.(await bytesOf(files, dir));
-      return counts.checkpoint(() => thread.run(job));
+      return timed(() => thread.run(keys, job));
     },
     onClosed: () => thread.end(),
   });

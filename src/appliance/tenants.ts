@@ -260,11 +260,15 @@ export async function recordInTenants(
   except?: string,
 ): Promise<void> {
   const others = tenants.all.filter(({ record }) => record.id !== except);
+  const made = () => activityRecord(world, { ...activity, props: { ...activity.props, ...byOperator } });
   await Promise.all(
-    others.map(({ handle }) =>
-      handle.store.transaction(async (tx) =>
-        tx.record(activityRecord(world, { ...activity, props: { ...activity.props, ...byOperator } })),
-      ),
-    ),
+    others.map(async (tenant) => {
+      try {
+        await tenant.handle.store.transaction(async (tx) => tx.record(made()));
+      } catch (error) {
+        // One that was deleted meanwhile has a log no more.
+        if (tenants.all.includes(tenant)) throw error;
+      }
+    }),
   );
 }

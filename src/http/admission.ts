@@ -14,7 +14,24 @@ import type { Soon } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
 import { type AppContext, headerOf } from './request.ts';
-import type { TenantHandle } from './tenants.ts';
+import { type TenantDirectory, type TenantHandle, tenantOf } from './tenants.ts';
+
+/**
+ * What a request is told whose tenant was deleted while it was on its way: what the next one will be. Undefined while
+ * the tenant is served.
+ */
+export function goneMeanwhile(
+  open: { readonly tenants: TenantDirectory },
+  c: AppContext,
+  { tenant }: TenantHandle,
+): KmsError | undefined {
+  try {
+    return tenantOf(open, c).tenant.id === tenant.id ? undefined : unknownCredential;
+  } catch (error) {
+    if (error instanceof KmsError) return error;
+    throw error;
+  }
+}
 
 /** A credential as it came: the token, or that of whoever is at the machine. */
 export type Credential = Bearer | 'local';

@@ -20,6 +20,7 @@ import {
   admitByHeaders,
   type Credential,
   credentialOf,
+  goneMeanwhile,
   isAboutRingInBody,
   knownAsker,
   noCredential,
@@ -194,6 +195,12 @@ export function serveEndpoint(
     } catch (error) {
       return { outcome: refused(error), action };
     }
+    const served = await serveIn(handle, c, open);
+    const gone = served.outcome.status === 503 ? goneMeanwhile(open, c, handle) : undefined;
+    return gone ? { ...served, outcome: refused(gone) } : served;
+  }
+
+  async function serveIn(handle: TenantHandle, c: AppContext, open: OpenState): Promise<Served> {
     const tenant = handle.tenant.id;
     let credential = credentialOf(c);
     const cookie = credential ? undefined : consoleCookieOf(c, baseUrlOf({ open, handle }));

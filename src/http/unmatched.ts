@@ -2,14 +2,14 @@
 import { activityRecord } from '../core/activity.ts';
 import { Bearer } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
-import { credentialOf, identify, sealedError } from './admission.ts';
+import { credentialOf, goneMeanwhile, identify, sealedError } from './admission.ts';
 import type { Appliance } from './appliance.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { serveUnknownPage } from './pages.ts';
 import { type AppContext, headerOf } from './request.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
 import { baseUrlOf, type ServedPath } from './route.ts';
-import { tenantOf } from './tenants.ts';
+import { type TenantHandle, tenantOf } from './tenants.ts';
 
 export function serveUnmatched(
   appliance: Appliance,
@@ -41,8 +41,9 @@ export function serveUnmatched(
     const allow = methods.join(', ');
     const { status, body } = refused(new KmsError('method-not-allowed', `this path takes ${allow}`));
     const outcome: Outcome = { status, body, headers: { Allow: allow } };
+    let handle: TenantHandle | undefined;
     try {
-      const handle = tenantOf(state, c);
+      handle = tenantOf(state, c);
       const { store, tenant } = handle;
       const cookie = consoleCookieOf(c, baseUrlOf({ open: state, handle }));
       const credential = credentialOf(c) ?? (cookie?.token === undefined ? undefined : new Bearer(cookie.token));
@@ -57,7 +58,8 @@ export function serveUnmatched(
       });
       return { outcome, action: 'none', tenant: tenant.id, granted: false, ...(keyid !== undefined && { keyid }) };
     } catch (error) {
-      return { outcome: error instanceof KmsError ? refused(error) : failed(error), action: 'none' };
+      const gone = handle && goneMeanwhile(state, c, handle);
+      return { outcome: gone || error instanceof KmsError ? refused(gone ?? error) : failed(error), action: 'none' };
     }
   };
 }

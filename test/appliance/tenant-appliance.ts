@@ -107,3 +107,32 @@ async function answer(pending: Response | Promise<Response>): Promise<Answer> {
   const text = await response.text();
   return { status: response.status, body: text.startsWith('{"hash"') ? text : JSON.parse(text) };
 }
+
+/**
+ * The answers to requests of several kinds to a tenant that `deletes` deletes while they are on their way: they were let
+ * in, and their bodies come only then.
+ */
+export async function deletedMeanwhile(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { host, key }: { readonly host: string; readonly key: string },
+  deletes: () => Promise<void>,
+): Promise<Answer[]> {
+  const { promise: isDeleted, resolve: go } = Promise.withResolvers<void>();
+  const text = new TextEncoder();
+  const asked = ['/ks/keyrings', '/auth/apikey'].map((path) => {
+    const body = new ReadableStream({
+      async start(controller) {
+        controller.enqueue(text.encode('{"name": '));
+        await isDeleted;
+        controller.enqueue(text.encode('"late"}'));
+        controller.close();
+      },
+    });
+    const headers = { host, authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body, duplex: 'half' };
+    return answer(fetch(new Request(`http://kms.local${path}`, init)));
+  });
+  await deletes();
+  go();
+  return Promise.all(asked);
+}

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { appCode } from '../support/authenticator.ts';
-import { type Place, place } from './tenant-appliance.ts';
+import { deletedMeanwhile, type Place, place } from './tenant-appliance.ts';
 
 const day = 86_400_000;
 
@@ -239,6 +239,24 @@ test('each operation is in the activity log of its tenant', async () => {
   );
   const elsewhere = await p.at('else', 'POST', '/auth/search/activity', p.made.apiKey.key, { action: 'system.tenant' });
   assert.deepEqual(elsewhere.body.data, []);
+});
+
+test('a request that is on its way when its tenant is deleted is told what the next one is', async () => {
+  for (const [hosts, status, message] of [
+    [undefined, 401, /credential is not known/],
+    [['only.example'], 404, /no tenant answers this host/],
+  ] as const) {
+    await using p = await place(hosts);
+    const { body } = await p.local('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
+    const { key } = body.apiKey;
+    const answers = await deletedMeanwhile(
+      (request) => p.appliance.app.fetch(request, {}),
+      { host: 'blue.example', key },
+      async () => assert.equal((await p.local('DELETE', '/local/tenants/blue', undefined, 'blue')).status, 200),
+    );
+    for (const each of answers) assert.deepEqual([each.status, message.test(each.body.message)], [status, true]);
+    assert.equal((await p.at('blue.example', 'GET', '/ks/keyrings', key)).status, status);
+  }
 });
 
 test('a deleted tenant is gone at once, restorable for 30 days, and erased after them', async () => {

@@ -5,6 +5,7 @@ import { chmodSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { StoreEvent } from '../../src/store/port.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import type { Op } from '../support/shared-judge.ts';
@@ -94,6 +95,10 @@ class Nodes {
   }
 }
 
+function isCheckpoint({ kind }: StoreEvent): boolean {
+  return kind === 'checkpoint';
+}
+
 interface Pair {
   readonly primary: Postgres;
   readonly standby: Postgres;
@@ -136,21 +141,57 @@ if (!programs) {
     await nodes.judge(context, ops);
   });
 
+  /** Stops the process when what its user has open in the database, `held`, is as the condition says. */
+  async function stopWhile({ child }: SharedProcess, user: string, condition: string): Promise<void> {
+    const held = `SELECT state, query FROM pg_stat_activity WHERE usename = '${user}' AND state = 'idle in transaction'`;
+    for (;;) {
+      child.kill('SIGSTOP');
+      await wait(50);
+      if ((await postgres.query(`SELECT 1 FROM (${held}) AS held HAVING ${condition}`)).rowCount === 1) return;
+      child.kill('SIGCONT');
+      await wait(20);
+    }
+  }
+
+  /** The last thing that was said in a transaction under which a checkpoint is made. */
+  const ofCheckpoint = 'kms_job|SET LOCAL';
+
+  test('a node is stopped in the middle of a checkpoint, and keeps the others from theirs for seconds alone', async (context) => {
+    await using nodes = await Nodes.open(postgres.address, 2);
+    await postgres.query('CREATE ROLE frozen LOGIN SUPERUSER');
+    const other = await SharedProcess.start({ ...postgres.address, user: 'frozen' }, nodes.uid, 1e6, 4);
+    await stopWhile(other, 'frozen', `bool_or(query ~ '${ofCheckpoint}')`);
+    const stopped = Date.now();
+    const made = (): number => nodes.nodes.flatMap(({ events }) => events).filter(isCheckpoint).length;
+    const before = made();
+    while (made() === before) {
+      await nodes.stores[0]?.checkpoint();
+      await wait(50);
+      assert.ok(Date.now() < stopped + 15_000, 'the others make no checkpoint');
+    }
+    const kept = Date.now() - stopped;
+    context.diagnostic(`${kept} ms until another node made a checkpoint`);
+    assert.ok(kept > 1000, 'it was not in the middle of one');
+    other.child.kill('SIGCONT');
+    const since = now();
+    await nodes.goOn();
+    await wait(500);
+    await other.stop();
+    await nodes.stores[1]?.checkpoint();
+    await nodes.judge(context, other.ops);
+    assert.ok(
+      other.ops.some(({ from, answer }) => from > since && answer !== undefined),
+      'it serves again',
+    );
+  });
+
   test('a node is stopped in its turn, until others have trimmed the log, and goes on', async (context) => {
     await using nodes = await Nodes.open(postgres.address, 2);
     await postgres.query('CREATE ROLE stopped LOGIN SUPERUSER');
     const config = { ...postgres.address, user: 'stopped' };
     const other = await SharedProcess.start(config, nodes.uid, 1e6, 4);
     // A turn, and not a checkpoint, which would keep the others from theirs.
-    const held = `SELECT state, query FROM pg_stat_activity WHERE usename = 'stopped' AND state = 'idle in transaction'`;
-    const holds = `SELECT 1 FROM (${held}) AS held HAVING count(*) = 1 AND bool_and(query !~ 'kms_job|SET LOCAL')`;
-    for (;;) {
-      other.child.kill('SIGSTOP');
-      await wait(50);
-      if ((await postgres.query(holds)).rowCount === 1) break;
-      other.child.kill('SIGCONT');
-      await wait(20);
-    }
+    await stopWhile(other, 'stopped', `count(*) = 1 AND bool_and(query !~ '${ofCheckpoint}')`);
     const rows = `SELECT min(seq)::int AS first, max(seq)::int AS last FROM kms_log
       WHERE store = '${Buffer.from(nodes.uid).toString('hex')}'`;
     const [before] = (await postgres.query(rows)).rows;

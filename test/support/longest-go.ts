@@ -11,6 +11,15 @@ export function longestGo(work: () => Promise<unknown>): Promise<number> {
   return mostInOneGo(cpu, work);
 }
 
+/** The same of this thread alone, for what is to run on another one. */
+export function longestGoOfThread(work: () => Promise<unknown>): Promise<number> {
+  const cpu = (): number => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  return mostInOneGo(cpu, work);
+}
+
 /** By how much `sum`, which goes up, went up at most between two turns of the event loop while `work` ran. */
 async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Promise<number> {
   let most = 0;

@@ -10,7 +10,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
-import { keysAsData, keysFromData, type ProveAnswer, type ProveWork } from '../threads/jobs.ts';
+import { keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
@@ -63,8 +63,7 @@ export async function tryRestore(path: string, seal: Seal, restoreTo?: string): 
   const worker = startWorker(work);
   try {
     const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [ProveAnswer];
-    if (answer.ok) return answer.result;
-    throw new KmsError(answer.code, answer.message, answer.hint === undefined ? {} : { hint: answer.hint });
+    return resultOf(answer);
   } finally {
     await worker.terminate();
   }

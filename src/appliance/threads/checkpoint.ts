@@ -1,44 +1,65 @@
-// Runs a store's checkpoints on a thread of their own, so that the serving thread never pauses for one. The thread
+// Runs checkpoints of stores on a thread of their own, so that the serving thread never pauses for one. The thread
 // stays a while for the next: under load they follow each other, and starting and compiling anew would be a good part
 // of what each one costs.
 import type { Worker } from 'node:worker_threads';
-import { KmsError } from '../../errors.ts';
 import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
+import { SerialQueue } from '../../store/serial-queue.ts';
+import type { SharedCheckpoint, SharedCheckpointJob } from '../../store/shared/checkpoint.ts';
 import type { StoreKeys } from '../../store/store-files.ts';
 import { startWorker } from '../program-files.ts';
-import { answerOf, type CheckpointOrder, keysAsData, type Work, type WorkAnswer } from './jobs.ts';
+import { type StoreSource, sourceData } from '../store-url.ts';
+import {
+  answerOf,
+  type CheckpointOrder,
+  type CheckpointWork,
+  keysAsData,
+  resultOf,
+  type SharedCheckpointWork,
+  type WorkAnswerOf,
+} from './jobs.ts';
 
 /** Milliseconds. At full speed the next one comes sooner, and else its memory is wanted back. */
 const idleTimeout = 10_000;
 
-export class CheckpointThread {
-  readonly #root: string;
-  readonly #keys: StoreKeys;
-  readonly #wasm: Uint8Array;
+/** Of stores in a database. */
+export type SharedCheckpoints = CheckpointThread<SharedCheckpointJob, SharedCheckpoint | undefined>;
+
+export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> {
+  readonly #work: CheckpointWork | SharedCheckpointWork;
+  readonly #queue = new SerialQueue();
   #worker: Worker | undefined;
   #leaving: NodeJS.Timeout | undefined;
 
-  /** @param root the data directory. */
-  constructor(root: string, keys: StoreKeys, wasm: Uint8Array) {
-    this.#root = root;
-    this.#keys = keys;
-    this.#wasm = wasm;
+  private constructor(work: CheckpointWork | SharedCheckpointWork) {
+    this.#work = work;
   }
 
-  /** One at a time. */
-  async run(job: CheckpointJob): Promise<CheckpointResult> {
+  /** `root` is the data directory. */
+  static embedded(root: string, wasm: Uint8Array): CheckpointThread<CheckpointJob, CheckpointResult> {
+    return new CheckpointThread({ kind: 'checkpoints', root, wasm });
+  }
+
+  static shared(source: StoreSource, wasm: Uint8Array): SharedCheckpoints {
+    return new CheckpointThread({ kind: 'shared-checkpoints', source: sourceData(source), wasm });
+  }
+
+  /** One after the other. */
+  run(keys: StoreKeys, job: J): Promise<R> {
+    return this.#queue.run(() => this.#run(keys, job));
+  }
+
+  async #run(keys: StoreKeys, job: J): Promise<R> {
     clearTimeout(this.#leaving);
-    this.#worker ??= startWorker({ kind: 'checkpoints', root: this.#root, wasm: this.#wasm } satisfies Work);
+    this.#worker ??= startWorker(this.#work);
     const worker = this.#worker;
     worker.ref();
     try {
-      const answered = answerOf<WorkAnswer>(worker, 'the checkpoint');
-      worker.postMessage({ keys: keysAsData(this.#keys), job } satisfies CheckpointOrder);
-      const answer = await answered;
-      if (!answer.ok) throw new KmsError('internal', `the checkpoint's thread failed: ${answer.message}`);
+      const answered = answerOf<WorkAnswerOf<R>>(worker, 'the checkpoint');
+      worker.postMessage({ keys: keysAsData(keys), job } satisfies CheckpointOrder);
+      const result = resultOf(await answered);
       worker.unref();
       this.#leaving = setTimeout(() => void this.end(), idleTimeout).unref();
-      return answer.result;
+      return result;
     } catch (error) {
       await this.end();
       throw error;

@@ -3,12 +3,14 @@
 import type { Worker } from 'node:worker_threads';
 import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
-import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
+import type { CheckpointJob } from '../../store/checkpoint.ts';
 import type { HeldFile, SegmentCheck } from '../../store/port.ts';
+import type { SharedCheckpointJob } from '../../store/shared/checkpoint.ts';
 import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
 import type { Summary } from '../backup/format.ts';
 import type { Proof } from '../backup/prove.ts';
 import type { CryptoChoice } from '../native-crypto.ts';
+import type { SourceData } from '../store-url.ts';
 
 /** A store's keys as data: the epoch in force and every key held. */
 interface KeysAsData {
@@ -24,9 +26,16 @@ export interface CheckpointWork {
   readonly wasm: Uint8Array;
 }
 
-export interface CheckpointOrder {
+/** The same for stores in a database, which it reaches by itself. */
+export interface SharedCheckpointWork {
+  readonly kind: 'shared-checkpoints';
+  readonly source: SourceData;
+  readonly wasm: Uint8Array;
+}
+
+export interface CheckpointOrder<J = CheckpointJob | SharedCheckpointJob> {
   readonly keys: KeysAsData;
-  readonly job: CheckpointJob;
+  readonly job: J;
 }
 
 /** Hashes passwords until it is told to end: see passwords.ts. */
@@ -55,9 +64,7 @@ export interface ProveWork {
   readonly restoreTo: string | undefined;
 }
 
-export type ProveAnswer =
-  | { readonly ok: true; readonly result: Proof }
-  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
+export type ProveAnswer = WorkAnswerOf<Proof>;
 
 /** Examines stores that are held: see doctor/served.ts. */
 export interface ExamineWork {
@@ -85,7 +92,14 @@ export interface SegmentOrder {
   readonly bytes?: Uint8Array | undefined;
 }
 
-export type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
+export type Work =
+  | CheckpointWork
+  | SharedCheckpointWork
+  | PasswordWork
+  | PassphraseWork
+  | ProveWork
+  | ExamineWork
+  | SegmentsWork;
 
 /** What a thread is started with. */
 export interface WorkerData {
@@ -93,11 +107,16 @@ export interface WorkerData {
   readonly crypto: CryptoChoice;
 }
 
-export type WorkAnswer = WorkAnswerOf<CheckpointResult>;
-
 export type WorkAnswerOf<R> =
   | { readonly ok: true; readonly result: R }
-  | { readonly ok: false; readonly code: string; readonly message: string };
+  | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
+
+/** Of an answer; throws what the thread failed with. */
+export function resultOf<R>(answer: WorkAnswerOf<R>): R {
+  if (answer.ok) return answer.result;
+  const { code, message, hint } = answer;
+  throw new KmsError(code, message, hint === undefined ? {} : { hint });
+}
 
 const labels: readonly StoreKeyLabel[] = ['log', 'snapshot', 'activity'];
 

@@ -5,23 +5,28 @@ import { passphraseSecret } from '../../crypto/argon2id.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import { problemOfSegment } from '../../store/activity/segment-watch.ts';
-import { type CheckpointResult, writeCheckpoint } from '../../store/checkpoint.ts';
+import { type CheckpointJob, type CheckpointResult, writeCheckpoint } from '../../store/checkpoint.ts';
 import type { WholeFiles } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
+import {
+  type SharedCheckpoint,
+  type SharedCheckpointJob,
+  writeSharedCheckpoint,
+} from '../../store/shared/checkpoint.ts';
+import type { SharedEngine } from '../../store/shared/engine.ts';
 import { proveBackup } from '../backup/verify.ts';
-import type { Examination } from '../doctor/finding.ts';
 import { examineHeld } from '../doctor/stores.ts';
 import { takeCrypto } from '../native-crypto.ts';
+import { postgresConfig, type SourceData, sourceOf } from '../store-url.ts';
 import {
   type CheckpointOrder,
   type CheckpointWork,
   keysFromData,
   type PassphraseWork,
-  type ProveAnswer,
   type SegmentOrder,
   type SegmentsWork,
+  type SharedCheckpointWork,
   type Work,
-  type WorkAnswer,
   type WorkAnswerOf,
   type WorkerData,
 } from './jobs.ts';
@@ -35,35 +40,20 @@ run(work);
 function run(work: Work): void {
   switch (work.kind) {
     case 'checkpoints':
-      parentPort?.on('message', (order: CheckpointOrder) => {
-        void checkpoint(work, order).then(
-          (result) => answer({ ok: true, result }),
-          (error: unknown) =>
-            answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
-        );
-      });
+      parentPort?.on('message', (order: CheckpointOrder<CheckpointJob>) => answer(checkpoint(work, order)));
+      break;
+    case 'shared-checkpoints':
+      parentPort?.on('message', (order: CheckpointOrder<SharedCheckpointJob>) => answer(sharedCheckpoint(work, order)));
       break;
     case 'segments':
       lowerPriority();
-      parentPort?.on('message', (order: SegmentOrder) => {
-        void verifySegment(work, order).then(
-          (result) => answer({ ok: true, result }),
-          (error: unknown) =>
-            answer({ ok: false, code: error instanceof KmsError ? error.code : 'internal', message: `${error}` }),
-        );
-      });
+      parentPort?.on('message', (order: SegmentOrder) => answer(verifySegment(work, order)));
       break;
     case 'examine':
-      void examineHeld(work).then(
-        (result) => answer({ ok: true, result }),
-        (error: unknown) => answer({ ok: false, code: 'internal', message: `${error}` }),
-      );
+      answer(examineHeld(work));
       break;
     case 'prove':
-      void proveBackup(work).then(
-        (result) => answer({ ok: true, result }),
-        (error: unknown) => answer(proveAnswer(error)),
-      );
+      answer(proveBackup(work));
       break;
     case 'passwords':
       if (parentPort) servePasswords(parentPort);
@@ -82,7 +72,10 @@ function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array |
 }
 
 /** The keys are forgotten with each order, as far as the runtime lets them be. */
-async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: CheckpointOrder): Promise<CheckpointResult> {
+async function checkpoint(
+  { root, wasm }: CheckpointWork,
+  { keys, job }: CheckpointOrder<CheckpointJob>,
+): Promise<CheckpointResult> {
   try {
     return await writeCheckpoint(
       { files: nodeFiles(root, { ofItsOwner: true }), keys: keysFromData(keys), wasm, random: systemRandom },
@@ -91,6 +84,28 @@ async function checkpoint({ root, wasm }: CheckpointWork, { keys, job }: Checkpo
   } finally {
     for (const { key } of keys.held) key.fill(0);
   }
+}
+
+async function sharedCheckpoint(
+  { source, wasm }: SharedCheckpointWork,
+  { keys, job }: CheckpointOrder<SharedCheckpointJob>,
+): Promise<SharedCheckpoint | undefined> {
+  try {
+    const engine = await reached(source);
+    return await writeSharedCheckpoint({ engine, keys: keysFromData(keys), wasm, random: systemRandom }, job);
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+let engine: SharedEngine | undefined;
+
+/** The thread's own way to the database, which ends with it. */
+async function reached(source: SourceData): Promise<SharedEngine> {
+  if (engine) return engine;
+  const { openPostgres } = await import('../../store/shared/postgres.ts');
+  engine = await openPostgres(await postgresConfig(sourceOf(source)));
+  return engine;
 }
 
 async function verifySegment(
@@ -113,14 +128,13 @@ function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readA
   };
 }
 
-function proveAnswer(error: unknown): ProveAnswer {
+/** Sends what becomes of the work, once that is there. */
+function answer<R>(work: Promise<R>): void {
+  void work.then((result) => ({ ok: true, result }) as const, failure).then((sent) => parentPort?.postMessage(sent));
+}
+
+function failure(error: unknown): WorkAnswerOf<never> {
   const known = error instanceof KmsError ? error : undefined;
   const message = error instanceof Error ? error.message : String(error);
   return { ok: false, code: known?.code ?? 'internal', message, hint: known?.hint };
-}
-
-function answer(
-  message: WorkAnswer | ProveAnswer | WorkAnswerOf<Examination> | WorkAnswerOf<string | undefined>,
-): void {
-  parentPort?.postMessage(message);
 }

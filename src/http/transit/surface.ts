@@ -120,7 +120,7 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
       },
     };
     const { outcome } = await handler(contextOf(asked, env, operation));
-    if (outcome.status !== 200) return outcomeOf(refusalOf(outcome, missing));
+    if (outcome.status !== 200) return outcomeOf(refusalTo(handle, outcome, missing));
     const { status, data, errors } = answer;
     return data || errors ? { ...outcome, status } : outcomeOf(answer);
   }
@@ -135,7 +135,14 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
     };
     const handler = logged({ path: '/v1', counted: action, serve });
     const { outcome } = await handler(contextOf(asked, envOf(asked, handle), {}));
-    return answer ?? refusalOf(outcome, undefined);
+    return answer ?? refusalTo(handle, outcome);
+  }
+
+  /** Where its tenant was deleted while the request was on its way, what the next one is told. */
+  function refusalTo({ tenant }: TenantHandle, outcome: Outcome, missing?: string): Told {
+    const { state } = appliance;
+    const isGone = !state.sealed && state.tenants.byName(tenant.name)?.tenant.id !== tenant.id;
+    return isGone ? permissionDenied : refusalOf(outcome, missing);
   }
 
   async function aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {

@@ -12,8 +12,8 @@ import { recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } f
 export interface SharedCheckpointJob {
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
-  /** The last row to cover. */
-  readonly through: number;
+  /** The last row to cover; absent = the last there is. */
+  readonly through?: number;
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords: number;
@@ -24,7 +24,9 @@ export interface SharedCheckpointJob {
 }
 
 export interface SharedCheckpoint extends CheckpointResult {
-  /** Transactions up to its row, and that row's tag. */
+  /** The number of its row. */
+  readonly generation: number;
+  /** Transactions up to that row, and the row's tag. */
   readonly sequence: number;
   readonly chain: Uint8Array;
   /** The end of the activity log. */
@@ -33,7 +35,7 @@ export interface SharedCheckpoint extends CheckpointResult {
   readonly tables: Readonly<Record<string, number>>;
 }
 
-export interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
+interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm'> {
   readonly random: (length: number) => Uint8Array;
 }
 
@@ -47,7 +49,7 @@ export async function writeSharedCheckpoint(
   job: SharedCheckpointJob,
 ): Promise<SharedCheckpoint | undefined> {
   const { engine, keys, random } = world;
-  const { uid, through, counted } = job;
+  const { uid, counted } = job;
   const dir = storeIdOf(uid);
   let last: KnownRow | undefined;
   const files = filesBehind(engine, uid, () => last);
@@ -55,16 +57,16 @@ export async function writeSharedCheckpoint(
   if (!recovered) return undefined;
   const { state, place } = recovered;
   last = place;
-  const { tag: chain, sequence, runs } = place;
+  const { seq: generation, tag: chain, sequence, runs } = place;
   const activity = recovered.activity.head;
   const tables = counted ? state.countRows() : {};
-  const header = { uid, generation: through, sequence, chain };
+  const header = { uid, generation, sequence, chain };
   const written = await writeRecovered({ files, dir, keys, random }, { ...recovered, runs, header }, job);
-  await readSnapshot(engine.files, dir, through, keys).catch((cause: unknown) => {
+  await readSnapshot(engine.files, dir, generation, keys).catch((cause: unknown) => {
     // A failover cut it off.
     throw systemCode(cause) === 'ENOENT' ? new EngineError('retry', cause) : cause;
   });
-  return { ...written, sequence, chain, activity, tables };
+  return { ...written, generation, sequence, chain, activity, tables };
 }
 
 async function recover(
@@ -74,8 +76,10 @@ async function recover(
 ): Promise<SharedRecovered | undefined> {
   const { engine } = world;
   try {
-    return await recoverShared({ ...world, uid, files, through, segmentRecords, activityCacheBytes: 0 });
+    const upTo = through === undefined ? {} : { through };
+    return await recoverShared({ ...world, uid, files, ...upTo, segmentRecords, activityCacheBytes: 0 });
   } catch (error) {
+    if (through === undefined) throw error;
     const { snapshots } = await listStoreFiles(engine.files, storeIdOf(uid));
     if ((snapshots.at(-1) ?? 0) > through) return undefined;
     throw error;

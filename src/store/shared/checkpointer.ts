@@ -29,12 +29,6 @@ export interface How {
   readonly keep?: number;
 }
 
-/** A checkpoint of this node, and the row that it covers. */
-export interface Covering {
-  readonly generation: number;
-  readonly made: SharedCheckpoint;
-}
-
 export class Checkpointer<T extends object> {
   readonly #world: CheckpointerWorld<T>;
   #running: Promise<unknown> | undefined;
@@ -65,14 +59,14 @@ export class Checkpointer<T extends object> {
   }
 
   /** The same; undefined where another node is at it, or was. */
-  async cover(how: How): Promise<Covering | undefined> {
+  async cover(how: How): Promise<SharedCheckpoint | undefined> {
     await this.stop();
     const running = this.#checkpoint(how);
     this.#running = running;
     try {
-      const covering = await running;
+      const made = await running;
       this.#notBefore = Number.NEGATIVE_INFINITY;
-      return covering;
+      return made;
     } catch (cause) {
       this.#notBefore = this.#world.now() + this.#world.limits.checkpointRetry;
       const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
@@ -113,18 +107,18 @@ export class Checkpointer<T extends object> {
     live.adopt({ generation: header.generation, bytes: size, savedAt: manifest.savedAt });
   }
 
-  async #checkpoint(how: How): Promise<Covering | undefined> {
+  async #checkpoint(how: How): Promise<SharedCheckpoint | undefined> {
     const { engine, uid } = this.#world;
-    let covering: Covering | undefined;
+    let made: SharedCheckpoint | undefined;
     const done = await engine.alone(storeIdOf(uid), async () => {
       await this.adoptNewer();
-      covering = await this.#write(how);
+      made = await this.#write(how);
     });
     if (!done) await this.adoptNewer();
-    return covering;
+    return made;
   }
 
-  async #write({ counted = false, keep = this.#world.limits.keepRows }: How): Promise<Covering | undefined> {
+  async #write({ counted = false, keep = this.#world.limits.keepRows }: How): Promise<SharedCheckpoint | undefined> {
     const { engine, uid, now, onEvent, limits, runCheckpoint } = this.#world;
     const { segmentRecords } = limits;
     const { place, snapshot } = await this.#world.serving();
@@ -151,7 +145,7 @@ export class Checkpointer<T extends object> {
     }
     if (this.#dropTo === dropTo) this.#dropTo = undefined;
     onEvent({ kind: 'checkpoint', message: `${file}: ${snapshotBytes} bytes` });
-    return { generation: through, made };
+    return made;
   }
 
   /**

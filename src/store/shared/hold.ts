@@ -7,9 +7,9 @@ import { defaultLimits } from '../embedded-options.ts';
 import { logHeaderLength, sealLogHeader } from '../log-format.ts';
 import type { StoreHold } from '../port.ts';
 import { headerLength, logName, nonceLength, type StoreKeys, snapshotName } from '../store-files.ts';
-import { type CheckpointWorld, type SharedCheckpoint, writeSharedCheckpoint } from './checkpoint.ts';
+import type { SharedCheckpoint, SharedCheckpointJob } from './checkpoint.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
-import { recoverShared, storeIdOf } from './recovery.ts';
+import { storeIdOf } from './recovery.ts';
 
 interface HoldWorld {
   readonly engine: SharedEngine;
@@ -24,28 +24,19 @@ interface HoldWorld {
 /** By it a file is known from one that took its name: a header and the first nonce. */
 const knownBy = headerLength + nonceLength;
 
+interface HeldAtRest extends HoldWorld {
+  readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
+}
+
 /** Holds a store that nobody serves, in a snapshot of all its rows. */
-export async function holdAtRest(
-  world: HoldWorld & CheckpointWorld,
-  dir: string,
-  counted: boolean,
-): Promise<StoreHold> {
+export async function holdAtRest(world: HeldAtRest, dir: string, counted: boolean): Promise<StoreHold> {
   const hold = await SharedHold.begin(world);
   try {
-    const { state, place } = await recoverShared(world);
-    state.close();
     const { segmentRecords } = defaultLimits;
-    const through = place.seq;
-    const made = await writeSharedCheckpoint(world, {
-      uid: world.uid,
-      through,
-      at: Date.now(),
-      segmentRecords,
-      counted,
-    });
+    const made = await world.runCheckpoint({ uid: world.uid, at: Date.now(), segmentRecords, counted });
     // Somebody serves it after all.
     if (!made) throw new EngineError('retry');
-    return hold.filesOf(through, made, dir);
+    return hold.filesOf(made, dir);
   } catch (error) {
     hold.release();
     throw error;
@@ -107,9 +98,9 @@ export class SharedHold {
    * The files of a checkpoint that was made under this hold, as those of an embedded store in the directory `dir`: behind
    * the snapshot stands a log without a record.
    */
-  filesOf(generation: number, made: SharedCheckpoint, dir: string): StoreHold {
+  filesOf(made: SharedCheckpoint, dir: string): StoreHold {
     const { uid, keys, random } = this.#world;
-    const { sequence, chain, segments, snapshotBytes, activity, tables } = made;
+    const { generation, sequence, chain, segments, snapshotBytes, activity, tables } = made;
     const next = generation + 1;
     const { epoch } = keys;
     const header = { uid, generation: next, sequence, chain, epoch };

@@ -94,11 +94,9 @@ export class PostgresConnections {
     client.on('end', () => this.#forget(client));
     try {
       await client.connect();
-      const [, , { rows }] = await Promise.all([
-        client.query('SET synchronous_commit = on'),
-        client.query('SET client_min_messages = warning'),
-        client.query('SELECT pg_is_in_recovery() AS standby'),
-      ]);
+      await client.query('SET synchronous_commit = on');
+      await client.query('SET client_min_messages = warning');
+      const { rows } = await client.query('SELECT pg_is_in_recovery() AS standby');
       client.on('notice', () => warned.add(client));
       // It would show what is no longer so.
       if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');

@@ -53,8 +53,12 @@ const tables = schema.map((statement) => /kms_\w+/.exec(statement)?.[0]);
 /** Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second. */
 const idleInTurn = 1500;
 const longestStatement = 10_000;
-/** Of a checkpoint, which holds its lock in a transaction of its own. */
-const longestJob = 600_000;
+/**
+ * Of a checkpoint, which holds its lock in a transaction of its own, and says so often that it goes on: a node that
+ * stands still keeps others from theirs no longer.
+ */
+const longestSilence = 6000;
+const sayEvery = 1500;
 
 /** Connections of a node for the turns of its tenants: one is used for a trip or two at a time. */
 const mostLanes = 8;
@@ -241,16 +245,23 @@ class PostgresEngine implements SharedEngine {
   /** On a connection of its own: the job takes those of the pool. */
   async alone(store: string, job: () => Promise<void>): Promise<boolean> {
     let client: Client | undefined;
+    let saying: NodeJS.Timeout | undefined;
     try {
-      client = await this.#connect();
-      await client.query('BEGIN');
-      await client.query(`SET LOCAL idle_in_transaction_session_timeout = ${longestJob}`);
-      const { rowCount } = await client.query('SELECT 1 FROM kms_job WHERE store = $1 FOR UPDATE SKIP LOCKED', [store]);
-      if (rowCount === 1) await job();
-      return rowCount === 1;
+      const own = await this.#connect();
+      client = own;
+      await own.query('BEGIN');
+      const goOn = () => own.query(`SET LOCAL idle_in_transaction_session_timeout = ${longestSilence}`);
+      await goOn();
+      const { rowCount } = await own.query('SELECT 1 FROM kms_job WHERE store = $1 FOR UPDATE SKIP LOCKED', [store]);
+      if (rowCount !== 1) return false;
+      // Without the connection the job goes on too.
+      saying = setInterval(() => goOn().catch(() => {}), sayEvery);
+      await job();
+      return true;
     } catch (error) {
       throw isOwn(error) ? error : faultOf(error);
     } finally {
+      clearInterval(saying);
       // Which ends the transaction.
       client?.end().catch(() => {});
     }

@@ -26,7 +26,7 @@ import { StateLost } from '../session.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
-import { Checkpointer, type Covering, type How } from './checkpointer.ts';
+import { Checkpointer, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
 import { LostBranch, SharedLive } from './live.ts';
@@ -276,8 +276,7 @@ class SharedStore<T extends object> implements Store<T> {
     const { dir, limits } = this.#world;
     const hold = await SharedHold.begin({ ...this.#world, ...limits });
     try {
-      const { generation, made } = await this.#cover({ counted });
-      return hold.filesOf(generation, made, dir);
+      return hold.filesOf(await this.#cover({ counted }), dir);
     } catch (error) {
       hold.release();
       throw error;
@@ -285,13 +284,13 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   /** A checkpoint of this node, and of now. */
-  async #cover(how: How): Promise<Covering> {
+  async #cover(how: How): Promise<SharedCheckpoint> {
     const { limits, now } = this.#world;
     for (const until = now() + limits.holdMs; ; await this.#pause()) {
       // There is something to cover then, and it is of the newest key.
       await this.#appendNothing();
-      const covering = await this.#checkpointer.cover(how);
-      if (covering) return covering;
+      const made = await this.#checkpointer.cover(how);
+      if (made) return made;
       if (now() > until) {
         throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
       }
@@ -319,8 +318,8 @@ class SharedStore<T extends object> implements Store<T> {
       ...this.#world,
       serving: () => this.#availability.serving(),
       renew: async () => {
-        const { generation, made } = await this.#cover({ keep: 0 });
-        return { seq: generation, tag: made.chain };
+        const { generation, chain } = await this.#cover({ keep: 0 });
+        return { seq: generation, tag: chain };
       },
       pause: () => this.#pause(),
     });
