@@ -4,13 +4,22 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { clients } from './clients/all.ts';
 import { openDesk } from './desk.ts';
+import { Recorder } from './recording.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const desk = await openDesk([process.execPath, main]);
-after(() => desk[Symbol.asyncDispose]());
+const recorder = new Recorder();
+const desk = await openDesk([process.execPath, main], recorder);
+after(async () => {
+  recorder.close();
+  await desk[Symbol.asyncDispose]();
+});
 
 for (const { name, from, install } of clients) {
   if (from !== 'Debian' && from !== 'PyPI') continue;
   const { version, scenarios } = await install();
-  for (const { does, run } of scenarios) test(`${name} ${version}: ${does}`, async () => void (await run(desk)));
+  for (const { does, run } of scenarios)
+    test(`${name} ${version}: ${does}`, async () => {
+      await run(desk);
+      recorder.refuseFaults();
+    });
 }

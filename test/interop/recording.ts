@@ -103,6 +103,13 @@ export class Recorder {
     this.#steps.push({ kms });
   }
 
+  /** Throws if a client was answered with a 5xx: what clients do wrong is never a fault of the server's. */
+  refuseFaults(): void {
+    for (const step of this.#steps) {
+      if ('ask' in step && step.status >= 500) throw new Error(`${step.ask} was answered with ${step.status}`);
+    }
+  }
+
   /** All since the last time; of the names, those from before the first time stay. */
   take(): readonly Step[] {
     const steps = this.#steps;

@@ -10,7 +10,7 @@ import { Absent } from './install.ts';
 import { Recorder } from './recording.ts';
 
 const names = process.argv.slice(2).filter((arg) => arg !== '--record' && arg !== '--install');
-const recorder = process.argv.includes('--record') ? new Recorder() : undefined;
+const records = process.argv.includes('--record');
 const unknown = names.filter((name) => !clients.some((client) => client.name === name));
 if (unknown.length > 0) {
   const known = clients.map(({ name }) => name).join(', ');
@@ -29,12 +29,13 @@ if (!existsSync(paths.executable)) throw new Error('dist/kms is missing: run scr
 let passed = 0;
 let failed = 0;
 let absent = 0;
+const recorder = new Recorder();
 await using desk = await openDesk([paths.executable], recorder);
 for (const client of wanted) await each(client);
-recorder?.close();
-if (recorder) {
+recorder.close();
+if (records) {
   const biome = ['node_modules/@biomejs/biome/bin/biome', 'format', '--write', 'test/interop/recorded'];
-  execFileSync(process.execPath, biome, { cwd: paths.root });
+  execFileSync(process.execPath, biome, { cwd: paths.root, stdio: 'ignore' });
 }
 console.log(`${passed} passed, ${failed} failed, ${absent} not to be had here`);
 process.exitCode = failed === 0 ? 0 : 1;
@@ -42,11 +43,12 @@ process.exitCode = failed === 0 ? 0 : 1;
 async function each({ name, from, install }: (typeof clients)[number]): Promise<void> {
   try {
     const { version, scenarios } = await install();
-    recorder?.take();
+    recorder.take();
     const failedBefore = failed;
     for (const { does, run } of scenarios) {
       try {
         await run(desk);
+        recorder.refuseFaults();
         passed++;
         console.log(`ok      ${name} ${version} (${from}): ${does}`);
       } catch (error) {
@@ -54,9 +56,14 @@ async function each({ name, from, install }: (typeof clients)[number]): Promise<
         console.log(`FAILED  ${name} ${version} (${from}): ${does}: ${reason(error)}`);
       }
     }
-    const steps = recorder?.take() ?? [];
+    const steps = recorder.take();
     // What is installed for the gate needs no recording.
-    if (failed === failedBefore && (from === 'Go' || from === 'Maven') && steps.some((step) => 'ask' in step)) {
+    if (
+      records &&
+      failed === failedBefore &&
+      (from === 'Go' || from === 'Maven') &&
+      steps.some((step) => 'ask' in step)
+    ) {
       const file = new URL(`recorded/${name}.json`, import.meta.url);
       writeFileSync(file, `${JSON.stringify({ client: name, version, steps }, null, 2)}\n`);
     }
