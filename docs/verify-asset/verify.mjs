@@ -29,7 +29,7 @@ function canonical(value, left = 64) {
 function main(...files) {
   const read = (file) => new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file));
   const [headerText, asset, { keys }] = files.map((file, at) => (at === 0 ? read(file) : JSON.parse(read(file))));
-  const [, text] = /^[ \t\r\n]*(AQEB[\w-]{248})[ \t\r\n]*$/.exec(headerText) ?? [];
+  const [, text] = /^[ \t\r\n]*(AQ[EMc]B[\w-]{248})[ \t\r\n]*$/.exec(headerText) ?? [];
   if (text === undefined) throw new Error('the header is none of format 1 with an asset');
   const header = Buffer.from(text, 'base64url');
   const [epoch, version] = [header.readUInt16BE(3), header.readUInt32BE(105)];

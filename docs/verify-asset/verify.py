@@ -36,7 +36,7 @@ def canonical(value, left=64):  # RFC 8785: names sorted by UTF-16 code units; n
 def main(*files):
     header_text, *others = [open(name, "rb").read().decode("utf-8-sig") for name in files]
     asset, keys = (json.loads(text, parse_int=float, parse_constant=int) for text in others)
-    match = re.fullmatch("[ \t\r\n]*(AQEB[A-Za-z0-9_-]{248})[ \t\r\n]*", header_text)
+    match = re.fullmatch("[ \t\r\n]*(AQ[EMc]B[A-Za-z0-9_-]{248})[ \t\r\n]*", header_text)
     if not match: raise ValueError("the header is none of format 1 with an asset")
     header = base64.urlsafe_b64decode(match[1])  # format 1, with an asset, and a hash of format 1
     epoch, version, ulid = (int.from_bytes(header[at:end], "big") for at, end in ((3, 5), (105, 109), (89, 105)))

@@ -5,6 +5,7 @@ import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { encryptedKeyData, key } from './keyrings.ts';
 import {
+  base64,
   base64urlPattern,
   eitherOf,
   freeForm,
@@ -38,9 +39,9 @@ const knownKeys = textList(100)
 
 const handedKey = key
   .extend({
-    keyData: encryptedKeyData
-      .exactOptional()
-      .meta({ description: 'the key, wrapped; absent where `knownKeys` has its id' }),
+    keyData: encryptedKeyData.exactOptional().meta({
+      description: 'the key, wrapped; absent where `knownKeys` has its id, and where an encrypt has `recipient`',
+    }),
   })
   .meta({ id: 'HandedKey', description: 'a key of a KeyRing, wrapped unless the caller has it already' });
 
@@ -67,6 +68,20 @@ const encryptBody = z.object({
     .exactOptional()
     .meta({ description: 'an Asset for the header to carry; absent: none' }),
   knownKeys,
+  recipient: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      description:
+        "`true`: for whoever encrypts without the KeyRing's private key; the answer has `share` and `publicKey`, and no `keyData`",
+      examples: [true],
+    }),
+});
+
+const share = base64.exactOptional().meta({
+  description:
+    "only with `recipient`: base64 of 32 bytes, the appliance's part of the key of what is encrypted; the same in each answer for this header, and stored nowhere",
+  examples: [sample.share],
 });
 
 const encryptAnswer = z.object({
@@ -74,6 +89,11 @@ const encryptAnswer = z.object({
   ringId,
   hash: z.string().meta(hash),
   header: z.string().meta(header),
+  share,
+  publicKey: base64.exactOptional().meta({
+    description: "only with `recipient`: the KeyRing's public key, base64 SPKI DER",
+    examples: [sample.publicKey],
+  }),
   asset: asset.exactOptional(),
 });
 
@@ -90,6 +110,7 @@ const decryptAnswer = z.object({
   ringId,
   ringname: z.string().meta({ description: 'the name of the KeyRing, in lower case', examples: ['payroll'] }),
   key: handedKey,
+  share,
   asset: signedAsset.exactOptional(),
 });
 

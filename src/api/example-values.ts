@@ -26,6 +26,7 @@ export const sample = {
   wrappedKey:
     'Wsk0eJDlAjSH/4MoO2ZGDK4VfknERm+1JAnHeXnuuS8DyolCeDIMFn1XA/4RKL9u5BW0ZmarhqOQK4NNpWY1lSMjchbVG6wAZIAgqvJrSwE=',
   iv: 'bIf43CCGu0rhDZqL',
+  share: 'q1mN3dVxJ8w2Yk0pRz7LhTfXcBvQeUoIaGsKnMtW5yE=',
   hash: 'AQABpGUvuj4LG90AS2Md2mhAB3x69NARO5DY5vOWJcutr_pbRaQHCFbpKDXPWlxeAq3ljLGACJ9IxcBaffme1FhU9B8WaC9lCLmN',
   header:
     'AQEBAAGkZS-6Pgsb3QBLYx3aaEAHfHr00BE7kNjm85Yly62v-ltFpAcIVukoNc9aXF4CreWMsYAIn0jFwFp9-Z7UWFT0HxZoL2UIuY1-dO2MbzUFLbFwzUYBm3ypjy4sEl6W5_SVqy3fAAAAAd69ycIurzgGU-J-vzhH7IvsqWe1JEvyfFjfIBG3enSU1XWxVvRAF3Y9Swvob8Plc5CDtUdqSGfG04QZu2OQ_pskJZegNt-_i1FjHu07I2xD',

@@ -122,6 +122,10 @@ export const keyring = z
       description: 'X25519, base64 SPKI DER; every key of the ring is wrapped to it',
       examples: [sample.publicKey],
     }),
+    offlineDecrypt: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: 'only where it is so: its private key alone opens files, as its configuration says' }),
   })
   .meta({ id: 'KeyRing', description: 'a named set of keys, of which the newest encrypts and all decrypt' });
 export type KeyRing = z.output<typeof keyring>;
@@ -167,6 +171,12 @@ const rotateAfter = ringAge(
   'how old a key gets, in whole seconds: the next encrypt past that age rotates the ring first',
 );
 
+const offlineDecrypt = z.boolean().meta({
+  description:
+    'whether clients also seal the share of `recipient` to the KeyRing: then whoever has the private key opens the file without asking here, and without a record',
+  examples: [false],
+});
+
 export const keyringConfig = z
   .object({
     props: ringProps,
@@ -175,6 +185,7 @@ export const keyringConfig = z
       .object({ aes256: z.object({ maxEncryptCount }).meta({ description: 'settings of `aes256`' }) })
       .meta({ description: 'settings by algorithm' }),
     rotateAfter,
+    offlineDecrypt,
   })
   .meta({ id: 'KeyRingConfig', description: 'the configuration of a KeyRing' });
 export type KeyRingConfig = z.output<typeof keyringConfig>;
@@ -193,6 +204,7 @@ const configChange = z.object({
     .exactOptional()
     .meta({ description: 'settings by algorithm' }),
   rotateAfter: rotateAfter.exactOptional(),
+  offlineDecrypt: offlineDecrypt.exactOptional(),
 });
 
 const putConfigBody = z.object({

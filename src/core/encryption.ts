@@ -2,7 +2,8 @@
 // the header; decrypt and the look-ups say what a hash or header stands for. Encrypt is the hot path: look-ups that the
 // store remembers, two MACs, a count.
 import type { Answer, Body } from '../api/endpoints.ts';
-import { type DecodedHeader, encodeHeader, inspectHeader } from '../crypto/header.ts';
+import { toBase64 } from '../crypto/bytes.ts';
+import { type DecodedHeader, encodeHeader, inspectHeader, shareOf } from '../crypto/header.ts';
 import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Soon } from '../store/sql.ts';
@@ -22,26 +23,40 @@ export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Ans
   const key = served instanceof Promise ? await served : served;
   const { ringId } = key;
   tx.ringKeys.countEncrypt(key.id);
-  const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  const ring = input.recipient ? await findRing(tx, 'ks', { id: ringId }) : undefined;
+  const use = ring && { isRecipient: true, isOffline: ring.offlineDecrypt };
+  const sealed = { ...sealKeyHash(tenant.keys, ringId, key.id, world.random), ...(use && { use }) };
   const { hash } = sealed;
-  const answer = { key: handed(key, input.knownKeys), ringId, hash };
+  const answer = { key: handed(key, ring ? [key.id] : input.knownKeys), ringId, hash };
+  const withShare = (header: string) => ({ header, ...(ring && shared(ctx, header, ring)) });
   if (input.asset === undefined) {
     ctx.handsOut({ id: key.id, kind: 'encrypt' });
-    return { ...answer, header: encodeHeader(tenant.keys, sealed) };
+    return { ...answer, ...withShare(encodeHeader(tenant.keys, sealed)) };
   }
   const asset = await writeAsset(ctx, ringId, input.asset);
   const { id, version } = asset;
   const signature = signAsset(tenant.keys, { ...asset, hash });
   const header = encodeHeader(tenant.keys, { ...sealed, asset: { id, version, signature } });
   ctx.handsOut({ id: key.id, kind: 'encrypt' });
-  return { ...answer, header, asset: assetAnswer(asset) };
+  return { ...answer, ...withShare(header), asset: assetAnswer(asset) };
+}
+
+/** What the appliance adds to the file key of who encrypts for a ring without its private key, and for which pair. */
+function shared(ctx: Context, header: string, { publicKey }: Ring) {
+  return { ...share(ctx, header), publicKey };
+}
+
+/** It is given out on record: the record of the request says so. */
+function share({ tenant, note }: Context, header: string): { readonly share: string } {
+  note({ recipient: true });
+  return { share: toBase64(shareOf(tenant.keys, header)) };
 }
 
 /** Without its wrapped bytes where the caller has them. */
 function handed(key: RingKey, known: readonly string[] | undefined): Answer<'encrypt'>['key'] {
   if (!known?.includes(key.id)) return ksKey(key);
-  const { id, props } = key;
-  return { id, type: 'aes256', props };
+  const { keyData: _, ...bare } = ksKey(key);
+  return bare;
 }
 
 /** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
@@ -53,7 +68,12 @@ export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Ans
     throw new KmsError('invalid', 'the hash is not the one in the header');
   }
   const { ring, key } = await resolve(ctx, sealed);
-  const answer = { ringId: ring.id, ringname: ring.name, key: handed(key, input.knownKeys) };
+  const answer = {
+    ringId: ring.id,
+    ringname: ring.name,
+    key: handed(key, input.knownKeys),
+    ...(header?.isRecipient && input.header !== undefined && share(ctx, input.header)),
+  };
   const asset = header?.asset && (await verdict(ctx, hashIn(input.header), header.asset));
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
   if (!asset) return answer;

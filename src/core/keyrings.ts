@@ -141,7 +141,7 @@ export async function putConfig(
   { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): Promise<{ config: KeyRingConfig }> {
-  const { props, key, algos, rotateAfter } = input.config;
+  const { props, key, algos, rotateAfter, offlineDecrypt } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
     throw invalidField('config.algos.aes256.maxEncryptCount', 'expected an integer of at least 1');
@@ -152,6 +152,7 @@ export async function putConfig(
     keyProps: key?.props ?? ring.keyProps,
     maxEncryptCount: maxEncryptCount ?? ring.maxEncryptCount,
     rotateAfter: rotateAfter === undefined ? ring.rotateAfter : (rotateAfter ?? undefined),
+    offlineDecrypt: offlineDecrypt ?? ring.offlineDecrypt,
     updatedAt: world.now(),
   };
   await tx.rings.update(ring.id, change);
@@ -165,18 +166,20 @@ function configOf(ring: RingConfig): KeyRingConfig {
     key: { props: ring.keyProps },
     algos: { aes256: { maxEncryptCount: ring.maxEncryptCount } },
     rotateAfter: ring.rotateAfter ?? null,
+    offlineDecrypt: ring.offlineDecrypt,
   };
 }
 
-type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount' | 'rotateAfter'>;
+type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount' | 'rotateAfter' | 'offlineDecrypt'>;
 
 /** Where the config has them. */
 function changedConfig(before: RingConfig, after: RingConfig): string[] {
-  const placed = ({ props, keyProps, maxEncryptCount, rotateAfter }: RingConfig): JsonObject => ({
+  const placed = ({ props, keyProps, maxEncryptCount, rotateAfter, offlineDecrypt }: RingConfig): JsonObject => ({
     props,
     'key.props': keyProps,
     'algos.aes256.maxEncryptCount': maxEncryptCount,
     rotateAfter: rotateAfter ?? null,
+    offlineDecrypt,
   });
   return changedFields(placed(before), placed(after));
 }
@@ -267,7 +270,7 @@ function keyThing({ id }: RingKey): Thing {
 }
 
 function keyRing(ring: Ring): KeyRing {
-  return { ...asymKeyRing(ring), props: ring.props };
+  return { ...asymKeyRing(ring), props: ring.props, ...(ring.offlineDecrypt && { offlineDecrypt: true }) };
 }
 
 function deletedKeyRing(ring: Ring): ListedKeyRing {

@@ -5,8 +5,8 @@
 //   version 1 (1) | flags (1) | hash (75) | mac (12)   and with an asset   asset ULID (16) | version (4, big-endian) |
 //   Ed25519 signature (64) | mac (16)
 //
-// The text is base64url, 119 or 252 characters. Without an asset the first MAC is a part of the hash's own, which costs
-// nothing more; with one it is under another key, so that an asset cannot be cut off. See docs/formats.md.
+// The text is base64url, 119 or 252 characters. Without flags the first MAC is a part of the hash's own, which costs
+// nothing more; with any it is under another key and covers them, so that none can be taken off. See docs/formats.md.
 
 import { KmsError } from '../errors.ts';
 import { equalParts, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
@@ -29,7 +29,15 @@ interface HeaderAsset {
   readonly signature: Uint8Array;
 }
 
-export interface DecodedHeader {
+/** How what stands behind a header is to be opened. */
+interface HeaderUse {
+  /** With a share that the appliance gives, and not with the ring's key. */
+  readonly isRecipient: boolean;
+  /** The writer may have sealed that share too, so that the appliance need not be asked. */
+  readonly isOffline: boolean;
+}
+
+export interface DecodedHeader extends HeaderUse {
   readonly version: number;
   readonly hasAsset: boolean;
   /** Ring and key behind its hash; undefined where the hash was altered, or is another tenant's. */
@@ -48,28 +56,37 @@ const versionStart = baseLength + 16;
 const signatureStart = versionStart + 4;
 const assetMacStart = signatureStart + 64;
 const assetLength = assetMacStart + 16;
-const hasAssetFlag = 1;
+const flags = { asset: 1, recipient: 2, offline: 4 };
 
 /** Where a header without an Asset is put together: arrays over 64 bytes are costly to make. */
 const base = new Uint8Array(baseLength);
+const ordinary: HeaderUse = { isRecipient: false, isOffline: false };
 
 const headerLabel = utf8('kms/header/v1');
 const assetLabel = utf8('kms/header-asset/v1');
+const shareLabel = utf8('kms/share/v1');
+
+interface HeaderContent {
+  readonly asset?: HeaderAsset;
+  /** Default: neither. */
+  readonly use?: HeaderUse;
+}
 
 /** The header of what `sealKeyHash` made, under the keys of the hash's own epoch. */
 export function encodeHeader(
   keys: SealingKeys,
-  { content, mac: hashMac, asset }: SealedKeyHash & { readonly asset?: HeaderAsset },
+  { content, mac: hashMac, asset, use = ordinary }: SealedKeyHash & HeaderContent,
 ): string {
   const made = asset ? new Uint8Array(assetLength) : base;
   made[0] = 1;
-  made[1] = asset ? hasAssetFlag : 0;
+  made[1] = flagsOf(asset !== undefined, use);
   made.set(content, hashStart);
   // The tag of the hash, and behind it what authenticates a header of no more than that.
   made.set(hashMac, hashStart + content.length);
-  if (!asset) return toBase64Url(made);
+  if (made[1] === 0) return toBase64Url(made);
   const mac = keyedMac(keys.key('header', epochOfHash(content)));
-  made.set(assetHeaderMac(mac, made), macStart);
+  made.set(flagsMac(mac, made), macStart);
+  if (!asset) return toBase64Url(made);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
   made.set(knownIdToBytes('asset', asset.id), baseLength);
   new DataView(made.buffer).setUint32(versionStart, asset.version);
@@ -87,21 +104,33 @@ export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | u
   const hash = openKeyHashAt(keys, read, hashStart);
   if (!hash) return undefined;
   const { reference } = hash;
-  if (read[1] !== hasAssetFlag) {
-    return { version: 1, hasAsset: false, reference, intact: headerMacFits(hash, read, macStart) };
+  if (read[1] === 0) {
+    return { version: 1, hasAsset: false, ...ordinary, reference, intact: headerMacFits(hash, read, macStart) };
   }
   const mac = keyedMac(keys.key('header', epochOfHash(read, hashStart)));
-  const intact = equalParts(assetHeaderMac(mac, read), 0, read, macStart, macLength);
+  const intact = equalParts(flagsMac(mac, read), 0, read, macStart, macLength);
+  const said = { version: 1, hasAsset: hasFlag('asset'), ...useInRead(), reference, intact };
+  if (!said.hasAsset) return said;
   const asset = {
     id: idFromBytes('asset', read, baseLength),
     version: assetVersion(),
     signature: read.slice(signatureStart, assetMacStart),
     intact: equalParts(assetMac(mac, read), 0, read, assetMacStart, assetLength - assetMacStart),
   };
-  return { version: 1, hasAsset: true, reference, intact, asset };
+  return { ...said, asset };
 }
 
-export interface HeaderInspection {
+/**
+ * What the appliance adds to the file key of whoever encrypted with this header: 32 bytes, as long-lived as the hash.
+ * The header was decoded under these keys.
+ */
+export function shareOf(keys: SealingKeys, header: string): Uint8Array {
+  if (!readHeader(header)) throw new KmsError('internal', 'expected a header that was decoded');
+  const hash = read.slice(hashStart, macStart);
+  return hmacSha256(keyedMac(keys.key('header', epochOfHash(hash)))(shareLabel))(hash);
+}
+
+export interface HeaderInspection extends HeaderUse {
   readonly version: number;
   readonly hash: string;
   readonly hasAsset: boolean;
@@ -112,8 +141,8 @@ export interface HeaderInspection {
 /** What a header says, without keys and so without any proof; undefined when it has not the form of one. */
 export function inspectHeader(text: string): HeaderInspection | undefined {
   if (!readHeader(text)) return undefined;
-  const base = { version: 1, hash: toBase64Url(read.subarray(hashStart, macStart)) };
-  if (read[1] !== hasAssetFlag) return { ...base, hasAsset: false };
+  const base = { version: 1, hash: toBase64Url(read.subarray(hashStart, macStart)), ...useInRead() };
+  if (!hasFlag('asset')) return { ...base, hasAsset: false };
   return { ...base, hasAsset: true, assetId: idFromBytes('asset', read, baseLength), assetVersion: assetVersion() };
 }
 
@@ -121,11 +150,24 @@ export function inspectHeader(text: string): HeaderInspection | undefined {
 const read = new Uint8Array(assetLength);
 const readView = new DataView(read.buffer);
 
+function flagsOf(hasAsset: boolean, { isRecipient, isOffline }: HeaderUse): number {
+  return (hasAsset ? flags.asset : 0) | (isRecipient ? flags.recipient : 0) | (isOffline ? flags.offline : 0);
+}
+
+function hasFlag(flag: keyof typeof flags): boolean {
+  return ((read[1] ?? 0) & flags[flag]) !== 0;
+}
+
+function useInRead(): HeaderUse {
+  return { isRecipient: hasFlag('recipient'), isOffline: hasFlag('offline') };
+}
+
 /** Whether it is a header of this version, whose flags and length fit each other. Its bytes are in `read` then. */
 function readHeader(text: string): boolean {
   if (text.length !== 119 && text.length !== 252) return false;
   if (!readBase64Url(text, read) || read[0] !== 1 || read[hashStart] !== 1) return false;
-  return read[1] === (text.length === 252 ? hasAssetFlag : 0);
+  if ((read[1] ?? 8) > 7 || hasFlag('asset') !== (text.length === 252)) return false;
+  return hasFlag('recipient') || !hasFlag('offline');
 }
 
 function assetVersion(): number {
@@ -134,8 +176,8 @@ function assetVersion(): number {
 
 type Mac = (message: Uint8Array) => Uint8Array;
 
-/** The first MAC of a header with an asset. */
-function assetHeaderMac(mac: Mac, bytes: Uint8Array): Uint8Array {
+/** The first MAC of a header with flags. */
+function flagsMac(mac: Mac, bytes: Uint8Array): Uint8Array {
   return macOf(mac, headerLabel, bytes.subarray(0, macStart)).subarray(0, macLength);
 }
 

@@ -32,6 +32,8 @@ export interface Deed {
   readonly objectCount?: number;
   /** Of a ring that was made: who can use its keys; absent = its clients. */
   readonly custody?: Custody;
+  /** Of an encrypt or a decrypt: that the appliance gave its share of the file's key, not the ring's key. */
+  readonly recipient?: boolean;
   /** Names of fields. */
   readonly changed?: readonly string[];
   /** Names of flags, in lower case. */
@@ -45,12 +47,13 @@ export const mostNamed = 100;
 const longestName = 256;
 
 /** The deed as a record has it in its `props`. What is empty is left out. */
-export function deedProps({ object, objects = [], objectCount = 0, custody, ...lists }: Deed): JsonObject {
+export function deedProps({ object, objects = [], objectCount = 0, custody, recipient, ...lists }: Deed): JsonObject {
   const props: Record<string, unknown> = {};
   if (object) props.object = named(object);
   if (objects.length > 0) props.objects = objects.slice(0, mostNamed).map(named);
   if (objectCount > mostNamed) props.objectCount = objectCount;
   if (custody) props.custody = custody;
+  if (recipient) props.recipient = true;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;
 }

@@ -7,12 +7,14 @@ import {
   createAsymKeyring,
   createKeyring,
   deleteKeyring,
+  getKeyring,
   listKeys,
   putConfig,
   restoreKeyring,
   rotateKeyring,
 } from '../../src/core/keyrings.ts';
 import { fromBase64Url, toBase64Url } from '../../src/crypto/bytes.ts';
+import { inspectHeader } from '../../src/crypto/header.ts';
 import { callerWith, refusal, type TestTenant, testTenant } from '../support/context.ts';
 
 async function withRing(options: Parameters<typeof testTenant>[0] = {}) {
@@ -65,6 +67,65 @@ test('of a key that the caller has already the bytes are left out, and of no oth
   await tenant.call(deleteAsset, { id: signed.asset?.id ?? '' });
   const refused = await refusal('asset-invalid', tenant.call(decrypt, { header: signed.header, knownKeys: [next.id] }));
   assert.deepEqual(Object.keys(Object(refused.body).key).sort(), ['id', 'props', 'type']);
+});
+
+test('who encrypts without the private key gets a share and the public key, and whoever decrypts the share again', async () => {
+  const { tenant, ring, key } = await withRing();
+  const { keyData: _, ...bare } = key;
+  const answer = await tenant.call(encrypt, { ringname: 'payroll', recipient: true });
+  assert.deepEqual(Object.keys(answer).sort(), ['hash', 'header', 'key', 'publicKey', 'ringId', 'share']);
+  const { hash, header, share } = answer;
+  assert.deepEqual([answer.key, answer.ringId, answer.publicKey], [bare, ring.id, ring.publicKey]);
+  assert.equal(Buffer.from(share ?? '', 'base64').length, 32);
+  assert.deepEqual(await tenant.call(headerInfo, { header }), { valid: true, version: 1, hasSignedAsset: false, hash });
+  for (const input of [{ header }, { hash, header }]) {
+    const opened = await tenant.call(decrypt, input);
+    assert.deepEqual(opened, { ringId: ring.id, ringname: 'payroll', key, share });
+  }
+  // A hash alone does not say so, and neither does an ordinary header.
+  assert.ok(!('share' in (await tenant.call(decrypt, { hash }))));
+  const ordinary = await tenant.call(encrypt, { ringname: 'payroll', recipient: false });
+  assert.deepEqual(Object.keys(ordinary).sort(), ['hash', 'header', 'key', 'ringId']);
+  assert.ok(!('share' in (await tenant.call(decrypt, { header: ordinary.header }))));
+  assert.notEqual((await tenant.call(encrypt, { ringname: 'payroll', recipient: true })).share, share);
+  // Neither kind of header becomes the other.
+  for (const text of [header, ordinary.header]) {
+    const bytes = fromBase64Url(text) ?? assert.fail('no bytes');
+    for (let flags = 0; flags < 8; flags++) {
+      if (flags === bytes[1]) continue;
+      await refusal('invalid', tenant.call(decrypt, { header: toBase64Url(bytes.with(1, flags)) }));
+    }
+  }
+});
+
+test('an encrypt without the private key counts, signs assets and rotates as any other does', async () => {
+  const { tenant, key } = await withRing();
+  await tenant.call(putConfig, { ringname: 'payroll', config: { algos: { aes256: { maxEncryptCount: 1 } } } });
+  const first = await tenant.call(encrypt, { ringname: 'payroll', recipient: true, asset: { data: { a: 1 } } });
+  assert.equal(first.key.id, key.id);
+  const second = await tenant.call(encrypt, { ringname: 'payroll', recipient: true });
+  assert.notEqual(second.key.id, key.id);
+  const opened = await tenant.call(decrypt, { header: first.header });
+  assert.deepEqual([opened.share, opened.asset?.valid, opened.asset?.data], [first.share, true, { a: 1 }]);
+  await tenant.call(deleteAsset, { id: first.asset?.id ?? '' });
+  const refused = await refusal('asset-invalid', tenant.call(decrypt, { header: first.header }));
+  assert.equal(Object(refused.body).share, first.share);
+});
+
+test('a header says whether its ring lets files open offline, from when it is configured', async () => {
+  const { tenant } = await withRing();
+  const offline = async () =>
+    inspectHeader((await tenant.call(encrypt, { ringname: 'payroll', recipient: true })).header)?.isOffline;
+  const ringShown = async () => (await tenant.call(getKeyring, { ring: { name: 'payroll' } })).ring.offlineDecrypt;
+  assert.deepEqual([await offline(), await ringShown()], [false, undefined]);
+  const put = async (config: object) => (await tenant.call(putConfig, { ringname: 'payroll', config })).config;
+  assert.equal((await put({ offlineDecrypt: true })).offlineDecrypt, true);
+  assert.equal((await put({ props: {} })).offlineDecrypt, true);
+  assert.deepEqual([await offline(), await ringShown()], [true, true]);
+  const ordinary = await tenant.call(encrypt, { ringname: 'payroll' });
+  assert.deepEqual(inspectHeader(ordinary.header)?.isOffline, false);
+  await put({ offlineDecrypt: false });
+  assert.deepEqual([await offline(), await ringShown()], [false, undefined]);
 });
 
 test('every encrypt has a hash of its own', async () => {

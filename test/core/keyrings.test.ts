@@ -183,6 +183,7 @@ test('the configuration answers whole and changes by what it names', async () =>
     key: { props: { k: 1 } },
     algos: { aes256: { maxEncryptCount: 2 ** 32 } },
     rotateAfter: null,
+    offlineDecrypt: false,
   };
   assert.deepEqual(await tenant.call(getConfig, { ringname: 'a' }), { config });
   const put = (change: object) => tenant.call(putConfig, { ringname: 'A', config: change });

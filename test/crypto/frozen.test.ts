@@ -57,7 +57,7 @@ test('hash', () => {
 
 test('headers', () => {
   const { hash, ringId, keyId } = frozen;
-  const base = { version: 1, reference: { ringId, keyId }, intact: true };
+  const base = { version: 1, isRecipient: false, isOffline: false, reference: { ringId, keyId }, intact: true };
   assert.deepEqual(decodeHeader(keys, frozen.header), { ...base, hasAsset: false });
   assert.equal(inspectHeader(frozen.header)?.hash, hash);
   assert.equal(encodeHeader(keys, sealed()), frozen.header);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { fromBase64Url, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hkdfSha256 } from '../../src/crypto/hash.ts';
-import { decodeHeader, encodeHeader, inspectHeader } from '../../src/crypto/header.ts';
+import { decodeHeader, encodeHeader, inspectHeader, shareOf } from '../../src/crypto/header.ts';
 import { openKeyHash, type SealingKeys, sealKeyHash } from '../../src/crypto/key-hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { idFromBytes, idToBytes } from '../../src/crypto/ulid.ts';
@@ -34,6 +34,7 @@ function keysOf(epochs: readonly number[], secret = systemRandom(32)): SealingKe
 const keys = keysOf([1]);
 const ringId = newId('ring');
 const keyId = newId('key');
+const ordinary = { isRecipient: false, isOffline: false };
 const asset = { id: newId('asset'), version: 0xfffffffe, signature: systemRandom(64) };
 
 function withBit(text: string, bit: number): string {
@@ -128,8 +129,8 @@ test('a header without asset', () => {
   const header = encodeHeader(keys, sealed);
   assert.match(header, /^[A-Za-z0-9_-]{119}$/);
   const reference = { ringId, keyId };
-  assert.deepEqual(decodeHeader(keys, header), { version: 1, hasAsset: false, reference, intact: true });
-  assert.deepEqual(inspectHeader(header), { version: 1, hash, hasAsset: false });
+  assert.deepEqual(decodeHeader(keys, header), { version: 1, hasAsset: false, ...ordinary, reference, intact: true });
+  assert.deepEqual(inspectHeader(header), { version: 1, hash, hasAsset: false, ...ordinary });
 });
 
 test('a header with asset', () => {
@@ -138,12 +139,13 @@ test('a header with asset', () => {
   const header = encodeHeader(keys, { ...sealed, asset });
   assert.match(header, /^[A-Za-z0-9_-]{252}$/);
   const decoded = decodeHeader(keys, header);
-  const base = { version: 1, hasAsset: true, reference: { ringId, keyId }, intact: true };
+  const base = { version: 1, hasAsset: true, ...ordinary, reference: { ringId, keyId }, intact: true };
   assert.deepEqual(decoded, { ...base, asset: { ...asset, intact: true } });
   assert.deepEqual(inspectHeader(header), {
     version: 1,
     hash,
     hasAsset: true,
+    ...ordinary,
     assetId: asset.id,
     assetVersion: asset.version,
   });
@@ -181,8 +183,9 @@ test('each altered bit of a header without asset: not decodable, or decodable an
   for (let bit = 0; bit < 89 * 8; bit++) {
     const decoded = decodeHeader(keys, withBit(header, bit));
     const byte = bit >>> 3;
-    // Version, flags, and the hash's version and epoch: without them nothing can be checked.
-    if (byte < 5) assert.equal(decoded, undefined, `bit ${bit}`);
+    // Version, flags, and the hash's version and epoch: without them nothing can be checked. Bit 9 makes it one with
+    // `recipient`.
+    if (byte < 5 && bit !== 9) assert.equal(decoded, undefined, `bit ${bit}`);
     else assert.equal(decoded?.intact, false, `bit ${bit}`);
   }
 });
@@ -193,13 +196,57 @@ test('each altered bit of the asset part leaves the rest of the header intact', 
   for (let bit = 0; bit < 189 * 8; bit++) {
     const decoded = decodeHeader(keys, withBit(header, bit));
     const byte = bit >>> 3;
-    if (byte < 5) assert.equal(decoded, undefined, `bit ${bit}`);
+    if (byte < 5 && bit !== 9) assert.equal(decoded, undefined, `bit ${bit}`);
     else if (byte < 89) assert.equal(decoded?.intact, false, `bit ${bit}`);
     else {
       assert.equal(decoded?.intact, true, `bit ${bit}`);
       assert.equal(decoded?.asset?.intact, false, `bit ${bit}`);
     }
   }
+});
+
+const uses = [
+  [2, { isRecipient: true, isOffline: false }],
+  [6, { isRecipient: true, isOffline: true }],
+] as const;
+
+test('a header says how what is behind it opens, and none of that can be changed', () => {
+  for (const [flags, use] of uses) {
+    for (const more of [{}, { asset }]) {
+      const sealed = sealKeyHash(keys, ringId, keyId, systemRandom);
+      const header = encodeHeader(keys, { ...sealed, ...more, use });
+      const bytes = bytesOf(header);
+      assert.equal(bytes[1], 'asset' in more ? flags | 1 : flags);
+      const mac = createHmac('sha256', keys.key('header'));
+      const first = mac.update('kms/header/v1').update(bytes.subarray(0, 77)).digest().subarray(0, 12);
+      assert.equal(toHex(bytes.subarray(77, 89)), first.toString('hex'));
+      const { reference, intact, ...said } = decodeHeader(keys, header) ?? assert.fail('not decoded');
+      assert.deepEqual([reference, intact], [{ ringId, keyId }, true]);
+      assert.deepEqual([said.isRecipient, said.isOffline], [use.isRecipient, use.isOffline]);
+      const inspected = inspectHeader(header);
+      assert.deepEqual([inspected?.isRecipient, inspected?.isOffline], [use.isRecipient, use.isOffline]);
+      for (let bit = 0; bit < 89 * 8; bit++) assert.notEqual(decodeHeader(keys, withBit(header, bit))?.intact, true);
+      for (let other = 0; other < 256; other++) {
+        const made = decodeHeader(keys, toBase64Url(bytes.with(1, other)));
+        if (other !== bytes[1]) assert.notEqual(made?.intact, true, `flags ${other}`);
+      }
+    }
+  }
+});
+
+test('a share is of one hash and one tenant, and outlives new epochs', () => {
+  const secret = systemRandom(32);
+  const [old, rekeyed] = [keysOf([1], secret), keysOf([1, 2], secret)];
+  const sealed = sealKeyHash(old, ringId, keyId, systemRandom);
+  const header = encodeHeader(old, { ...sealed, use: uses[0][1] });
+  const share = shareOf(old, header);
+  const shareKey = createHmac('sha256', old.key('header')).update('kms/share/v1').digest();
+  assert.equal(toHex(share), createHmac('sha256', shareKey).update(bytesOf(sealed.hash)).digest('hex'));
+  assert.deepEqual(shareOf(rekeyed, header), share);
+  assert.deepEqual(shareOf(old, encodeHeader(old, { ...sealed, asset, use: uses[0][1] })), share);
+  const another = encodeHeader(old, { ...sealKeyHash(old, ringId, keyId, systemRandom), use: uses[0][1] });
+  assert.notDeepEqual(shareOf(old, another), share);
+  assert.notDeepEqual(shareOf(keysOf([1]), header), share);
 });
 
 test('spare bits of the last character are not spare', () => {

@@ -25,6 +25,36 @@ test('keys say since when they are', async () => {
   assert.deepEqual(Object.keys(one).sort(), ['id', 'keyData', 'props', 'type']);
 });
 
+test('what an encrypt without the private key and its decrypt gave out is recorded, and who may not ask gets nothing', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+  const { body } = await a.call('POST', '/ks/encrypt', { ringname: 'payroll', recipient: true });
+  const opened = await a.call('POST', '/ks/decrypt', { header: body.header });
+  assert.equal(opened.body.share, body.share);
+  await a.call('POST', '/ks/encrypt', { ringname: 'payroll' });
+  const records = (await a.activity()).slice(0, 3);
+  assert.deepEqual(
+    records.map(({ action, props }) => [action, props]),
+    [
+      ['keyring.encrypt', {}],
+      ['keyring.decrypt', { recipient: true }],
+      ['keyring.encrypt', { recipient: true }],
+    ],
+  );
+  assert.ok(!JSON.stringify(records).includes(body.share));
+  const { key } = (await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: {} })).body;
+  const stranger = await a.call('POST', '/ks/decrypt', { header: body.header }, { key });
+  assert.deepEqual([stranger.status, 'share' in stranger.body], [403, false]);
+  for (const recipient of ['true', 1, null, {}]) {
+    const refused = await a.call('POST', '/ks/encrypt', { ringname: 'payroll', recipient });
+    assert.deepEqual([refused.status, Object.keys(refused.body.errors)], [400, ['recipient']]);
+  }
+  for (const knownKeys of ['key_1', [1], [''], Array(101).fill('key_1'), {}]) {
+    const refused = await a.call('POST', '/ks/encrypt', { ringname: 'payroll', knownKeys });
+    assert.equal(refused.status, 400);
+  }
+});
+
 test('the age at which a key gives way is configured as the rest is', async () => {
   const a = await testAppliance();
   await a.call('POST', '/ks/keyrings', { name: 'payroll' });

@@ -132,6 +132,7 @@ function changes(cli: CliOf<typeof keyring.config>) {
     key: keyProps && { props: keyProps },
     algos: maxEncryptCount === undefined ? undefined : { aes256: { maxEncryptCount } },
     rotateAfter: typeof rotateAfter === 'number' ? rotateAfter / 1000 : rotateAfter,
+    offlineDecrypt: cli.get('--offline-decrypt'),
   });
   return Object.keys(config).length > 0 ? config : undefined;
 }
@@ -169,6 +170,7 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
     ['algorithm', ring.activeAlgorithm],
     ['custody', ring.custody],
     ['public key', ring.publicKey],
+    ['offline', ring.offlineDecrypt ? 'its private key alone opens files' : undefined],
     ['props', JSON.stringify(ring.props)],
     ['created', ring.createdAt],
     ['updated', ring.updatedAt],
@@ -193,6 +195,7 @@ function configPairs(config: KeyRingConfig): readonly Pair[] {
   return [
     ['encrypts per key', config.algos.aes256.maxEncryptCount],
     ['age of a key', config.rotateAfter === null ? 'any' : ageText(config.rotateAfter * 1000)],
+    ['decrypt offline', config.offlineDecrypt ? 'yes: the private key alone opens files' : 'no'],
     ['props', JSON.stringify(config.props)],
     ['props of new keys', JSON.stringify(config.key.props)],
   ];

@@ -1,5 +1,5 @@
 // The commands about keyrings of the key service, `kms keyring …`.
-import { age, argument, command, integer, object, path, toggle } from './declaration.ts';
+import { age, argument, boolean, command, integer, object, path, toggle } from './declaration.ts';
 import { byId, destroying, paged } from './option-sets.ts';
 
 export const keyring = {
@@ -53,6 +53,10 @@ export const keyring = {
       '<NAME>': argument('ring'),
       '--max-encrypt-count': integer('N', 'how many encrypts a key serves before the ring rotates'),
       '--rotate-after': age('AGE', 'how old a key gets before the ring rotates, such as 12h or 90d, or never'),
+      '--offline-decrypt': boolean(
+        'true|false',
+        'whether files encrypted with --recipient open with the private key alone, without permission or record',
+      ),
       '--props': object('JSON', 'free-form properties of the ring, replaced as a whole'),
       '--key-props': object('JSON', 'free-form properties of future keys, replaced as a whole'),
     },

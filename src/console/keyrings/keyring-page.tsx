@@ -90,6 +90,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
           ['Algorithm', ring.activeAlgorithm],
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
+          ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
           ['Created', <Time at={ring.createdAt} />],
           ['Changed', <Time at={ring.updatedAt} />],
           ['Activity', <a href={hrefTo('activityAbout', { kind: 'keyring', id: ring.name })}>Everything about it</a>],

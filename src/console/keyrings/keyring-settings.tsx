@@ -5,7 +5,7 @@ import type { Client } from '../../client/client.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { FieldProblems } from '../error-text.ts';
 import { Button, CancelButton } from '../parts/button.tsx';
-import { Field, JsonField } from '../parts/fields.tsx';
+import { Check, Field, JsonField } from '../parts/fields.tsx';
 import { Form, objectIn } from '../parts/form.tsx';
 import { Loaded, toast } from '../parts/messages.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
@@ -58,6 +58,7 @@ function Shown({ config }: { readonly config: KeyRingConfig }) {
       facts={[
         ['Encrypts per key', config.algos.aes256.maxEncryptCount.toLocaleString('en')],
         ['A key serves for', config.rotateAfter === null ? 'any time' : ageText(config.rotateAfter * 1000)],
+        ['Files open without the service', config.offlineDecrypt ? 'yes, with the private key alone' : 'no'],
         ['Properties', <Json value={config.props} />],
         ['Properties of keys to come', <Json value={config.key.props} />],
       ]}
@@ -95,6 +96,7 @@ function Editor({ config, onSave, onClose }: EditorProps) {
           key: { props: objectIn(values, 'keyProps') },
           algos: { aes256: { maxEncryptCount } },
           rotateAfter: milliseconds === undefined ? null : milliseconds / 1000,
+          offlineDecrypt: values.isOn('offlineDecrypt'),
         });
       }}
       beside={<CancelButton onClick={onClose} />}
@@ -111,6 +113,12 @@ function Editor({ config, onSave, onClose }: EditorProps) {
         label="Age at which a key is replaced"
         hint="Such as 12h or 90d; nothing: at no age. The first encrypt after that rotates the keyring first."
         value={config.rotateAfter === null ? '' : ageText(config.rotateAfter * 1000)}
+      />
+      <Check
+        name="offlineDecrypt"
+        label="Files that are encrypted without the private key also open without the service"
+        hint="Then whoever has the private key opens them alone, with no permission and no record. It holds for files to come."
+        isOn={config.offlineDecrypt}
       />
       <JsonField name="props" label="Properties" value={config.props} />
       <JsonField

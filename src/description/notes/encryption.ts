@@ -22,6 +22,7 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
       "Returns the ring's active key, wrapped, with a hash and a header that are new each time. Unwrap the key with the ring's private key, encrypt, and put the header in front of the ciphertext.",
       'With `asset`, the header carries a signed Asset: a new one, or with `assetId` a new version of one of this ring.',
       'A program that kept keys which it unwrapped names them in `knownKeys`: if the answer would give it one of them, `keyData` is left out.',
+      'With `recipient`, whoever encrypts need not hold the private key: the answer has a `share`, which only this service can derive, and the `publicKey` of the ring. The key of the file is made from the share and from a secret that is sealed to the public key, as `docs/file-format.md` of the source describes. The answer has no `keyData`.',
       'If the key has served as many encrypts as the configuration allows, the ring is rotated first.',
     ],
     body: { ringname: 'payroll', asset: { parents: [sample.parentId], data: { file: 'salaries.xlsx' } } },
@@ -37,6 +38,7 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
   decrypt: {
     description: [
       'Takes a hash, a header, or both, and returns the key that they stand for, wrapped. For a header with an Asset, `asset` says whether it verifies.',
+      'For a header that came with `recipient`, the answer has the same `share` again, and the record in the activity log says so.',
       '`knownKeys` is as in encrypt.',
       'If the Asset does not verify, the status is 422 and the answer is the same except for `asset.valid`: the key is there, and the program decides whether to use it.',
     ],

@@ -72,13 +72,16 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     limits: [keyLimit],
   },
   getConfig: {
-    description: ['Returns the configuration: `props`, the `props` of future keys, and when a key is replaced.'],
+    description: [
+      'Returns the configuration: `props`, the `props` of future keys, when a key is replaced, and whether files open offline.',
+    ],
     problems: { 404: [noRing] },
   },
   putConfig: {
     description: [
       'Replaces what the request names, keeps the rest, and returns the whole configuration.',
       'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
+      '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: nobody is asked, and nothing is recorded. It holds for what is encrypted from then on.',
     ],
     problems: {
       400: [

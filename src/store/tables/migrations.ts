@@ -351,6 +351,10 @@ export const tenantMigrations: readonly Migration[] = [
       `CREATE INDEX transit_keys_by_epoch ON transit_keys (epoch)`,
     ],
   },
+  {
+    name: 'rings whose files open without the appliance',
+    statements: [`ALTER TABLE rings ADD COLUMN offline_decrypt INTEGER NOT NULL DEFAULT 0`],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

@@ -25,18 +25,21 @@ export interface Ring {
   readonly maxEncryptCount: number;
   /** How long a key serves, in seconds; undefined = for ever. */
   readonly rotateAfter: number | undefined;
+  /** Whether files may be sealed to it so that its private key alone opens them. */
+  readonly offlineDecrypt: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly deletedAt: number | undefined;
 }
 
-type NewRing = Omit<Ring, 'seq' | 'rotateAfter' | 'deletedAt'>;
+type NewRing = Omit<Ring, 'seq' | 'rotateAfter' | 'offlineDecrypt' | 'deletedAt'>;
 
 interface RingChange {
   readonly props: JsonObject;
   readonly keyProps: JsonObject;
   readonly maxEncryptCount: number;
   readonly rotateAfter: number | undefined;
+  readonly offlineDecrypt: boolean;
   readonly updatedAt: number;
 }
 
@@ -62,6 +65,7 @@ interface RingRow extends Row {
   key_props: string;
   max_encrypt_count: number;
   rotate_after: number | null;
+  offline_decrypt: number;
   created_at: number;
   updated_at: number;
   deleted_at: number | null;
@@ -178,11 +182,13 @@ export function ringTable(sql: Sql) {
 
     async update(id: string, change: RingChange): Promise<void> {
       await sql.run(
-        'UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, updated_at = ? WHERE id = ?',
+        `UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, offline_decrypt = ?,
+          updated_at = ? WHERE id = ?`,
         toJson(change.props),
         toJson(change.keyProps),
         change.maxEncryptCount,
         change.rotateAfter ?? null,
+        change.offlineDecrypt ? 1 : 0,
         change.updatedAt,
         id,
       );
@@ -231,6 +237,7 @@ function fromRow(row: RingRow): Ring {
     keyProps: objectOf(row.key_props),
     maxEncryptCount: row.max_encrypt_count,
     rotateAfter: row.rotate_after ?? undefined,
+    offlineDecrypt: row.offline_decrypt === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     deletedAt: row.deleted_at ?? undefined,
