@@ -35,7 +35,7 @@ import { movedInDatabase, SharedNode } from './shared-node.ts';
 import { type StoreSource, storeName } from './store-url.ts';
 import { writeWitness } from './witness.ts';
 
-interface MovedStore {
+export interface MovedStore {
   /** As the seal calls it. */
   readonly name: string;
   readonly transactions: number;
@@ -46,14 +46,14 @@ interface MovedStore {
   readonly head: string;
 }
 
-interface Moved {
+export interface Moved {
   readonly applianceId: string;
   readonly from: string;
   readonly to: string;
   readonly stores: readonly MovedStore[];
 }
 
-interface MoveOptions extends KeyOptions {
+export interface MoveOptions extends KeyOptions {
   readonly store: StoreSource;
 }
 
@@ -62,10 +62,10 @@ function dirOf(name: string): string {
   return name === systemDir ? systemDir : tenantDir(name);
 }
 
-async function transferWorld(node: SharedNode, opened: OpenedSeal, name: string) {
+export async function transferWorld(node: SharedNode, { seal }: Pick<OpenedSeal, 'seal'>, name: string) {
   return {
     engine: node.engine,
-    keys: opened.seal.keysFor(name),
+    keys: seal.keysFor(name),
     wasm: await sqlWasm(),
     migrations: name === systemDir ? systemMigrations : tenantMigrations,
     random: systemRandom,
@@ -73,7 +73,7 @@ async function transferWorld(node: SharedNode, opened: OpenedSeal, name: string)
   };
 }
 
-function movedStore(name: string, { mark, tables, activity }: HeldStore): MovedStore {
+export function movedStore(name: string, { mark, tables, activity }: HeldStore): MovedStore {
   return {
     name,
     transactions: mark.sequence,

@@ -166,9 +166,23 @@ export class SharedNode {
     await this.clear();
   }
 
-  /** All stores, to which there is no seal. */
+  /** All stores, to which there is no seal, and what was sent ahead of some. */
   async clear(): Promise<void> {
-    for (const { store } of await this.engine.stores()) await this.engine.erase(store);
+    const { engine } = this;
+    for (const { store } of await engine.stores()) await engine.erase(store);
+    if (!(await engine.files.exists(sentAhead))) return;
+    for (const store of (fromUtf8(await engine.files.read(sentAhead)) ?? '').split('\n')) await engine.erase(store);
+    await this.forgetSent();
+  }
+
+  /** Files of these stores are sent before there are stores: till then nobody else would find them. */
+  async noteSent(stores: readonly string[]): Promise<void> {
+    await this.engine.files.replace(sentAhead, utf8(stores.join('\n')));
+  }
+
+  async forgetSent(): Promise<void> {
+    const { files } = this.engine;
+    if (await files.exists(sentAhead)) await files.remove(sentAhead);
   }
 
   /** Puts the first seal there, from which on there is an appliance. Throws `refused` where there is one. */
@@ -256,6 +270,9 @@ export async function makeNodeDirectory(root: string): Promise<void> {
 
 /** The file in a database whose appliance was moved to a directory: it must not serve beside it. */
 export const movedInDatabase = 'appliance/moved';
+
+/** The file in a database that names the stores of which something was sent ahead, one a line. */
+const sentAhead = 'appliance/sent';
 
 /** As errors call it. */
 const sealInDatabase = 'the seal in the database';

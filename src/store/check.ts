@@ -34,21 +34,24 @@ export interface CheckedStore {
   readonly rows: readonly Row[];
   /** Closed files of the activity log that are missing or changed: all else is whole, and what is in them is lost. */
   readonly faults: readonly SegmentFault[];
+  /** The end of the last closed file of the activity log; undefined where there is none, or one is at fault. */
+  readonly closed: ChainHead | undefined;
 }
 
 /**
  * Throws `corrupt` for anything else that does not verify. `queryFor` answers a constant statement that reads a
- * database of that schema.
+ * database of that schema. `from`: the end of a closed file up to which the activity log was followed a moment ago.
  */
 export async function checkStore(
   options: RecoverOptions,
   queryFor?: (schema: number) => string,
+  from?: ChainHead,
 ): Promise<CheckedStore> {
   const recovered = await recover(options);
   const { state, uid, log } = recovered;
   try {
     return {
-      ...(await checkRecovered(recovered, options)),
+      ...(await checkRecovered(recovered, options, from)),
       uid: toHex(uid),
       mark: { sequence: log.place.sequence, runs: log.place.runs },
       log: logName(options.dir, log.header.generation),
@@ -60,14 +63,17 @@ export async function checkStore(
   }
 }
 
-/** Proves what was recovered, from wherever. */
+/** Proves what was recovered, from wherever. `from`: as `checkStore` has it. */
 export async function checkRecovered(
   { state, activity, uid }: Pick<Recovered, 'state' | 'activity' | 'uid'>,
   options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
-): Promise<Pick<CheckedStore, 'schema' | 'tables' | 'activity' | 'dropped' | 'lastActivityAt' | 'faults'>> {
+  from?: ChainHead,
+): Promise<Pick<CheckedStore, 'schema' | 'tables' | 'activity' | 'dropped' | 'lastActivityAt' | 'faults' | 'closed'>> {
   const [fault] = state.faults();
   if (fault !== undefined) throw damaged(`${options.dir}: the database is damaged: ${fault}`);
-  const faults = await followActivity(activity, uid, options);
+  const isThere = activity.segments.some(({ lastSeq, hash }) => lastSeq === from?.seq && hash === from.hash);
+  const faults = await followActivity(activity, uid, options, isThere ? from : undefined);
+  const last = faults.length === 0 ? activity.segments.at(-1) : undefined;
   return {
     schema: state.schemaVersion,
     tables: state.countRows(),
@@ -75,6 +81,7 @@ export async function checkRecovered(
     dropped: activity.dropped,
     lastActivityAt: await lastRecord(activity),
     faults,
+    closed: last && { seq: last.lastSeq, hash: last.hash },
   };
 }
 
@@ -86,6 +93,7 @@ async function followActivity(
   activity: ActivityLog,
   uid: Uint8Array,
   options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
+  from: ChainHead | undefined,
 ): Promise<SegmentFault[]> {
   const { files, dir, keys } = options;
   const { head } = activity;
@@ -101,7 +109,7 @@ async function followActivity(
     ends(end);
   };
   try {
-    await follow();
+    await follow(from);
     return [];
   } catch (error) {
     if (!(error instanceof SegmentFault)) throw error;

@@ -7,7 +7,7 @@ import { isFork } from '../../src/model/store-mark.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Store } from '../../src/store/port.ts';
 import { openShared } from '../../src/store/shared/shared-store.ts';
-import { exportStore, importStore } from '../../src/store/shared/transfer.ts';
+import { exportStore, importStore, sendSegments } from '../../src/store/shared/transfer.ts';
 import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { type Prng, prng } from '../support/prng.ts';
@@ -189,4 +189,68 @@ test('an import that somebody erased in the middle does not come to an end', asy
   });
   await assert.rejects(importStore(worldOf(engine, generator), from, 'tenant'), { code: 'unavailable' });
   await importStore(worldOf(other, generator), from, 'tenant');
+});
+
+test('what does not change is sent ahead while the store is served, and then only the rest goes over', async () => {
+  const generator = prng(9);
+  const { files } = await embedded(generator);
+  const from = { files, dir: testDir };
+  const engine = new SimEngine(new SimDatabase(generator), { fault: () => undefined });
+  const world = worldOf(engine, generator);
+  const first = await sendSegments(world, from);
+  assert.ok(first.upTo && first.upTo.seq >= 6, 'segments of three records each');
+  assert.deepEqual(await engine.stores(), [], 'there is no store yet');
+  const sent = [...engine.database.contents.files.keys()];
+  const served = await openEmbedded(testOptions(files, generator, { limits }));
+  await write(served, 11, 19);
+  await served.checkpoint();
+  await write(served, 20, 20);
+  await served.close();
+  const second = await sendSegments(world, from, first);
+  assert.ok((second.upTo?.seq ?? 0) >= 15);
+  assert.ok(engine.database.contents.files.size > sent.length);
+  const before = engine.messages;
+  const held = await importStore(world, from, 'tenant', second);
+  const withSent = engine.messages - before;
+  const whole = new SimEngine(new SimDatabase(generator), { fault: () => undefined });
+  const { activity, tables, mark } = await importStore(worldOf(whole, generator), from, 'tenant');
+  assert.deepEqual([held.activity, held.tables, held.mark], [activity, tables, mark]);
+  assert.ok(withSent < whole.messages, `${withSent} messages of ${whole.messages}`);
+  const contents = (each: SimEngine) =>
+    [...each.database.contents.files].filter(([name]) => name.includes('activity-')).sort();
+  assert.deepEqual(contents(engine), contents(whole));
+});
+
+test('what was sent ahead and is gone again, or is of something else, goes over once more', async () => {
+  const generator = prng(10);
+  const { files, uid } = await embedded(generator);
+  const from = { files, dir: testDir };
+  for (const spoil of ['gone', 'other', 'rekeyed'] as const) {
+    const engine = new SimEngine(new SimDatabase(generator));
+    const world = worldOf(engine, generator);
+    const sent = await sendSegments(world, from);
+    assert.ok(sent.upTo);
+    if (spoil === 'gone') await engine.erase(toHex(uid));
+    const told = {
+      ...sent,
+      ...(spoil === 'other' && { upTo: { ...sent.upTo, hash: 'A'.repeat(43) } }),
+      ...(spoil === 'rekeyed' && { epoch: sent.epoch - 1 }),
+    };
+    const { activity } = await importStore(world, from, 'tenant', told);
+    assert.equal(activity.seq, 10, spoil);
+    const store = await openShared({ ...sharedOptions(engine, generator, { limits }), uid });
+    assert.equal((await logOf(store)).entries.length, 10, spoil);
+    await store.close();
+  }
+});
+
+test('what arrives damaged when it is sent ahead is not believed', async () => {
+  const generator = prng(11);
+  const { files } = await embedded(generator);
+  const engine = new SimEngine(new SimDatabase(generator));
+  const [name = ''] = [...files.contents.keys()].filter((each) => each.includes('activity-'));
+  const bytes = new Uint8Array(files.contents.get(name) ?? []);
+  bytes[bytes.length - 20] = (bytes[bytes.length - 20] ?? 0) ^ 1;
+  files.contents.set(name, bytes);
+  await assert.rejects(sendSegments(worldOf(engine, generator), { files, dir: testDir }), { code: 'corrupt' });
 });

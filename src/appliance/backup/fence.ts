@@ -143,7 +143,7 @@ async function makes(files: Files, name: string, bytes: Uint8Array): Promise<boo
   }
 }
 
-function takenBy({ host, at }: Fence): KmsError {
+export function takenBy({ host, at }: Fence): KmsError {
   return new KmsError('refused', `another standby, on ${host}, took over at ${new Date(at).toISOString()}`, {
     hint:
       'use that one, and let this one follow what it ships; where that one is lost for good, --unfenced takes over in ' +

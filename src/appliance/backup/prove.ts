@@ -3,6 +3,7 @@
 import { KmsError } from '../../errors.ts';
 import { type CheckedStore, checkStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
+import type { ChainHead } from '../../store/port.ts';
 import type { StoreKeys } from '../../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../../store/tables/migrations.ts';
 import { systemDir, tenantDir } from '../data-dir.ts';
@@ -15,6 +16,8 @@ interface Proving {
   keysOf(dir: string): StoreKeys;
   /** Told of each store once it is proven. */
   readonly onStore?: ((dir: string, checked: CheckedStore) => void) | undefined;
+  /** Up to where the activity log of a store was followed a moment ago. */
+  readonly from?: ((dir: string) => ChainHead | undefined) | undefined;
 }
 
 /** What is known of a store beforehand. */
@@ -41,7 +44,7 @@ export interface Proof {
 
 /** Throws `corrupt` where anything but a segment of the activity log differs or does not verify. */
 export async function proveStores(
-  { files, wasm, keysOf, onStore }: Proving,
+  { files, wasm, keysOf, onStore, from }: Proving,
   stores: readonly ExpectedStore[],
   summary: Summary,
 ): Promise<Proof> {
@@ -53,6 +56,7 @@ export async function proveStores(
     const checked = await checkStore(
       { files, dir, keys: keysOf(dir), wasm, migrations: isSystem ? systemMigrations : tenantMigrations },
       isSystem ? () => 'SELECT dir, deleted_at FROM tenants' : undefined,
+      from?.(dir),
     );
     compare(expected, summary[dir], checked);
     if (isSystem) compareTenants(dirs, checked.rows);

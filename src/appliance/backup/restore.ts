@@ -69,10 +69,10 @@ export async function copyFiles(
 }
 
 /** On purpose, and recorded: whoever remembers the appliance as it was before is told that it was put back. */
-async function beginEpoch(
+export async function beginEpoch(
   stores: StoreWorld,
   seal: Seal,
-  { origin }: RestoreSource,
+  { origin }: Pick<RestoreSource, 'origin'>,
   world: World,
   number: number,
 ): Promise<Epoch> {

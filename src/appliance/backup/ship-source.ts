@@ -4,7 +4,6 @@ import { basename, dirname, join } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
-import type { CheckedStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -116,14 +115,14 @@ async function storesAt(files: Files, seal: Seal, points: readonly Point[]): Pro
   return stores;
 }
 
-/** The same, proven where it lies: nothing is copied. */
-export async function proveShipped(
-  files: Files,
-  wasm: Uint8Array,
-  seal: Seal,
-  points: readonly Point[],
-  onStore?: (dir: string, checked: CheckedStore) => void,
-): Promise<Proof> {
+export interface ShippedStores {
+  /** As those of a data directory; nothing is copied, and nothing can be written. */
+  readonly files: Files;
+  readonly stores: readonly ExpectedStore[];
+}
+
+/** The same, to be read where it lies. */
+export async function shippedStores(files: Files, seal: Seal, points: readonly Point[]): Promise<ShippedStores> {
   const stores = await storesAt(files, seal, points);
   const listed = new Map<string, { readonly bytes: number; readonly from: string }>();
   for (const { name, from = name, bytes } of stores.flatMap((store) => store.files)) {
@@ -139,8 +138,20 @@ export async function proveShipped(
       return (await files.read(from)).subarray(0, bytes);
     },
   }));
+  return { files: view, stores };
+}
+
+/** The same, proven. */
+export async function proveShipped(
+  files: Files,
+  wasm: Uint8Array,
+  seal: Seal,
+  points: readonly Point[],
+  proving?: Pick<Parameters<typeof proveStores>[0], 'onStore' | 'from'>,
+): Promise<Proof> {
+  const { files: view, stores } = await shippedStores(files, seal, points);
   const keysOf = (dir: string) => seal.keysFor(sealName(dir));
-  return proveStores({ files: view, wasm, keysOf, onStore }, stores, {});
+  return proveStores({ files: view, wasm, keysOf, ...proving }, stores, {});
 }
 
 interface Shipped {

@@ -19,19 +19,30 @@ import { dataDirState, inDir, needPrivateDirectory, standbyMark } from '../data-
 import { systemWorld } from '../environment.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { sqlWasm } from '../program-files.ts';
-import { Follower, type ShippedState, transactionsIn } from './follow.ts';
+import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
 import { isHex, parseJson } from './format.ts';
 import { placeKey } from './restore-command.ts';
 import { type Point, parseShippedDirectory } from './ship-journal.ts';
-import { findDirectories } from './ship-source.ts';
-import { clearStandby, copiesDir, type Places, type TakingOver, takeOver } from './take-over.ts';
+import { findDirectories, type ShippedStores, shippedStores } from './ship-source.ts';
+import {
+  clearStandby,
+  copiesDir,
+  isFencedBy,
+  newestArrived,
+  type Places,
+  type Stopped,
+  stopTheOther,
+  type TakingOver,
+  takeOver,
+} from './take-over.ts';
 
 interface StandbyOptions {
   /** What is shipped to; where it was followed before when absent. */
   readonly from?: string | undefined;
   /** The new data directory: missing, empty or a standby's. */
   readonly data: string;
-  readonly keys: Omit<KeyOptions, 'data'>;
+  /** A key file may lie beside another directory than `data`. */
+  readonly keys: Omit<KeyOptions, 'data'> & Partial<Pick<KeyOptions, 'data'>>;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
 }
 
@@ -139,13 +150,7 @@ export class Standby {
     const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
     try {
       const taken = await takeOver(
-        {
-          root: this.data,
-          data: nodeFiles(this.data),
-          ...this.#places,
-          ...{ follower, id: this.#mark.id, host: hostname(), wasm: this.#wasm, world: systemWorld() },
-          pause: (milliseconds) => setTimeout(milliseconds),
-        },
+        { ...this.#stopping(follower), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
         how,
       );
       // A recovery kit belongs in a safe, not beside the data.
@@ -159,6 +164,47 @@ export class Standby {
     } finally {
       if (follower !== this.#follower) follower.wipe();
     }
+  }
+
+  /** Takes what has arrived, and proves it, but for what was proven `before`. Throws why it could not. */
+  async catchUp(before?: Proven): Promise<Proven> {
+    await this.#rest();
+    for (let tries = 5; ; tries--) {
+      try {
+        await this.#follower.look();
+        return await this.#follower.prove(before);
+      } catch (error) {
+        // Something may be arriving right now.
+        if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
+        await setTimeout(pause);
+      }
+    }
+  }
+
+  /** The stores of a state that was copied, to be read, and what opens them. */
+  async stores({ directory, point }: ShippedState): Promise<{ shipped: ShippedStores; opened: OpenedSeal }> {
+    const opened = this.#opened;
+    if (!opened) throw new KmsError('internal', 'a state is to be read without a key');
+    return { shipped: await shippedStores(this.#places.copy(directory.name), opened.seal, [point]), opened };
+  }
+
+  /** Whether its own fence stands. Throws `refused` where another's does. */
+  hasFenced({ directory }: Proven): Promise<boolean> {
+    return isFencedBy({ ...this.#places, follower: this.#follower, id: this.#mark.id }, { directory });
+  }
+
+  /** Has the one that it follows stop, for another than this directory. Done again it goes on. */
+  async stopOther(how: TakingOver): Promise<Stopped<ShippedState>> {
+    await this.#rest();
+    return stopTheOther(this.#stopping(this.#follower), how, newestArrived);
+  }
+
+  #stopping(follower: Follower) {
+    return {
+      ...this.#places,
+      ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
+      pause: (milliseconds: number) => setTimeout(milliseconds),
+    };
   }
 
   async close(): Promise<void> {
@@ -214,7 +260,7 @@ export class Standby {
 
   async #openSeal(bytes: Uint8Array, name: string, keys: StandbyOptions['keys']): Promise<Seal | undefined> {
     try {
-      this.#opened = await unseal(bytes, `the seal in ${name}`, { ...keys, data: this.data });
+      this.#opened = await unseal(bytes, `the seal in ${name}`, { data: this.data, ...keys });
       return this.#opened.seal;
     } catch (error) {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;

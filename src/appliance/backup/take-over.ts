@@ -8,9 +8,9 @@ import { KmsError, systemError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
 import { systemDir } from '../data-dir.ts';
-import { type Fence, type Fenced, raiseFence, readFence, stoppedWith } from './fence.ts';
+import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
 import type { Follower, Proven, ShippedState } from './follow.ts';
-import { restoreInto } from './restore.ts';
+import { type RestoreSource, restoreInto } from './restore.ts';
 import { shippedSeal } from './ship-journal.ts';
 import { sourceAt } from './ship-source.ts';
 
@@ -47,34 +47,59 @@ const shortPause = 100;
 /** How long the end of a journal is waited for at least, in milliseconds. */
 const settling = 5000;
 
-export async function takeOver(
-  deps: TakeOverDeps,
+type StopDeps = Omit<TakeOverDeps, 'root' | 'data' | 'wasm'>;
+type Fencing = Pick<TakeOverDeps, 'source' | 'follower'>;
+
+/** What the one that lived before left. */
+export interface Stopped<S extends ShippedState> {
+  readonly last: S;
+  readonly seal: Seal;
+  /** Of the state `last`. */
+  readonly source: RestoreSource;
+  /** Of the epoch that follows. */
+  readonly number: number;
+  /** Whether that one has said that it stopped, and everything that it answered is in `last`. */
+  readonly isComplete: boolean;
+}
+
+type Newest<S extends ShippedState> = (deps: StopDeps, how: TakingOver, before: Proven) => Promise<S>;
+
+/** Has the one that lives stop, unless it is not to be told, and takes the last of it, as `newestOf` gives it. */
+export async function stopTheOther<S extends ShippedState>(
+  deps: StopDeps,
   how: TakingOver,
-): Promise<Omit<TakenOverAnswer, 'data' | 'keyFile' | 'keyFileMade'>> {
-  const { follower, data, world } = deps;
+  newestOf: Newest<S>,
+): Promise<Stopped<Proven | S>> {
+  const { follower, world } = deps;
   // What does not verify is found before anybody is stopped for it.
   const first = await newest(deps, how);
   const fenced = fencedBy(deps, first);
   const fence = how.fence ? await fenceOff(deps, fenced, first, how) : undefined;
-  const last = fence ? await lastOf(deps, how, fence.journal).catch(stopped) : first;
-  const { directory, point, proof, heads } = last;
+  const last = fence ? await lastOf(deps, how, fence.journal, first, newestOf).catch(stopped) : first;
+  const { directory, point } = last;
   if (directory.name !== first.directory.name) throw anotherLife(directory.name);
   if (fence) await needOwnFence(fenced, fence.raised);
   const copy = deps.copy(directory.name);
   const seal = sealOf(follower);
   const source = await sourceAt(copy, await shippedSeal(copy, [point]), seal, [point]);
   const number = fence?.raised.epoch ?? Math.max(directory.epoch + 1, world.now());
+  const isComplete = fence !== undefined && follower.journalBytes === fence.journal;
+  return { last, seal, source, number, isComplete };
+}
+
+export async function takeOver(
+  deps: TakeOverDeps,
+  how: TakingOver,
+): Promise<Omit<TakenOverAnswer, 'data' | 'keyFile' | 'keyFileMade'>> {
+  const { data, world } = deps;
+  const { last, seal, source, number, isComplete } = await stopTheOther(deps, how, newest);
+  const { proof, heads } = last;
   const stores = { root: deps.root, files: data, wasm: deps.wasm };
   const { epoch } = await restoreInto(stores, seal, source, world, number);
   const { applianceId } = seal;
   await clearStandby(data);
   return {
-    ...{
-      applianceId,
-      epoch: epoch.number,
-      madeAt: source.origin.madeAt,
-      isComplete: fence !== undefined && follower.journalBytes === fence.journal,
-    },
+    ...{ applianceId, epoch: epoch.number, madeAt: source.origin.madeAt, isComplete },
     ...{ stores: proof.stores, transactions: proof.transactions, activities: proof.activities, lacks: proof.lacks },
     heads: Object.fromEntries(heads),
   };
@@ -91,8 +116,8 @@ export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
 }
 
-/** The newest state, proven. */
-async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: TakingOver): Promise<Proven> {
+/** The newest state, proven; `before`: a state that was, a moment ago. */
+async function newest({ follower }: StopDeps, { fence, acceptOlder }: TakingOver, before?: Proven): Promise<Proven> {
   try {
     await follower.look().catch((error: unknown) => {
       // What is here is thrown away by then, and copied once more.
@@ -104,7 +129,7 @@ async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: Taking
     await follower.recall().catch(() => {});
   }
   try {
-    return await follower.prove();
+    return await follower.prove(before);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
     if (!acceptOlder) throw unreached(error);
@@ -112,7 +137,15 @@ async function newest({ follower }: TakeOverDeps, { fence, acceptOlder }: Taking
   }
 }
 
-function fencedBy({ source, follower }: TakeOverDeps, { directory: { name } }: ShippedState): Fenced {
+/** The newest state as it arrived, for whoever proves it where it goes; proven, where an older one would do. */
+export async function newestArrived(deps: StopDeps, how: TakingOver, before: Proven): Promise<ShippedState> {
+  const { follower } = deps;
+  if (how.acceptOlder) return newest(deps, how, before);
+  await follower.look();
+  return follower.copied ?? before;
+}
+
+function fencedBy({ source, follower }: Fencing, { directory: { name } }: Pick<ShippedState, 'directory'>): Fenced {
   return { files: source(name), directory: name, keys: sealOf(follower).keysFor(systemDir) };
 }
 
@@ -120,9 +153,15 @@ function fencedBy({ source, follower }: TakeOverDeps, { directory: { name } }: S
  * The newest state once the fence stands. A network file system may show the word of the one that stopped before the end
  * of the journal, which is then waited for.
  */
-async function lastOf(deps: TakeOverDeps, how: TakingOver, journal: number | undefined): Promise<Proven> {
+async function lastOf<S extends ShippedState>(
+  deps: StopDeps,
+  how: TakingOver,
+  journal: number | undefined,
+  first: Proven,
+  newestOf: Newest<S>,
+): Promise<S> {
   for (let waited = 0; ; waited += shortPause) {
-    const last = await newest(deps, how);
+    const last = await newestOf(deps, how, first);
     const isShort = journal !== undefined && (deps.follower.journalBytes ?? 0) < journal;
     if (!isShort || waited >= Math.max(how.wait, settling)) return last;
     await deps.pause(shortPause);
@@ -131,7 +170,7 @@ async function lastOf(deps: TakeOverDeps, how: TakingOver, journal: number | und
 
 /** Raises the fence, and waits for the word of the one that it stops. */
 async function fenceOff(
-  { id, host, world, pause }: TakeOverDeps,
+  { id, host, world, pause }: StopDeps,
   fenced: Fenced,
   { directory }: ShippedState,
   { wait }: TakingOver,
@@ -148,6 +187,13 @@ async function fenceOff(
 function sealOf({ seal }: Follower): Seal {
   if (seal) return seal;
   throw new KmsError('sealed', 'the master key is not available', { hint: 'give the key with --key-file' });
+}
+
+/** Whether the fence of `id` stands before this life. Throws `refused` where another's does. */
+export async function isFencedBy(deps: Fencing & Pick<TakeOverDeps, 'id'>, state: Pick<ShippedState, 'directory'>) {
+  const fence = await readFence(fencedBy(deps, state));
+  if (fence && fence.by !== deps.id) throw takenBy(fence);
+  return fence !== undefined;
 }
 
 async function needOwnFence(fenced: Fenced, { by }: Fence): Promise<void> {

@@ -2,10 +2,12 @@
 
 import { createInterface, type Interface } from 'node:readline';
 import type { KeyOptions } from '../../appliance/custody/unsealer.ts';
+import type { Moved, MoveOptions } from '../../appliance/move.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
-import { fileError, newFile } from '../files.ts';
+import { fileError, isNoDirectory, newFile } from '../files.ts';
+import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
 import { pathFrom, say, write } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
@@ -171,20 +173,23 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   );
 }
 
-export async function move(cli: CliOf<typeof copies.move>): Promise<void> {
+type MoveCli = CliOf<typeof copies.move>;
+
+export async function move(cli: MoveCli): Promise<void> {
   refuseRemote(cli, 'an appliance is moved where it is');
-  const to = cli.get('--to');
+  const [to, from] = [cli.get('--to'), cli.get('--from')];
   if ((to === undefined) !== cli.get('--undo')) throw cli.wrong('give one of --to WHERE and --undo');
   const { moveToDatabase, moveToDirectory, undoMove } = await import('../../appliance/move.ts');
   const { globals } = cli;
   if (to === undefined) {
+    if (from !== undefined) throw needsDatabase(cli);
     const isHere = globals.isTyped('--data') && !globals.isTyped('--store');
-    const { from, to: gone } = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
-    await printThing(cli, { from, to: gone, undone: true }, [
-      ['serves again', from],
-      ['had gone to', gone],
+    const undone = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
+    await printThing(cli, { ...undone, undone: true }, [
+      ['serves again', undone.from],
+      ['had gone to', undone.to],
     ]);
-    await say(cli.io, visible(`what was done in ${gone} is not here: never serve both`));
+    await say(cli.io, visible(`what was done in ${undone.to} is not here: never serve both`));
     return;
   }
   const isDatabase = /^postgres(?:ql)?:\/\//.test(to);
@@ -193,8 +198,44 @@ export async function move(cli: CliOf<typeof copies.move>): Promise<void> {
     throw cli.wrong('one of the two is a database: --data DIR --to postgres://…, or --store postgres://… --to DIR');
   }
   const options = { ...copyKeys(cli), store };
+  if (from !== undefined) {
+    if (!isDatabase) throw needsDatabase(cli);
+    return showShipped(cli, await shippedMove(cli, from, options));
+  }
+  for (const option of ['--wait', '--accept-older'] as const) {
+    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with --from`);
+  }
   const moved = isDatabase ? await moveToDatabase(options) : await moveToDirectory(options, pathFrom(cli.io, to));
   if (cli.json) return printJson(cli, moved);
+  await showMoved(cli, moved);
+  await say(cli.io, visible(`${moved.from} is as it was and refuses to serve; serve ${moved.to} instead`));
+}
+
+function needsDatabase(cli: MoveCli): KmsError {
+  return cli.wrong('--from goes with --to postgres://…: for a directory, follow it with `kms standby`');
+}
+
+async function shippedMove(cli: MoveCli, from: string, options: MoveOptions) {
+  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, and ${from} is none`);
+  const { moveShipped } = await import('../../appliance/move-shipped.ts');
+  const wait = cli.get('--wait') ?? standbyWait;
+  const said = (line: string): Promise<void> => say(cli.io, line);
+  return moveShipped({ ...options, from, wait, acceptOlder: cli.get('--accept-older'), said });
+}
+
+async function showShipped(cli: MoveCli, moved: Awaited<ReturnType<typeof shippedMove>>): Promise<void> {
+  if (cli.json) return printJson(cli, moved);
+  const { keyFile, keyFileMade, seconds, isComplete, from, to } = moved;
+  await showMoved(cli, moved);
+  if (seconds !== undefined) await say(cli.io, `nobody was served for ${seconds} s`);
+  if (!isComplete) {
+    await say(cli.io, 'warning: the appliance did not say that it stopped: what it answered last may be missing');
+  }
+  if (keyFileMade && keyFile !== undefined) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
+  await say(cli.io, visible(`the appliance that ships to ${from} serves no more; serve ${to} instead`));
+}
+
+async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {
   await printTable(cli, moved.stores, [
     { title: 'STORE', value: ({ name }) => name },
     { title: 'TRANSACTIONS', value: ({ transactions }) => transactions },
@@ -203,7 +244,6 @@ export async function move(cli: CliOf<typeof copies.move>): Promise<void> {
     { title: 'CHAIN HEAD', value: ({ head }) => head, whole: true },
   ]);
   await say(cli.io, visible(`${moved.from} and ${moved.to} hold the same, row by row and to the end of every chain`));
-  await say(cli.io, visible(`${moved.from} is as it was and refuses to serve; serve ${moved.to} instead`));
 }
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {

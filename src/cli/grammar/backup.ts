@@ -1,5 +1,5 @@
 // The commands about copies of the whole appliance: `kms backup …`, `kms restore`, `kms move` and `kms drill`.
-import { argument, command, text, time, toggle } from './declaration.ts';
+import { argument, command, directory, duration, text, time, toggle } from './declaration.ts';
 
 export const backup = {
   create: command(
@@ -35,14 +35,25 @@ export const copies = {
   ),
   move: command(
     'move',
-    'move an appliance that nobody serves to a database that several nodes share, or back to a data directory',
+    'move an appliance that nobody serves to a database that several nodes share, or back to a data directory; with ' +
+      '--from, one that is served and ships',
     [
       'kms move --data ./kms-data --to postgres://kms@db.example.org/kms',
+      'kms move --from /mnt/shipped --data ./kms-node --to postgres://kms@db.example.org/kms',
       'kms move --store postgres://kms@db.example.org/kms --to ./kms-back',
       'kms move --data ./kms-data --undo',
     ],
     {
       '--to': text('WHERE', 'the URL of a database without an appliance, or a new directory'),
+      '--from': directory(
+        'DIR',
+        'the directory of `kms serve --ship-to`, whose appliance is served till it is switched over',
+      ),
+      '--wait': duration(
+        'TIME',
+        'with --from: for how long the appliance is given to stop and ship the rest (default: 10s)',
+      ),
+      '--accept-older': toggle('with --from: take what arrived where the appliance does not say that it stopped'),
       '--undo': toggle('let what was moved away serve again, where what it became is given up'),
     },
   ),

@@ -6,12 +6,13 @@ import { toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { formatMark, type Mark } from '../../model/store-mark.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
-import { segmentPath } from '../activity/segment.ts';
+import { SegmentFault, segmentPath } from '../activity/segment.ts';
+import { problemOfSegment } from '../activity/segment-watch.ts';
 import { type CheckedStore, checkRecovered } from '../check.ts';
 import { Group, Numbering } from '../commit-group.ts';
 import type { Files, WholeFiles } from '../files.ts';
 import { createLog } from '../log-file.ts';
-import type { SegmentSummary } from '../port.ts';
+import type { ChainHead, SegmentSummary } from '../port.ts';
 import { type RecoverOptions, recover } from '../recover.ts';
 import { writeSnapshot } from '../snapshot.ts';
 import type { State } from '../state.ts';
@@ -45,18 +46,53 @@ interface StorePlace {
 /** Bytes of a segment that are copied at once. */
 const pieceLength = 256 * 1024;
 
+/** What of a store is in the engine before the store is: closed files of its activity log, proven here and there. */
+interface Sent {
+  /** The last of them ends here; undefined where there is none. */
+  readonly upTo: ChainHead | undefined;
+  /** Of the newest key at that time: what was brought under another since goes over again. */
+  readonly epoch: number;
+}
+
+/**
+ * Copies what does not change any more of a store that may be served meanwhile; `before` was sent already. Throws
+ * `corrupt` for what does not verify there.
+ */
+export async function sendSegments(world: TransferWorld, from: StorePlace, before?: Sent): Promise<Sent> {
+  const { engine, keys } = world;
+  const { epoch } = keys;
+  const { state, activity, uid } = await recover({ ...world, ...from });
+  state.close();
+  const known = before?.epoch === epoch ? (before.upTo?.seq ?? 0) : 0;
+  const to = { files: engine.files, dir: storeIdOf(uid) };
+  const { segments } = activity;
+  for (const summary of segments.filter(({ lastSeq }) => lastSeq > known)) {
+    await copySegments([summary], from, to);
+    const problem = await problemOfSegment({ dir: to.dir, uid, summary }, engine.files, keys);
+    if (problem !== undefined) throw new SegmentFault(segmentPath(to.dir, summary.file), problem);
+  }
+  const last = segments.at(-1);
+  return { epoch, upTo: last && { seq: last.lastSeq, hash: last.hash } };
+}
+
 /**
  * Makes a store of the engine, under `name`, of the one in a directory, and answers what both hold. It is not whole in
- * the engine yet: `finish` says so. Throws `refused` where there is one of its id or name, `corrupt` where the source
- * does not verify.
+ * the engine yet: `finish` says so. What was `sent` a moment ago is neither copied nor proven again. Throws `refused`
+ * where there is one of its id or name, `corrupt` where the source does not verify.
  */
-export async function importStore(world: TransferWorld, from: StorePlace, name: string): Promise<HeldStore> {
+export async function importStore(
+  world: TransferWorld,
+  from: StorePlace,
+  name: string,
+  sent?: Sent,
+): Promise<HeldStore> {
   const { engine, keys, random, at } = world;
   const source: RecoverOptions = { ...world, ...from };
   const { state, activity, uid, log } = await recover(source);
   try {
     const mark = { sequence: log.place.sequence, runs: log.place.runs };
-    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source)) };
+    const rest = await restOf(engine, keys, { uid, activity }, sent);
+    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source, rest.from)) };
     needSegments(held);
     // The numbers go on: no snapshot of the store has had this one.
     const before = { seq: log.header.generation, tag: log.place.chain, ...mark };
@@ -64,9 +100,9 @@ export async function importStore(world: TransferWorld, from: StorePlace, name: 
     await engine.create(storeIdOf(uid), appendRule, row, name);
     const files = filesBehind(engine, uid, () => row);
     const to = { files, dir: storeIdOf(uid) };
-    await copySegments(activity.segments, from, to);
+    await copySegments(rest.segments, from, to);
     await writeImage({ ...to, keys, random }, { uid, mark, row, state, activity, at });
-    return agreed(held, await sharedHeld(world, uid), name);
+    return agreed(held, await sharedHeld(world, uid, rest.from), name);
   } finally {
     state.close();
   }
@@ -97,6 +133,21 @@ export async function exportStore(world: TransferWorld, uid: Uint8Array, to: Sto
   } finally {
     state.close();
   }
+}
+
+/** What is still to be copied, and from where on to be proven. */
+async function restOf(
+  engine: SharedEngine,
+  { epoch }: StoreKeys,
+  { uid, activity: { segments } }: { readonly uid: Uint8Array; readonly activity: ActivityLog },
+  sent: Sent | undefined,
+): Promise<{ readonly segments: readonly SegmentSummary[]; readonly from: ChainHead | undefined }> {
+  const last = segments.findIndex(({ lastSeq, hash }) => lastSeq === sent?.upTo?.seq && hash === sent.upTo.hash);
+  if (sent?.epoch !== epoch || last < 0) return { segments, from: undefined };
+  const there = new Set(await engine.files.list(storeIdOf(uid)));
+  // Somebody may have taken them away.
+  const isThere = segments.slice(0, last + 1).every(({ file }) => there.has(file));
+  return isThere ? { segments: segments.slice(last + 1), from: sent.upTo } : { segments, from: undefined };
 }
 
 interface Image {
@@ -136,12 +187,14 @@ async function* pieces(files: WholeFiles, name: string, bytes: number): AsyncGen
   }
 }
 
-async function sharedHeld(world: TransferWorld, uid: Uint8Array): Promise<HeldStore> {
+/** Proves a store of the engine; of its activity log what is behind `from`, where that is given. */
+export async function sharedHeld(world: TransferWorld, uid: Uint8Array, from?: ChainHead): Promise<HeldStore> {
   const { engine, keys } = world;
-  const { state, activity, place } = await recoverShared({ ...world, uid });
+  const { state, activity, place: end } = await recoverShared({ ...world, uid });
   try {
-    const { sequence, runs } = place;
-    const checked = await checkRecovered({ state, activity, uid }, { files: engine.files, dir: storeIdOf(uid), keys });
+    const { sequence, runs } = end;
+    const place = { files: engine.files, dir: storeIdOf(uid), keys };
+    const checked = await checkRecovered({ state, activity, uid }, place, from);
     return { uid: toHex(uid), mark: { sequence, runs }, ...checked };
   } finally {
     state.close();
