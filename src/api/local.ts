@@ -106,6 +106,10 @@ const sharedStatus = z.object({
   ),
 });
 
+const shared = sharedStatus
+  .exactOptional()
+  .meta({ description: 'the database and the nodes, where several share the appliance' });
+
 const openStatus = z.object({
   version: z.string(),
   sealed: z.literal(false),
@@ -168,9 +172,7 @@ const openStatus = z.object({
     }),
   ),
   system: storeStatus,
-  shared: sharedStatus
-    .exactOptional()
-    .meta({ description: 'the database and the nodes, where several share the appliance' }),
+  shared,
 });
 export type OpenStatus = Sent<z.output<typeof openStatus>>;
 
@@ -178,6 +180,7 @@ const sealedStatus = sealStatus.extend({
   version: z.string(),
   sealed: z.literal(true),
   onPurpose: z.boolean().meta({ description: 'it stays so until it is unsealed on purpose' }),
+  shared,
 });
 export type SealedStatus = Sent<z.output<typeof sealedStatus>>;
 

@@ -461,6 +461,7 @@ export class HeldAppliance implements Appliance, Sealing {
         ...this.status(),
         sealed: true,
         onPurpose: await this.#seal.isOnPurpose(),
+        ...(this.#node && { shared: await this.#node.status() }),
       }),
       // It may be sealed for want of its key alone, which may come back.
       sealAppliance: async () => {

@@ -84,7 +84,8 @@ export class SealKeeper {
 
   /**
    * Puts what `next` makes of the seal into its place. When that fails, the seal of before is in force or the new one,
-   * whole. Where another node was faster, `next` is asked again, of what that made of it.
+   * whole. Where another node was faster, `next` is asked again, of what that made of it. Throws `RotatedElsewhere`
+   * where that was a new master key.
    */
   change(next: (seal: Seal) => Seal): Promise<void> {
     return this.#queue.run(async () => {
@@ -96,11 +97,11 @@ export class SealKeeper {
         }
         await this.#read();
       }
-      throw new KmsError('unavailable', 'other nodes keep changing the seal', { hint: 'try again' });
+      throw new KmsError('unavailable', 'other nodes keep changing the seal: try again', { retryAfter: 1 });
     });
   }
 
-  /** Learns what others made of the seal. Throws `refused` where it is under a master key that is not known here. */
+  /** Learns what others made of the seal. Throws `RotatedElsewhere`. */
   refresh(): Promise<void> {
     return this.#queue.run(() => this.#read());
   }
@@ -117,7 +118,7 @@ export class SealKeeper {
   async #read(): Promise<void> {
     const { bytes, name, version } = await this.#place.read();
     if (version !== 0 && version === this.#version) return;
-    const seal = this.#seal.openOther(bytes, name);
+    const seal = openedBy(this.#seal, bytes, name);
     this.#before.push(this.#seal);
     this.#version = version;
     this.#use(seal);
@@ -137,6 +138,25 @@ export class SealKeeper {
   wipe(): void {
     for (const keys of this.#live.values()) keys.wipe();
     for (const seal of [...this.#before, this.#seal]) seal.wipe();
+  }
+}
+
+/** The seal is under a master key that is not known here. Whoever keeps it looks for that one. */
+export class RotatedElsewhere extends KmsError {
+  constructor(cause: KmsError) {
+    super('unavailable', 'the master key was rotated on another node meanwhile: try again', {
+      hint: 'this node looks for the new one by itself',
+      retryAfter: 1,
+      cause,
+    });
+  }
+}
+
+function openedBy(seal: Seal, bytes: Uint8Array, name: string): Seal {
+  try {
+    return seal.openOther(bytes, name);
+  } catch (cause) {
+    throw cause instanceof KmsError && cause.code === 'refused' ? new RotatedElsewhere(cause) : cause;
   }
 }
 

@@ -38,7 +38,7 @@ import type { StoreOf } from './doctor/stores.ts';
 import type { ApplianceEvent } from './events.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
 import { sqlWasm } from './program-files.ts';
-import type { KeptSeal, SealKeeper, SealPlace } from './seal-keeper.ts';
+import { type KeptSeal, RotatedElsewhere, type SealKeeper, type SealPlace } from './seal-keeper.ts';
 import { postgresConfig, type StoreSource, storeName } from './store-url.ts';
 import type { ListedStore, SharedCounting, SharedPlace, StoreOptions } from './stores.ts';
 import { CheckpointThread, type SharedCheckpoints } from './threads/checkpoint.ts';
@@ -435,13 +435,8 @@ export class SharedStores implements SharedPlace {
     try {
       await this.#seal.refresh();
     } catch (cause) {
-      if (!(cause instanceof KmsError) || cause.code !== 'refused') throw cause;
-      this.#events.rotated();
-      throw new KmsError('unavailable', 'the master key was rotated on another node', {
-        hint: 'this node looks for the new one; try again',
-        retryAfter: 1,
-        cause,
-      });
+      if (cause instanceof RotatedElsewhere) this.#events.rotated();
+      throw cause;
     }
   }
 

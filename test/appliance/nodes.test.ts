@@ -14,6 +14,7 @@ import { sentSlot } from '../../src/appliance/custody/master-admin.ts';
 import { newCustodian } from '../../src/appliance/custody/new-custodian.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
 import { postgresConfig, type StoreSource } from '../../src/appliance/store-url.ts';
+import { unixFetch } from '../../src/cli/fetch.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { createShared } from '../../src/store/shared/shared-store.ts';
@@ -119,6 +120,12 @@ async function nodes(): Promise<Nodes> {
   };
 }
 
+/** As `kms status` asks for it, also where it is sealed. */
+async function statusAt(data: string): Promise<AnyJson> {
+  const fetch = unixFetch(join(data, 'kms.sock'));
+  return (await answerOf(await fetch(new Request('http://kms.local/local/status')))).body;
+}
+
 if (!postgres) {
   test('nodes on PostgreSQL', (context) => {
     context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
@@ -213,6 +220,12 @@ if (!postgres) {
       assert.deepEqual([status, /sealed/.test(body.message)], [503, true]);
       await until(() => sealed(other));
       assert.equal(await sealed(one), true);
+      const seen = await statusAt(other.data);
+      assert.deepEqual(
+        seen.shared.nodes.map(({ live, places }: AnyJson) => [live, places]),
+        [a, b].map(({ serving }) => [true, [serving.url]]),
+        'who is there is told while sealed, too',
+      );
       const late = await all.serve('late');
       assert.match(late.serving.sealed?.message ?? '', /on purpose/);
       await assert.rejects(openAppliance({ data: join(late.data, '..', 'command'), store: all.store }), {
@@ -254,6 +267,26 @@ if (!postgres) {
         [],
       );
     }
+  });
+
+  test('of several rotations of the master key at once each is done, or told to be tried again', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const rotate = ({ local }: Served) => local('POST', '/local/master/rotate', {});
+    const said: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      const answers = await Promise.all([a, b, a, b].map(rotate));
+      assert.ok(answers.some(({ status }) => status === 200));
+      for (const { status, body } of answers.filter((each) => each.status !== 200)) {
+        assert.deepEqual([status, /rotated on another node meanwhile: try again/.test(body.message)], [503, true]);
+        said.push(body.message);
+      }
+      for (const each of [a, b]) await until(async () => (await each.ask('GET', '/ks/keyrings')).status === 200);
+    }
+    assert.ok(said.length > 0, 'none of them met another');
+    await until(async () => (await rotate(b)).status === 200);
+    const master = async ({ local }: Served) => (await local('GET', '/local/master')).body;
+    await until(async () => (await master(a)).fingerprint === (await master(b)).fingerprint);
   });
 
   test('a node that cannot get a new master key by itself is sealed, until somebody brings it', async () => {

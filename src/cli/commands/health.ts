@@ -78,6 +78,19 @@ async function showSealed(cli: Cli, status: SealedStatus): Promise<void> {
     ['sealed', onPurpose ? 'yes, on purpose' : 'yes'],
     ['master key', kinds.join(', ')],
     ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
+    ['database', status.shared?.database],
+  ]);
+  if (!cli.json) await showNodes(cli, status);
+}
+
+async function showNodes(cli: Cli, { shared }: SealedStatus | OpenStatus): Promise<void> {
+  if (!shared) return;
+  await printTable(cli, shared.nodes, [
+    { title: 'node', value: ({ places, id, own }) => `${places.join(' ') || id}${own ? ' (this one)' : ''}` },
+    { title: 'version', value: ({ build }) => build },
+    { title: 'schema', value: ({ schemas }) => `${schemas.system}.${schemas.tenant}` },
+    { title: 'up for', value: ({ upFor }) => ageOf(Math.round(upFor / 1000)) },
+    { title: 'heard of', value: ({ age, live }) => `${ageOf(Math.round(age / 1000))} ago${live ? '' : ': gone'}` },
   ]);
 }
 
@@ -138,15 +151,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     ['activity log', faultsOf(status)],
     ['database', status.shared?.database],
   ]);
-  if (status.shared) {
-    await printTable(cli, status.shared.nodes, [
-      { title: 'node', value: ({ places, id, own }) => `${places.join(' ') || id}${own ? ' (this one)' : ''}` },
-      { title: 'version', value: ({ build }) => build },
-      { title: 'schema', value: ({ schemas }) => `${schemas.system}.${schemas.tenant}` },
-      { title: 'up for', value: ({ upFor }) => ageOf(Math.round(upFor / 1000)) },
-      { title: 'heard of', value: ({ age, live }) => `${ageOf(Math.round(age / 1000))} ago${live ? '' : ': gone'}` },
-    ]);
-  }
+  await showNodes(cli, status);
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
