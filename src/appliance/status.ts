@@ -45,8 +45,9 @@ export async function applianceStatus(
 }
 
 async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise<OpenStatus['tenants'][number]> {
-  const counts = await handle.store.peek(async ({ rings, users, accounts, apiKeys, assets }) => ({
+  const counts = await handle.store.peek(async ({ rings, transit, users, accounts, apiKeys, assets }) => ({
     keyrings: await rings.count(),
+    transitRings: await transit.count(),
     users: await users.count(),
     accounts: await accounts.count(),
     apikeys: await apiKeys.count(),

@@ -21,7 +21,7 @@ import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.
 import { type Caller, type Context, needQuota, timestamp } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
-import { type RingRef, unknownRing } from './rings.ts';
+import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
 interface CreateApiKeyInput {
@@ -269,11 +269,16 @@ export async function searchApiKeysByRing(
 }
 
 /** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
-export async function ringToSearch({ rings }: Pick<Tables, 'rings'>, caller: Caller, ref: RingRef): Promise<string> {
+export async function ringToSearch(
+  { rings, transit }: Pick<Tables, 'rings' | 'transit'>,
+  caller: Caller,
+  ref: RingRef,
+): Promise<string> {
   const found = 'name' in ref ? await rings.byName('ks', ref.name.toLowerCase()) : await rings.byId('ks', ref.id);
   const mayRead = caller.flags.allows('keyring.read', 'name' in ref ? ref.name : found?.name);
   if (!mayRead && 'id' in ref) throw missingFlag(flagName('keyring.read'));
   if (!mayRead && 'name' in ref) return ref.name.toLowerCase();
+  if (!found) await refuseOtherKind({ transit }, ref);
   if (found?.deletedAt !== undefined || !found) throw unknownRing();
   return found.name;
 }

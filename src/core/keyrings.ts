@@ -14,12 +14,21 @@ import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
-import { countRings, findRing, makeRing, type RingRef, restorableFor, ringNameTaken, rotateRing } from './rings.ts';
+import {
+  countRings,
+  findRing,
+  makeRing,
+  type RingRef,
+  refuseOtherKind,
+  restorableFor,
+  ringNameTaken,
+  rotateRing,
+} from './rings.ts';
 import { purgeTransit } from './transit-rings.ts';
 
 export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
   const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);
-  ctx.note({ object: ringThing(ring), objects: [keyThing(key)] });
+  ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'client' });
   const answer = { ring: keyRing(ring), key: ksKey(key) };
   return privateKey === undefined ? answer : { ...answer, privateKey };
 }
@@ -111,7 +120,7 @@ export async function createAsymKeyring(
 ): Promise<Answer<'createAsymKeyring'>> {
   const { name, props, keyProps } = input;
   const made = await makeRing(ctx, 'asym', { name, props: props ?? {}, keyProps: keyProps ?? {} });
-  ctx.note({ object: ringThing(made.ring), objects: [keyThing(made.key)] });
+  ctx.note({ object: ringThing(made.ring), objects: [keyThing(made.key)], custody: 'client' });
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
 }
 
@@ -205,6 +214,7 @@ export async function deleteKeyring(
 export async function restoreKeyring(ctx: Context, input: { readonly id: string }): Promise<{ ring: KeyRing }> {
   const { tx, world } = ctx;
   const ring = await tx.rings.byId('ks', input.id);
+  if (!ring) await refuseOtherKind(tx, input);
   if (ring?.deletedAt === undefined || isExpired(ring.deletedAt, world.now())) {
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }

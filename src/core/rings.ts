@@ -83,7 +83,10 @@ async function keyLookedUp(
   known: Soon<RingKey | undefined>,
 ): Promise<RingKey> {
   const active = await found;
-  if (!active) throw await unknownTo(ctx.tx, { name: ringname });
+  if (!active) {
+    await refuseOtherKind(ctx.tx, { name: ringname });
+    throw unknownRing();
+  }
   const key = (await known) ?? (await ctx.tx.ringKeys.byId(active.ringId, active.keyId));
   if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
   return freshKey(ctx, active, key);
@@ -180,18 +183,19 @@ export async function findRing(
   ref: RingRef,
 ): Promise<Ring> {
   const ring = await lookUp(tables, service, ref);
-  if (!ring) throw service === 'ks' ? await unknownTo(tables, ref) : unknownRing();
-  return ring;
+  if (ring) return ring;
+  await refuseOtherKind(tables, ref);
+  throw unknownRing();
 }
 
 export function unknownRing(): KmsError {
   return new KmsError('not-found', 'there is no such keyring');
 }
 
-/** Whoever is let in by a flag for the name may know that it is a ring of the other kind. */
-async function unknownTo({ transit }: Pick<Tables, 'transit'>, ref: RingRef): Promise<KmsError> {
-  const other = 'name' in ref ? await transit.byName(ref.name.toLowerCase()) : undefined;
-  return other ? new KmsError('conflict', heldByServer) : unknownRing();
+/** Throws `conflict` for a transit ring. Whoever is let in by a flag for it may know that it is one. */
+export async function refuseOtherKind({ transit }: Pick<Tables, 'transit'>, ref: RingRef): Promise<void> {
+  const other = 'name' in ref ? await transit.byName(ref.name.toLowerCase()) : await transit.byId(ref.id);
+  if (other) throw new KmsError('conflict', heldByServer);
 }
 
 async function lookUp(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring | undefined> {

@@ -10,7 +10,8 @@ import { checkRingName } from '../model/names.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { Page, PageRequest, Soon } from '../store/sql.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, timestamp, type World } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
@@ -147,6 +148,7 @@ export async function deleteTransitRing(ctx: Context, { ringname }: NamedRing): 
 export async function restoreTransitRing(ctx: Context, { id }: { id: string }): Promise<Answer<'restoreTransitRing'>> {
   const { tx, world } = ctx;
   const ring = await tx.transit.byId(id);
+  if (!ring) await refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
   if (ring?.deletedAt === undefined || ring.deletedAt <= world.now() - restorableFor) {
     throw new KmsError('not-found', 'there is no deleted transit ring of this id to restore');
   }
@@ -191,8 +193,20 @@ export async function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>,
   const known = tables.transit.byName(lower);
   const ring = known instanceof Promise ? await known : known;
   if (ring) return ring;
-  if (await tables.rings.byName('ks', lower)) throw new KmsError('conflict', heldByClients);
+  await refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
   throw new KmsError('not-found', 'there is no such transit ring');
+}
+
+type ClientRings = Pick<Tables, 'rings'>;
+
+/** Throws `conflict` where it is a ring whose keys its clients hold. */
+async function refuseOfClients(
+  find: (tables: ClientRings, service: RingService) => Soon<Ring | undefined>,
+  tables: ClientRings,
+): Promise<void> {
+  for (const service of ['ks', 'asym'] as const) {
+    if (await find(tables, service)) throw new KmsError('conflict', heldByClients(service));
+  }
 }
 
 /** Keys that are sealed again in one transaction. */

@@ -322,7 +322,7 @@ export function serveEndpoint(
     let id = '';
     for (const status of exchange.did ?? [outcome.status]) id = record(exchange, tx, recorded, status);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    return { outcome: told, action, keyid: caller.id, tenant, granted, ringname };
+    return { outcome: told, action, keyid: caller.id, tenant, granted, ringname, did: exchange.did };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {

@@ -48,6 +48,8 @@ export interface Served {
   readonly tenant?: string;
   readonly granted?: boolean;
   readonly ringname?: string;
+  /** The statuses of the things that one request did, where it may do several. */
+  readonly did?: readonly number[] | undefined;
   /** It came without a credential, under a name that nobody has. */
   readonly byNobody?: boolean;
 }

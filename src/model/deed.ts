@@ -30,7 +30,7 @@ export interface Deed {
   readonly objects?: readonly Thing[];
   /** How many were touched along with it, where they are more than `mostNamed`. */
   readonly objectCount?: number;
-  /** Of a ring that was made: who can use its keys; absent = its clients. */
+  /** Of a ring that was made: who can use its keys. */
   readonly custody?: Custody;
   /** Of an encrypt or a decrypt: that the appliance gave its share of the file's key, not the ring's key. */
   readonly recipient?: boolean;

@@ -25,7 +25,8 @@ export const mostTransitItems = 1000;
 export const messagesPerVersion = 2 ** 32;
 
 /** Why a ring of the one kind is refused where the other is served. */
-export const heldByClients =
-  'the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /ks';
+export function heldByClients(service: 'ks' | 'asym'): string {
+  return `the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /${service}`;
+}
 export const heldByServer =
   'the keys of this ring are held by the appliance (custody server): it is served at /transit, and to software that speaks Vault transit';

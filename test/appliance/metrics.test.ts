@@ -205,6 +205,42 @@ test('encrypts by keyring are told only where that was asked for, and up to a nu
   assert.deepEqual([rings?.get(otherRings), rings?.get('ring-7')], [50, 2]);
 });
 
+test('the transit listener: requests by action and status, items by what came of them, tokens and unknown paths', async () => {
+  await using at = await opened();
+  const { root, appliance, made } = at;
+  const v1 = async (method: string, path: string, body?: object, token = made.apiKey.key): Promise<number> => {
+    const init = { method, headers: { 'x-vault-token': token }, ...(body && { body: JSON.stringify(body) }) };
+    return (await appliance.app.fetch(new Request(`http://kms.test/v1/${path}`, init), { transit: true })).status;
+  };
+  await v1('PUT', 'transit/keys/unseal');
+  const batch = [{ plaintext: 'YQ==' }, { plaintext: '#' }, { plaintext: 'Yg==' }];
+  assert.equal(await v1('PUT', 'transit/encrypt/unseal', { batch_input: batch }), 400);
+  assert.equal(await v1('PUT', 'transit/encrypt/unseal', { plaintext: '' }), 200);
+  assert.equal(await v1('PUT', 'transit/encrypt/unseal', { plaintext: '' }, 'wrong'), 403);
+  assert.equal(await v1('PUT', 'transit/decrypt/unseal', { ciphertext: 'vault:v1:AAAA' }), 400);
+  assert.equal(await v1('PUT', 'transit/decrypt/nope', { ciphertext: 'vault:v1:AAAA' }), 400);
+  assert.equal(await v1('GET', 'auth/token/lookup-self'), 200);
+  assert.equal(await v1('GET', 'auth/token/lookup-self', undefined, 'wrong'), 403);
+  assert.equal(await v1('PUT', 'auth/token/renew-self'), 400);
+  assert.equal(await v1('PUT', 'auth/approle/login', { role_id: 'x', secret_id: 'y' }), 400);
+  assert.equal(await v1('GET', 'nowhere/at/all'), 404);
+  const scraped = await scrape(root);
+  const items = (action: string) =>
+    ['done', 'failed'].map((result) => numberOf(scraped, 'kms_transit_items_total', { action, result }));
+  assert.deepEqual(items('transit.encrypt'), [3, 1]);
+  assert.deepEqual(items('transit.decrypt'), [0, 1]);
+  const encrypts = { action: 'transit.encrypt' };
+  assert.equal(requests(scraped, 'transit.encrypt', 'granted', 200), 2);
+  assert.equal(requests(scraped, 'transit.encrypt', 'denied', 401), 1);
+  assert.equal(numberOf(scraped, 'kms_request_duration_seconds_count', encrypts), 3);
+  assert.equal(requests(scraped, 'transit.decrypt', 'granted', 404), 1);
+  assert.equal(requests(scraped, 'session.read', 'granted', 200), 1);
+  assert.equal(requests(scraped, 'session.read', 'denied', 403), 1);
+  assert.equal(requests(scraped, 'session.refresh', 'denied', 400), 1);
+  assert.equal(requests(scraped, 'session.create', 'denied', 400), 1);
+  assert.equal(requests(scraped, 'none', 'denied', 404), 1);
+});
+
 test('no secret, name, path or header gets into the text', async () => {
   await using at = await opened({ metrics: { rings: true } });
   const { root, made, appliance } = at;

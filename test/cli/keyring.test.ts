@@ -149,7 +149,7 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   const { ring } = await d.json<Created>('keyring create Payroll --json');
   assert.equal(
     (await d.kms('keyring list')).stdout,
-    `NAME     ID                               ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
+    `NAME     ID                               CUSTODY  ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  client   ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
   );
   assert.deepEqual(await d.json('keyring show payroll --json'), await d.json(`keyring show --id ${ring.id} --json`));
   const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');

@@ -36,6 +36,8 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
     );
   await post('/ks/keyrings', { name: 'payroll' });
   await post('/ks/encrypt', { ringname: 'payroll' });
+  await post('/transit/rings', { name: 'unseal' });
+  await post('/transit/rings/unseal/encrypt', { items: [{ plaintext: '' }] });
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
   // Of a node, which has those of its turns besides.
   const shared = new Metrics(0);

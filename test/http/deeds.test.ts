@@ -32,7 +32,8 @@ test('keyrings: made, configured, rotated, deleted and restored', async () => {
   const a = await testAppliance();
   const { ring, key } = await send(a, 'POST', '/ks/keyrings', { name: 'Payroll' });
   const object = { type: 'keyring', id: ring.id, name: 'payroll' };
-  assert.deepEqual(await deed(a, 'keyring.create'), { object, objects: [{ type: 'key', id: key.id }] });
+  const created = { object, objects: [{ type: 'key', id: key.id }], custody: 'client' };
+  assert.deepEqual(await deed(a, 'keyring.create'), created);
 
   const config = { props: { team: 'pay' }, key: { props: {} }, algos: { aes256: { maxEncryptCount: 7 } } };
   await send(a, 'PUT', '/ks/config', { ringname: 'payroll', config });
@@ -54,7 +55,8 @@ test('asym keyrings: made and rotated', async () => {
   const a = await testAppliance();
   const { ring, key } = await send(a, 'POST', '/asym/keyrings', { name: 'Mail' });
   const object = { type: 'asym-keyring', id: ring.id, name: 'mail' };
-  assert.deepEqual(await deed(a, 'asym.create'), { object, objects: [{ type: 'key', id: key.id }] });
+  const created = { object, objects: [{ type: 'key', id: key.id }], custody: 'client' };
+  assert.deepEqual(await deed(a, 'asym.create'), created);
   const rotated = await send(a, 'POST', '/asym/rotate', { ringname: 'mail' });
   const objects = [{ type: 'key', id: rotated.key.id }];
   assert.deepEqual(await deed(a, 'asym.rotate'), { object, changed: ['activeKey'], objects });

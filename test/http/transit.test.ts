@@ -551,25 +551,84 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
   const a = await testAppliance();
   const server = await ring(a);
   const client = freshName();
+  const asym = freshName();
+  const deletedServer = await ring(a);
+  await a.call('PUT', `/transit/rings/${deletedServer}/config`, { deletionAllowed: true });
+  const { id: serverId } = (await a.call('DELETE', `/transit/rings/${deletedServer}`)).body;
   await a.call('POST', '/ks/keyrings', { name: client });
-  const refusal = await v1(a, 'PUT', `transit/encrypt/${client}`, { plaintext: '' });
-  assert.equal(refusal.status, 400);
-  assert.match(refusal.body.errors[0], /custody client/);
-  for (const [method, path, body] of [
+  await a.call('POST', '/asym/keyrings', { name: asym });
+  const deletedClient = (await a.call('POST', '/ks/keyrings', { name: freshName() })).body.ring;
+  await a.call('DELETE', `/ks/keyrings/${deletedClient.name}`);
+  for (const [, method, path, body] of operations) {
+    for (const name of [client, asym]) {
+      const refusal = await v1(a, method, `transit/${path.replace('R', name)}`, body);
+      assert.equal(refusal.status, 400, path);
+      assert.match(refusal.body.errors[0], name === asym ? /custody client.*at \/asym$/ : /custody client.*at \/ks$/);
+    }
+  }
+  const items = [{ plaintext: 'YQ==', ciphertext: 'vault:v1:AAAA' }];
+  const signed = { input: 'YQ==', signature: 'vault:v1:AAAA' };
+  const ours: readonly [string, string, object?][] = [
+    ['GET', ''],
+    ['DELETE', ''],
+    ['POST', '/rotate'],
+    ['PUT', '/config', {}],
+    ['POST', '/encrypt', { items }],
+    ['POST', '/decrypt', { items }],
+    ['POST', '/rewrap', { items }],
+    ['POST', '/datakey', {}],
+    ['POST', '/sign', { input: 'YQ==' }],
+    ['POST', '/verify', signed],
+  ];
+  const asked: (readonly [string, string, object?])[] = [['POST', `/transit/rings/${deletedClient.id}/restore`]];
+  for (const [method, end, body = {}] of ours) {
+    for (const name of [client, asym]) {
+      const path = `/transit/rings/${name}${end}`;
+      asked.push(method === 'GET' || method === 'DELETE' ? [method, path] : [method, path, body]);
+    }
+  }
+  for (const [method, path, body] of asked) {
+    const answer = await a.call(method, path, body);
+    assert.equal(answer.status, 400, `${method} ${path} ${answer.text}`);
+    assert.match(answer.body.message, /custody client/);
+  }
+  const { ring: held } = (await a.call('GET', `/transit/rings/${server}`)).body;
+  const theirs: readonly [string, string, object?][] = [
     ['POST', '/ks/encrypt', { ringname: server }],
     ['POST', '/ks/rotate', { ringname: server }],
     ['GET', `/ks/keyrings/${server}`],
+    ['GET', `/ks/keyrings/${held.id}?id=true`],
+    ['GET', `/ks/keyrings/${server}/keys`],
+    ['GET', `/ks/keyrings/${held.id}/keys?id=true`],
+    ['GET', `/ks/keyrings/${server}/keys/x`],
+    ['GET', `/asym/keyrings/${server}/keys/x`],
+    ['GET', `/asym/keyrings/${held.id}/keys/x?id=true`],
     ['DELETE', `/ks/keyrings/${server}`],
+    ['POST', `/ks/keyrings/${serverId}/restore`],
     ['GET', `/ks/config?ringname=${server}`],
-  ] as const) {
+    ['PUT', '/ks/config', { ringname: server, config: {} }],
+    ['POST', '/asym/rotate', { ringname: server }],
+    ['GET', `/auth/search/keyring/${server}/apikey`],
+  ];
+  for (const [method, path, body] of theirs) {
     const answer = await a.call(method, path, body);
-    assert.equal(answer.status, 400, path);
+    assert.equal(answer.status, 400, `${method} ${path} ${answer.text}`);
     assert.match(answer.body.message, /custody server/);
   }
+  // Whoever is not let in by a flag for the name learns nothing.
+  const stranger = await a.keyWith('keyring.elsewhere.*', 'asym.elsewhere.*', 'transit.elsewhere.*');
+  for (const [method, path, body] of [...asked, ...theirs]) {
+    const { status, text } = await a.call(method, path, body, { key: stranger.key });
+    assert.equal(status, 403, `${method} ${path}`);
+    assert.doesNotMatch(text, /custody/);
+  }
   assert.equal((await a.call('GET', '/ks/keyrings')).body.data.length, 1);
-  assert.equal((await a.call('GET', `/transit/rings/${server}`)).body.ring.custody, 'server');
-  const made = (await a.activity()).find(({ action }) => action === 'transit.create');
-  assert.equal(made?.props.custody, 'server');
+  assert.equal((await a.call('GET', '/transit/rings')).body.data.length, 1);
+  assert.equal(held.custody, 'server');
+  const custodyOf = new Map((await a.activity()).map(({ action, props }) => [action, props.custody]));
+  assert.equal(custodyOf.get('transit.create'), 'server');
+  assert.equal(custodyOf.get('keyring.create'), 'client');
+  assert.equal(custodyOf.get('asym.create'), 'client');
 });
 
 test('what was encrypted, plaintexts and tokens are in no record and no log', async () => {

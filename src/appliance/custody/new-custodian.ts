@@ -131,9 +131,12 @@ interface KitFacts {
   /** Such as 2026-01-02. */
   readonly day: string;
   readonly code: string;
+  /** Of each tenant, how many rings it had whose keys the appliance holds. */
+  readonly transitRings?: readonly { readonly tenant: string; readonly count: number }[];
 }
 
-export function recoveryKitText({ applianceId, id, day, code }: KitFacts): string {
+export function recoveryKitText({ applianceId, id, day, code, transitRings = [] }: KitFacts): string {
+  const there = transitRings.filter(({ count }) => count > 0).map(({ tenant, count }) => `${tenant} ${count}`);
   return `RECOVERY KIT OF A KEY-MANAGEMENT APPLIANCE
 
 appliance  ${applianceId}
@@ -154,6 +157,10 @@ A copy of the data directory opens the same way, with the second line alone. An 
 opens with:
 
     kms unseal --key-file FILE
+
+Keys of rings with custody "server" (transit rings) are among what it opens, and so is all that they encrypted,
+wherever that is; by tenant there were, on that day: ${there.length > 0 ? there.join(', ') : 'none'}.
+What rings with custody "client" encrypted needs their private keys, too, which are not in the appliance.
 
 Whoever has this sheet and a backup or the data can read all that the appliance keeps. Print it, keep it in a safe,
 apart from the backups. When it is lost or seen, make another with "kms recovery-kit", and end this one with:

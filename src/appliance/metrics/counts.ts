@@ -70,7 +70,7 @@ export class RequestCounts implements Meter {
   route(action: string): (served: Served, milliseconds: number) => void {
     const byTenant = new Map<string, ActionCounts>();
     const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
-    return ({ tenant, outcome: { status }, granted, ringname, byNobody }, milliseconds) => {
+    return ({ tenant, outcome: { status }, granted, ringname, byNobody, did }, milliseconds) => {
       if (tenant === undefined) return;
       let counts = byTenant.get(tenant);
       if (!counts) {
@@ -78,6 +78,7 @@ export class RequestCounts implements Meter {
         byTenant.set(tenant, counts);
       }
       counts.add(status, granted, milliseconds);
+      if (did) counts.addItems(did);
       if (rings && status === 200 && ringname) countRing(rings, tenant, ringname);
       if (byNobody) this.#byNobody.set(tenant, this.loginsByNobody(tenant) + 1);
     };
@@ -89,6 +90,11 @@ export class RequestCounts implements Meter {
 
   durations(tenant: string): [action: string, buckets: Buckets][] {
     return [...(this.#tenants.get(tenant) ?? none)].map(([action, { seconds }]) => [action, seconds]);
+  }
+
+  /** Of the actions that do several things at once. */
+  items(tenant: string): [action: string, items: ItemCount][] {
+    return [...(this.#tenants.get(tenant) ?? none)].flatMap(([action, { items }]) => (items ? [[action, items]] : []));
   }
 
   loginsByNobody(tenant: string): number {
@@ -110,8 +116,14 @@ export class RequestCounts implements Meter {
   }
 }
 
+interface ItemCount {
+  readonly done: number;
+  readonly failed: number;
+}
+
 class ActionCounts {
   readonly seconds = new Buckets(requestSeconds);
+  items: ItemCount | undefined = undefined;
   /** By status and verdict in one number. */
   readonly #answers = new Map<number, number>();
 
@@ -119,6 +131,12 @@ class ActionCounts {
     const answer = status * verdicts.length + (granted === undefined ? 0 : granted ? 1 : 2);
     this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
     this.seconds.add(milliseconds / 1000);
+  }
+
+  addItems(statuses: readonly number[]): void {
+    const { done, failed } = this.items ?? { done: 0, failed: 0 };
+    const wrong = statuses.reduce((sum, status) => (status < 400 ? sum : sum + 1), 0);
+    this.items = { done: done + statuses.length - wrong, failed: failed + wrong };
   }
 
   answers(action: string): AnswerCount[] {

@@ -82,6 +82,15 @@ export class Metrics {
       this.#requests.durations(tenant).map(([action, buckets]) => ({ labels: { action }, buckets })),
     );
     out.counter(
+      'kms_transit_items_total',
+      'Things that transit rings encrypted, decrypted or brought under a newer version, and those that failed.',
+      ['action', 'result'],
+      this.#requests.items(tenant).flatMap(([action, { done, failed }]) => [
+        { labels: { action, result: 'done' }, value: done },
+        { labels: { action, result: 'failed' }, value: failed },
+      ]),
+    );
+    out.counter(
       'kms_unknown_logins_total',
       'Failed logins of this tenant under names that nobody has.',
       [],

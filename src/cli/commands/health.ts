@@ -156,6 +156,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     { title: 'tenant', value: ({ name }) => name },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
     { title: 'keyrings', value: ({ counts }) => counts.keyrings },
+    { title: 'transit rings', value: ({ counts }) => counts.transitRings, spare: true },
     { title: 'users', value: ({ counts }) => counts.users },
     { title: 'accounts', value: ({ counts }) => counts.accounts },
     { title: 'API keys', value: ({ counts }) => counts.apikeys },

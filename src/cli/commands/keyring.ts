@@ -180,6 +180,7 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
 const ringColumns: readonly Column<KeyRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
+  { title: 'custody', value: (ring) => ring.custody },
   { title: 'active key', value: (ring) => ring.activeKey, whole: true, spare: true },
   { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
 ];

@@ -104,7 +104,8 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const { applianceId } = status;
     const { slot, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
     const day = new Date().toISOString().slice(0, 10);
-    const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode });
+    const transitRings = status.tenants.map(({ name, counts }) => ({ tenant: name, count: counts.transitRings }));
+    const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode, transitRings });
     const files = await kitFiles(out, svg);
     let answer: MasterAnswer;
     try {

@@ -177,6 +177,7 @@ function ringPairs(ring: TransitRing): readonly Pair[] {
 
 const ringColumns: readonly Column<TransitRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
+  { title: 'custody', value: (ring) => ring.custody },
   { title: 'type', value: (ring) => ring.type, whole: true },
   { title: 'version', value: (ring) => ring.latestVersion },
   { title: 'id', value: (ring) => ring.id, whole: true, spare: true },

@@ -89,6 +89,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Id', <Copyable text={ring.id} what="the id of the keyring" />],
           ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
           ['Algorithm', ring.activeAlgorithm],
+          ['Custody', `${ring.custody}: whoever holds its private key can use its keys, and the service cannot`],
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
           ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
           ['Created', <Time at={ring.createdAt} />],

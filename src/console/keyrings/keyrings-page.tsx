@@ -17,6 +17,7 @@ const columns: readonly Column<KeyRing>[] = [
     kind: 'name',
     cell: ({ name, displayName }) => <a href={hrefTo('keyring', { name })}>{displayName}</a>,
   },
+  { title: 'Custody', cell: ({ custody }) => custody },
   { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
 ];
