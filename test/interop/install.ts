@@ -11,7 +11,7 @@ import { lastOf } from './desk.ts';
 /** A client that cannot be had here. */
 export class Absent extends Error {}
 
-const place = process.env.KMS_INTEROP || join(paths.root, 'node_modules/.cache/interop');
+const place = process.env.KMS_INTEROP || join(paths.root, '.cache/interop');
 const programs = fileURLToPath(new URL('programs', import.meta.url));
 
 /** Half an hour: the largest of them take a few minutes to compile. */

@@ -75,32 +75,30 @@ export const cosign: Client = {
     const program = await goProgram('github.com/sigstore/cosign/v3/cmd/cosign', version);
     const offline = ['--yes', '--use-signing-config=false', '--tlog-upload=false', '--new-bundle-format=false'];
 
-    async function signs(desk: Desk, ring: string): Promise<void> {
+    async function signs(desk: Desk, ring: string, file: 'file' | 'no file'): Promise<void> {
       const { key } = await desk.token(...['read', 'sign', 'verify'].map((what) => `transit.${ring}.${what}`));
-      const env = desk.vault(key);
       const named = `hashivault://${ring}`;
       desk.write('release.tar', 'the release');
       desk.write('other.tar', 'another release');
-      const pub = await desk.run(program, ['public-key', '--key', named], { env });
-      desk.write(`${ring}.pub`, pub.stdout);
-      for (let version = 1; version <= 2; version++) {
-        const out = `${ring}.sig`;
-        const sign = ['sign-blob', ...offline, '--key', named, '--output-signature', out, 'release.tar'];
-        await desk.run(program, sign, { env });
+      const ofVersion1 = `${ring}.1.pub`;
+      for (const version of [1, 2]) {
+        // It takes a signature for one of version 1 unless this says otherwise.
+        const env = { ...desk.vault(key), VAULT_KEY_PREFIX: `vault:v${version}:` };
+        const publicKey = desk.path(`${ring}.${version}.pub`);
+        desk.write(`${ring}.${version}.pub`, (await desk.run(program, ['public-key', '--key', named], { env })).stdout);
+        const out = `${ring}.${version}.sig`;
+        await desk.run(program, ['sign-blob', ...offline, '--key', named, '--output-signature', out, 'release.tar'], {
+          env,
+        });
         const verify = ['verify-blob', '--insecure-ignore-tlog', '--signature', out, '--key'];
-        // A file has the first version's key; cosign itself verifies as that version too.
-        if (version === 1) {
-          await desk.run(program, [...verify, `${ring}.pub`, 'release.tar']);
-          await desk.refused(program, [...verify, `${ring}.pub`, 'other.tar']);
-          await desk.run(program, [...verify, named, 'release.tar'], { env });
-          await desk.refused(program, [...verify, named, 'other.tar'], { env });
-          await desk.kms('transit', 'rotate', ring);
-        } else {
-          const second = await desk.run(program, ['public-key', '--key', named], { env });
-          desk.write(`${ring}.2.pub`, second.stdout);
-          await desk.run(program, [...verify, `${ring}.2.pub`, 'release.tar']);
-          await desk.refused(program, [...verify, `${ring}.pub`, 'release.tar']);
+        await desk.run(program, [...verify, named, 'release.tar'], { env });
+        await desk.refused(program, [...verify, named, 'other.tar'], { env });
+        if (file === 'file') {
+          await desk.run(program, [...verify, publicKey, 'release.tar']);
+          await desk.refused(program, [...verify, publicKey, 'other.tar']);
+          if (version > 1) await desk.refused(program, [...verify, desk.path(ofVersion1), 'release.tar']);
         }
+        await desk.kms('transit', 'rotate', ring);
       }
       const denied = await desk.refused(program, ['public-key', '--key', named], { env: desk.vault('kms_wrong') });
       expect(denied.stderr, /permission denied/);
@@ -109,15 +107,17 @@ export const cosign: Client = {
     return {
       version,
       scenarios: [
-        scenario('hashivault://, ECDSA P-256: make the key, sign, verify, rotate', async (desk) => {
+        scenario('hashivault://, ECDSA P-256: make the key, sign, verify there and by a file, rotate', async (desk) => {
           const { key } = await desk.token('transit.create', 'transit.cosign-p256.read');
           await desk.run(program, ['generate-key-pair', '--kms', 'hashivault://cosign-p256'], { env: desk.vault(key) });
           expect((await desk.run('cat', ['cosign.pub'])).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
-          await signs(desk, 'cosign-p256');
+          await signs(desk, 'cosign-p256', 'file');
         }),
-        scenario('hashivault://, Ed25519: sign, verify, rotate', async (desk) => {
+        scenario('hashivault://, Ed25519: sign, verify there, rotate', async (desk) => {
           await desk.kms('transit', 'create', 'cosign-ed25519', '--type', 'ed25519');
-          await signs(desk, 'cosign-ed25519');
+          // With such a key cosign lets Vault sign a digest as if it were the message, and checks messages where it has
+          // the key in a file: neither OpenBao's signatures nor ours are taken there.
+          await signs(desk, 'cosign-ed25519', 'no file');
         }),
       ],
     };
