@@ -13,7 +13,7 @@ import { exportStore, type HeldStore, importStore } from '../store/shared/transf
 import { listStoreFiles } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { restoreInto } from './backup/restore.ts';
-import { findSource, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
+import { findSource, ofSeal, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { type KeyOptions, unseal } from './custody/unsealer.ts';
 import {
@@ -155,8 +155,7 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       await fillDatabase(staging, node, unsealed);
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
-      const { applianceId } = unsealed.seal;
-      return { ...restored, ...key, data: node.name, applianceId, madeAt: source.origin.madeAt };
+      return { ...restored, ...key, ...ofSeal(unsealed), data: node.name, madeAt: source.origin.madeAt };
     } catch (error) {
       if (!(await node.engine.readSeal())) await node.clear();
       throw error;

@@ -2,6 +2,7 @@
 import { chmod, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { KmsError, systemError } from '../../errors.ts';
+import { oldSlots } from '../../model/custodian-kinds.ts';
 import { lockDirectory } from '../../store/lock.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
@@ -28,6 +29,8 @@ export interface RestoreResult extends RestoredAppliance {
   /** Of which time the restored data are. */
   readonly madeAt: string;
   readonly applianceId: string;
+  /** Custodians of whom a quantum computer needs no secret. */
+  readonly oldSlots: readonly string[];
   /** The key file, where one opened it, at its default place. */
   readonly keyFile?: string;
   /** Whether it was copied there. */
@@ -48,8 +51,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
-      const { applianceId } = unsealed.seal;
-      return { ...restored, ...key, data, applianceId, madeAt: source.origin.madeAt };
+      return { ...restored, ...key, ...ofSeal(unsealed), data, madeAt: source.origin.madeAt };
     } finally {
       lock.release();
     }
@@ -58,6 +60,10 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   } finally {
     unsealed.seal.wipe();
   }
+}
+
+export function ofSeal({ seal }: OpenedSeal): Pick<RestoreResult, 'applianceId' | 'oldSlots'> {
+  return { applianceId: seal.applianceId, oldSlots: oldSlots(seal.slots) };
 }
 
 async function refuseUnlessNew(data: string): Promise<void> {

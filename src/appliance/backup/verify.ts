@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { KmsError, systemError } from '../../errors.ts';
+import { oldSlots } from '../../model/custodian-kinds.ts';
+import { parseHeader } from '../../seal/header.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
@@ -19,6 +21,8 @@ import { copyFiles } from './restore.ts';
 interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
+  /** Custodians of whom a quantum computer needs no secret. */
+  readonly oldSlots: readonly string[];
   /** Absent where no master key was there: then the digests alone were compared. */
   readonly proof?: Proof;
 }
@@ -30,18 +34,21 @@ export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): P
   try {
     const backup = await openBackup(files, basename(path));
     const { manifest, bytes } = backup;
-    const opened = await unseal(await sealOf(files, backup), `the seal in ${path}`, keys).catch((error: unknown) => {
+    const name = `the seal in ${path}`;
+    const sealBytes = await sealOf(files, backup);
+    const old = oldSlots(parseHeader(sealBytes, name).header.slots);
+    const opened = await unseal(sealBytes, name, keys).catch((error: unknown) => {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;
     });
     if (!opened) {
       await checkDigests(files, backup);
-      return { manifest, bytes };
+      return { manifest, bytes, oldSlots: old };
     }
     try {
       const proof = await tryRestore(path, opened.seal);
       needWhole(proof, path);
-      return { manifest, bytes, proof };
+      return { manifest, bytes, oldSlots: old, proof };
     } finally {
       opened.seal.wipe();
     }

@@ -16,7 +16,7 @@ import type { SharedNode } from '../shared-node.ts';
 import type { Streaming } from '../streaming/streaming.ts';
 import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import { type Examination, Findings } from './finding.ts';
-import { type CertificateFiles, examineCertificates } from './keys.ts';
+import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
 import { findSegment, withCopies } from './stores.ts';
 
 interface ServedDeps extends Collecting {
@@ -38,6 +38,10 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   const crypto = cryptoInUse();
   examineCrypto(crypto, findings);
   examineShipping(copies, findings);
+  const places = [copies.status().shipping?.to, copies.backups().configured?.directory];
+  for (const place of new Set(places)) {
+    if (place !== undefined && place !== root) await examineCopies(place, seal.current.applianceId, findings.add);
+  }
   examineStreaming(streaming, findings);
   await examineSegments(deps, findings);
   if (deps.node) findings.take(await deps.node.examine(now));

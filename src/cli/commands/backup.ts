@@ -122,8 +122,9 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli));
-  await printThing(cli, { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof }, [
+  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli));
+  const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, oldSlots, ...proof };
+  await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
     ['made at', manifest.createdAt],
     ['appliance', manifest.appliance],
@@ -136,6 +137,14 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   if (!proof) {
     await say(cli.io, 'warning: without the master key only digests were compared; give it with --key-file');
   }
+  await sayOldSlots(cli, oldSlots, 'a backup stays so: once a newer one restores, delete it');
+}
+
+/** Of a seal; `advice` is for where it is. */
+export async function sayOldSlots(cli: Cli, old: readonly string[], advice: string): Promise<void> {
+  if (old.length === 0) return;
+  await say(cli.io, `of slot version 1, which a quantum computer can open: ${old.join(', ')}`);
+  await say(cli.io, advice);
 }
 
 export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
@@ -151,8 +160,8 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   const restored = store
     ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
     : await restoreAppliance(options);
-  const { data, applianceId, madeAt, epoch, keyFile, keyFileMade, proof } = restored;
-  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
+  const { data, applianceId, madeAt, epoch, keyFile, keyFileMade, oldSlots, proof } = restored;
+  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, oldSlots, ...proof }, [
     [store ? 'database' : 'data directory', data],
     ['appliance', applianceId],
     ['as it was at', madeAt],
@@ -171,6 +180,7 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     cli.io,
     'what was done since is gone: keys that were deleted and credentials that were revoked after it are back',
   );
+  await sayOldSlots(cli, oldSlots, '`kms master rotate` makes them newer, and `kms doctor` says when none is left');
 }
 
 type MoveCli = CliOf<typeof copies.move>;

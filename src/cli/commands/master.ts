@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import type { CustodianAnswer, MasterAnswer } from '../../api/local.ts';
 import { KmsError } from '../../errors.ts';
+import { oldSlots } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
@@ -12,6 +13,7 @@ import type { kit, master } from '../grammar/master.ts';
 import { say } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
 import { dataDirectory } from '../target.ts';
+import { sayOldSlots } from './backup.ts';
 
 export async function list(cli: CliOf<typeof master.list>): Promise<void> {
   await withLocal(cli, async ({ ask }) => printMaster(cli, await ask('getMaster')));
@@ -23,10 +25,9 @@ export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
     const answer = await ask('rotateMaster');
     await printMaster(cli, answer);
     await say(cli.io, 'copies of the old seal file, such as in backups, still open with the custodians that they had');
-    const old = answer.custodians.filter(({ version }) => version === 1);
-    if (old.length === 0) return;
-    await say(cli.io, `of slot version 1, which a quantum computer can open: ${old.map(({ id }) => id).join(', ')}`);
-    await say(cli.io, 'open the appliance with that custodian once and rotate again, or put a new one in its place');
+    const advice =
+      'run it once more for each: with it alone, such as by --key-file, and no server running; or put new ones in their place';
+    await sayOldSlots(cli, oldSlots(answer.custodians), advice);
   });
 }
 
