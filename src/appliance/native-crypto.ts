@@ -78,6 +78,7 @@ function publicBytes(key: KeyObject, length: number): Uint8Array {
 /** X25519 (RFC 8410 §7 and §4), and ML-KEM-768 with its seed (RFC 9935 §6). */
 const x25519Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const x25519SpkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
+const mlKemSpkiPrefix = Buffer.from('308204b2300b0609608648016503040402038204a100', 'hex');
 const mlKemPrefix = Buffer.from('3054020100300b060960864801650304040204428040', 'hex');
 
 function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
@@ -134,8 +135,8 @@ function openWith(name: AeadName): Primitives['openGcm'] {
   };
 }
 
-/** Since Node 20.12 and 24.7, the last two. */
-const { hash, argon2Sync, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
+/** Since Node 20.12, the others since 24.7. */
+const { hash, argon2Sync, encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
 
 const nodePrimitives: Partial<Primitives> = {
   ...(hash && { sha256: (bytes) => plain(hash('sha256', bytes, 'buffer')) }),
@@ -156,6 +157,13 @@ const nodePrimitives: Partial<Primitives> = {
   openGcm: openWith('aes-256-gcm'),
   x25519PublicKey: (privateKey) => publicBytes(privateKeyFrom(x25519Prefix, privateKey, 32), 32),
   x25519Shared,
+  ...(encapsulate && {
+    mlKemEncapsulate(publicKey) {
+      const der = Buffer.concat([mlKemSpkiPrefix, publicKey]);
+      const { ciphertext, sharedKey } = encapsulate(createPublicKey({ key: der, format: 'der', type: 'spki' }));
+      return { cipherText: plain(ciphertext), sharedSecret: plain(sharedKey) };
+    },
+  }),
   ...(decapsulate && {
     mlKemPublicKey: (seed) => publicBytes(privateKeyFrom(mlKemPrefix, seed, 64), 1184),
     mlKemDecapsulate: (seed, ciphertext) => plain(decapsulate(privateKeyFrom(mlKemPrefix, seed, 64), ciphertext)),
@@ -174,7 +182,8 @@ export function takeCrypto(choice: CryptoChoice): void {
 /**
  * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on.
  * Signatures and key agreement stay with noble until the function that it answers is called, since their test takes
- * longer than a start should. What fails is reported, and noble does all. Throws `internal` where noble itself gives a wrong answer.
+ * longer than a start should. What fails is reported, and noble does all. Throws `internal` where noble itself gives a
+ * wrong answer.
  */
 export function startCrypto(
   choice: CryptoChoice,
@@ -202,8 +211,8 @@ export function startCrypto(
     onEvent({ level: 'error', message });
   };
   inUse = { by: 'node', openssl: process.versions.openssl };
-  const { ed25519Sign, ed25519PublicKey, x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemDecapsulate, ...quick } =
-    offered;
+  const { ed25519Sign, ed25519PublicKey, x25519PublicKey, x25519Shared, ...others } = offered;
+  const { mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...quick } = others;
   take(quick, 'quick');
   return () => {
     if (inUse.by === 'noble') return;

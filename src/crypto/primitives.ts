@@ -35,6 +35,8 @@ export interface Primitives {
   x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined;
   /** ML-KEM-768 (FIPS 203): the encapsulation key, 1184 bytes, of a seed of 64. */
   mlKemPublicKey(seed: Uint8Array): Uint8Array;
+  /** By the system's randomness. `publicKey` passed ML-KEM's check of the modulus. */
+  mlKemEncapsulate(publicKey: Uint8Array): { readonly cipherText: Uint8Array; readonly sharedSecret: Uint8Array };
   /** The shared secret, 32 bytes; another one where the ciphertext, of 1088 bytes, was made for another key. */
   mlKemDecapsulate(seed: Uint8Array, ciphertext: Uint8Array): Uint8Array;
   argon2id(secret: Uint8Array, salt: Uint8Array, cost: Argon2Cost, length: number): Uint8Array;

@@ -17,6 +17,16 @@ export function systemRandom(length: number): Uint8Array {
   return bytes;
 }
 
+type Random = (length: number) => Uint8Array;
+
+/** Those whose bytes are the system's. */
+const ofSystem = new WeakSet<Random>([systemRandom]);
+
+/** Whether these are the system's bytes, so that what draws some by itself may do so in their place. */
+export function isSystemRandom(random: Random): boolean {
+  return ofSystem.has(random);
+}
+
 const drawn = 2048;
 const short = 32;
 
@@ -25,17 +35,14 @@ const short = 32;
  * left at the turn's end is thrown away: a machine that is restored twice from one image must not give out the same
  * bytes twice.
  */
-export function drawnTogether(
-  random: (length: number) => Uint8Array,
-  atTurnsEnd: (run: () => void) => void,
-): (length: number) => Uint8Array {
+export function drawnTogether(random: Random, atTurnsEnd: (run: () => void) => void): Random {
   let pool: Uint8Array = new Uint8Array(0);
   let at = 0;
   const empty = (): void => {
     pool.fill(0);
     at = pool.length;
   };
-  return (length) => {
+  const together: Random = (length) => {
     if (length > short) return random(length);
     if (at + length > pool.length) {
       pool = random(drawn);
@@ -47,4 +54,6 @@ export function drawnTogether(
     at += length;
     return bytes;
   };
+  if (isSystemRandom(random)) ofSystem.add(together);
+  return together;
 }

@@ -6,6 +6,7 @@ import { concatBytes, equalBytes, toHex, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign } from './ed25519.ts';
 import { sha256 } from './fast-hash.ts';
 import { runningSha256 } from './hash.ts';
+import { systemRandom } from './random.ts';
 import { openGcm, sealGcm } from './transit.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from './x-wing.ts';
 import { publicFromPrivate, sharedSecret } from './x25519.ts';
@@ -77,7 +78,9 @@ const slowAnswers: readonly KnownAnswer[] = [
       // What was changed gives another secret, the same for everybody who has the key.
       enc[0] = (enc[0] ?? 0) ^ 1;
       const other = decapsulateXWing(key, enc);
-      const isOpened = opened && equalBytes(opened, shared);
+      const own = encapsulateXWing(publicKey, systemRandom);
+      const ownOpened = decapsulateXWing(key, own.enc);
+      const isOpened = opened && equalBytes(opened, shared) && ownOpened && equalBytes(ownOpened, own.shared);
       return isOpened && other ? sha256(concatBytes(publicKey, shared, other)) : new Uint8Array();
     },
   },

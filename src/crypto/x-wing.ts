@@ -7,6 +7,7 @@ import { KmsError } from '../errors.ts';
 import { concatBytes, utf8 } from './bytes.ts';
 import type { HpkeKem } from './hpke.ts';
 import { native } from './primitives.ts';
+import { isSystemRandom } from './random.ts';
 import { isUsablePublicKey, publicFromPrivate, sharedSecret } from './x25519.ts';
 
 /** The ML-KEM parts of a public key and of what is encapsulated. 32 bytes of X25519 follow each. */
@@ -59,10 +60,7 @@ export function isUsableXWingKey(publicKey: Uint8Array): boolean {
   return isUsablePublicKey(publicKey.subarray(mlKemKeyLength));
 }
 
-/**
- * Encapsulates with 64 bytes of `random`. noble does ML-KEM's part everywhere: the platform's takes no randomness but
- * its own. Throws `invalid` for a public key that is none.
- */
+/** Encapsulates with 64 bytes of `random`. Throws `invalid` for a public key that is none. */
 export function encapsulateXWing(
   publicKey: Uint8Array,
   random: (length: number) => Uint8Array,
@@ -72,7 +70,10 @@ export function encapsulateXWing(
   }
   const bytes = random(64);
   const x25519Key = publicKey.subarray(mlKemKeyLength);
-  const mlKem = ml_kem768.encapsulate(publicKey.subarray(0, mlKemKeyLength), bytes.subarray(0, 32));
+  // The platform's takes no randomness but its own.
+  const encapsulate = isSystemRandom(random) ? native().mlKemEncapsulate : undefined;
+  const mlKemKey = publicKey.subarray(0, mlKemKeyLength);
+  const mlKem = encapsulate?.(mlKemKey) ?? ml_kem768.encapsulate(mlKemKey, bytes.subarray(0, 32));
   const ephemeral = bytes.subarray(32);
   const x25519Enc = publicFromPrivate(ephemeral);
   const dh = sharedSecret(ephemeral, x25519Key);

@@ -152,7 +152,8 @@ test('a slot that a quantum computer can open is advised about', async () => {
   const [finding, ...more] = findings.filter(({ name }) => name === 'slot-version');
   assert.deepEqual(more, []);
   assert.equal(finding?.severity, 'advice');
-  assert.equal(finding.message, `of slot version 1, which a quantum computer can open: ${slot.id}`);
+  assert.match(finding.advice, /^run `kms master rotate`/);
+  assert.equal(finding.message, `of slot version 1, which a quantum computer can open: recovery-kit ${slot.id}`);
 });
 
 /** What a plant answers are options for the examination, if any. */

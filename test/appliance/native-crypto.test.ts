@@ -51,6 +51,7 @@ test('this Node has all of them', () => {
     'x25519PublicKey',
     'x25519Shared',
     'mlKemPublicKey',
+    'mlKemEncapsulate',
     'mlKemDecapsulate',
   ];
   assert.deepEqual(
@@ -189,6 +190,17 @@ test('X25519 and X-Wing: keys and shared secrets, and points of low order refuse
       const { enc } = encapsulateXWing(xWingPublicKey(key), () => random);
       same(() => decapsulateXWing(key, enc));
       same(() => decapsulateXWing(point, enc));
+      // By the system's randomness: each opens what the other made.
+      for (const [one, other] of [
+        ['noble', 'node'],
+        ['node', 'noble'],
+      ] as const) {
+        const made = by(one, () => encapsulateXWing(xWingPublicKey(key), systemRandom));
+        assert.deepEqual(
+          by(other, () => decapsulateXWing(key, made.enc)),
+          made.shared,
+        );
+      }
     }),
     { numRuns: 50 },
   );
@@ -207,6 +219,7 @@ test('what passes the self-test is put in, signatures and key agreement a while 
   assert.equal(native().ed25519Sign ?? native().x25519Shared ?? native().mlKemDecapsulate, undefined);
   finish();
   assert.ok(native().x25519PublicKey && native().x25519Shared && native().mlKemPublicKey && native().mlKemDecapsulate);
+  assert.ok(native().mlKemEncapsulate);
   assert.ok(native().ed25519Sign && native().ed25519PublicKey && native().sha256);
   assert.deepEqual([events, cryptoInUse().by], [[], 'node']);
 });
@@ -247,6 +260,12 @@ const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<P
   // It takes a point of low order.
   'X25519: ': ({ x25519Shared: sound }) => ({ x25519Shared: (key, point) => sound(key, point) ?? new Uint8Array(32) }),
   'X-Wing:': ({ mlKemPublicKey: sound }) => ({ mlKemPublicKey: (seed) => flipped(sound(seed), 9000) }),
+  'X-Wing:  ': ({ mlKemEncapsulate: sound }) => ({
+    mlKemEncapsulate: (publicKey) => {
+      const { cipherText, sharedSecret } = sound(publicKey);
+      return { cipherText: flipped(cipherText, 77), sharedSecret };
+    },
+  }),
   'X-Wing: ': ({ mlKemDecapsulate: sound }) => ({
     mlKemDecapsulate: (seed, sealed) => flipped(sound(seed, sealed), 0),
   }),

@@ -552,12 +552,15 @@ test('a seal of version 1: as before, until its master key is rotated; key file 
   assert.deepEqual(versionsOf(await d.json<Master>('master list --json')), [1, 1]);
   assert.equal((await d.kms('keyring create before')).code, 0);
   assert.equal(await sealVersion(), 1);
-  assert.match((await d.kms('doctor')).stdout, new RegExp(`^advice slot-version: .*${ids.join(', ')}`, 'm'));
+  const [first, second] = [`keyfile ${ids[0]}`, `recovery-kit ${ids[1]}`];
+  const can = 'which a quantum computer can open:';
+  assert.match((await d.kms('doctor')).stdout, new RegExp(`^advice slot-version: .*${can} ${first}, ${second}`, 'm'));
+  assert.equal((await d.kms('backup create kms-data/old.kms-backup')).code, 0);
 
   const server = await serving(d);
   const rotated = await d.kms('master rotate');
   assert.equal(rotated.code, 0, rotated.stderr);
-  assert.ok(rotated.stderr.includes(`of slot version 1, which a quantum computer can open: ${ids[1]}\n`));
+  assert.ok(rotated.stderr.includes(`of slot version 1, ${can} ${second}\n`), rotated.stderr);
   await server.stop();
   const half = await d.json<Master>('master list --json');
   assert.deepEqual([versionsOf(half), half.custodians.map(({ id }) => id)], [[2, 1], ids]);
@@ -568,6 +571,20 @@ test('a seal of version 1: as before, until its master key is rotated; key file 
   assert.doesNotMatch(whole.stderr, /slot version/);
   const after = await d.json<Master>('master list --json');
   assert.deepEqual([versionsOf(after), after.custodians.map(({ id }) => id)], [[2, 2], ids]);
+  // The backup from before is as it was, and restores.
+  const { stdout: left } = await d.kms('doctor');
+  assert.match(
+    left,
+    new RegExp(`^advice slot-version: .*copies of the seal with slots of version 1, ${can} old.kms-backup`, 'm'),
+  );
+  const verified = await d.kms('backup verify kms-data/old.kms-backup');
+  assert.equal(verified.code, 0, verified.stderr);
+  assert.ok(verified.stderr.includes(`of slot version 1, ${can} ${first}, ${second}\n`), verified.stderr);
+  const restored = await d.kms('restore kms-data/old.kms-backup --data again --key-file kit.txt');
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.ok(restored.stderr.includes(`of slot version 1, ${can} ${first}, ${second}\n`), restored.stderr);
+  assert.match((await d.kms('keyring list --data again --key-file kit.txt')).stdout, /before/);
+  await rm(d.path('kms-data/old.kms-backup'));
   assert.doesNotMatch((await d.kms('doctor')).stdout, /slot-version/);
   for (const file of ['kms-data.master.key', 'kit.txt']) {
     assert.match((await d.kms(`keyring list --key-file ${file}`)).stdout, /before/);

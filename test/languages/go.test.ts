@@ -1,9 +1,17 @@
-// The Go of the guide for developers.
+// The Go of the guide for developers; and Go's crypto/hpke, which opens what is sealed here, slots of a seal among it, and
+// seals what is opened here.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { utf8 } from '../../src/crypto/bytes.ts';
+import { hkdfSha256 } from '../../src/crypto/hash.ts';
+import { hpkeOpen, hpkeSeal } from '../../src/crypto/hpke.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { xWingKem, xWingPublicKey } from '../../src/crypto/x-wing.ts';
+import { fingerprint } from '../../src/seal/slot.ts';
 import { guideDesk, programOf } from './desk.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -12,15 +20,116 @@ const go = process.env.KMS_GO || '/usr/local/go/bin/go';
 const desk = await guideDesk();
 after(() => desk[Symbol.asyncDispose]());
 
+// The standard library is compiled once for all runs.
+const env = {
+  GOCACHE: join(root, 'node_modules/.cache/go'),
+  GOTOOLCHAIN: 'local',
+  GOPROXY: 'off',
+  GO111MODULE: 'off',
+};
+
 test('the program of the guide opens a key with the standard library', async () => {
   await writeFile(desk.path('main.go'), programOf('go', desk.url));
-  // The standard library is compiled once for all runs.
-  const env = {
-    GOCACHE: join(root, 'node_modules/.cache/go'),
-    GOTOOLCHAIN: 'local',
-    GOPROXY: 'off',
-    GO111MODULE: 'off',
-  };
   const said = await desk.run(go, ['run', 'main.go'], env);
   assert.equal(said, '32 bytes to encrypt with; in front of that go 119 characters\n');
+});
+
+/** MLKEM768-X25519, HKDF-SHA256, AES-256-GCM. */
+const program = `package main
+
+import (
+	"crypto/hpke"
+	"encoding/json"
+	"os"
+)
+
+type message struct {
+	Seed, PublicKey, Info, Aad, Enc, Ciphertext, Plaintext []byte
+}
+
+func need(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func main() {
+	var all []message
+	need(json.NewDecoder(os.Stdin).Decode(&all))
+	kem, kdf, aead := hpke.MLKEM768X25519(), hpke.HKDFSHA256(), hpke.AES256GCM()
+	for i := range all {
+		m := &all[i]
+		if m.Seed == nil {
+			key, err := kem.NewPublicKey(m.PublicKey)
+			need(err)
+			enc, sender, err := hpke.NewSender(key, kdf, aead, m.Info)
+			need(err)
+			m.Enc = enc
+			m.Ciphertext, err = sender.Seal(m.Aad, m.Plaintext)
+			need(err)
+			continue
+		}
+		key, err := kem.NewPrivateKey(m.Seed)
+		need(err)
+		m.PublicKey = key.PublicKey().Bytes()
+		recipient, err := hpke.NewRecipient(m.Enc, key, kdf, aead, m.Info)
+		need(err)
+		m.Plaintext, err = recipient.Open(m.Aad, m.Ciphertext)
+		need(err)
+	}
+	need(json.NewEncoder(os.Stdout).Encode(all))
+}
+`;
+
+interface Message {
+  readonly Seed?: string;
+  readonly PublicKey?: string;
+  readonly Info: string;
+  readonly Aad: string;
+  readonly Enc?: string;
+  readonly Ciphertext?: string;
+  readonly Plaintext?: string;
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+const bytes = (base64: string | null = ''): Uint8Array => new Uint8Array(Buffer.from(base64 ?? '', 'base64'));
+
+test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; slots of a seal too", async () => {
+  await writeFile(desk.path('hpke.go'), program);
+  const asked: Message[] = [];
+  const sealed = Array.from({ length: 20 }, (_, at) => {
+    const [seed, Info, Aad, plain] = [systemRandom(32), utf8(`info ${at}`), systemRandom(at), systemRandom(32)];
+    const { enc, ciphertext } = hpkeSeal(xWingPublicKey(seed), Info, Aad, plain, systemRandom, xWingKem);
+    const both = { Info: text(Info), Aad: text(Aad) };
+    asked.push({ ...both, Seed: text(seed), Enc: text(enc), Ciphertext: text(ciphertext) });
+    asked.push({ ...both, PublicKey: text(xWingPublicKey(seed)), Plaintext: text(plain) });
+    return { seed, Info, Aad, plain };
+  });
+  const frozen = JSON.parse(readFileSync(new URL('../compat/seal-2.json', import.meta.url), 'utf8'));
+  const { appliance, slots } = JSON.parse(frozen.seal);
+  for (const { id, kind, wrapped } of slots) {
+    const both = Buffer.from(wrapped, 'base64url');
+    asked.push({
+      Seed: text(hkdfSha256(Buffer.from(frozen.secrets[kind], 'hex'), 'kms/slot/v2/mlkem768-x25519', 32)),
+      Info: text(utf8('kms/slot/v2')),
+      Aad: text(utf8(`${appliance}/${id}`)),
+      Enc: text(both.subarray(0, 1120)),
+      Ciphertext: text(both.subarray(1120)),
+    });
+  }
+  await writeFile(desk.path('asked.json'), JSON.stringify(asked));
+  const answered: Message[] = JSON.parse(await desk.run('sh', ['-c', `"${go}" run hpke.go < asked.json`], env));
+  assert.equal(answered.length, 42);
+  for (const [at, { seed, Info, Aad, plain }] of sealed.entries()) {
+    const [opened, made] = answered.slice(2 * at, 2 * at + 2);
+    assert.deepEqual(bytes(opened?.PublicKey), xWingPublicKey(seed));
+    assert.deepEqual(bytes(opened?.Plaintext), plain);
+    assert.deepEqual(hpkeOpen(seed, bytes(made?.Enc), Info, Aad, bytes(made?.Ciphertext), xWingKem), plain);
+  }
+  for (const { PublicKey, Plaintext } of answered.slice(40)) {
+    assert.ok(
+      slots.some(({ publicKey }: { publicKey: string }) => text(Buffer.from(publicKey, 'base64url')) === PublicKey),
+    );
+    assert.equal(fingerprint('kms/master/v1/fingerprint', bytes(Plaintext)), frozen.master);
+  }
 });

@@ -175,3 +175,23 @@ test('without TLS there is nothing to read again', async () => {
     await serving.close();
   }
 });
+
+test('what a client says that offers X25519MLKEM768 no quantum computer reads later', async () => {
+  const { cert } = await put();
+  const serving = await serve({ data: join(base, 'hybrid'), listen: '127.0.0.1:0', logLevel: 'silent', ...files });
+  try {
+    const port = Number(new URL(serving.url).port);
+    const agreed = (groups: string): Promise<string | null> =>
+      new Promise((resolve, reject) => {
+        const socket = connect({ host: '127.0.0.1', port, ca: cert, ecdhCurve: groups }, () => {
+          resolve(socket.getProtocol());
+          socket.end();
+        });
+        socket.on('error', reject);
+      });
+    assert.equal(await agreed('X25519MLKEM768'), 'TLSv1.3');
+    assert.equal(await agreed('X25519'), 'TLSv1.3', 'nor is one kept out that does not');
+  } finally {
+    await serving.close();
+  }
+});

@@ -1,0 +1,111 @@
+// What somebody has who copies a new appliance today, to open it with a quantum computer one day: its data directory,
+// what it ships, its backups. Nothing in there is wrapped to a key of X25519 alone.
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'node:test';
+import { toBase64, toBase64Url, toHex } from '../../src/crypto/bytes.ts';
+import { hkdfSha256 } from '../../src/crypto/hash.ts';
+import { publicFromPrivate } from '../../src/crypto/x25519.ts';
+import { parseSecret } from '../../src/seal/custodian-secret.ts';
+import { desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+interface Slot {
+  readonly version?: number;
+  readonly kind: string;
+  readonly publicKey: string;
+  readonly wrapped: string;
+}
+
+interface Copied {
+  readonly name: string;
+  readonly content: Buffer;
+}
+
+async function copyOf(...places: readonly string[]): Promise<Copied[]> {
+  const copied: Copied[] = [];
+  for (const place of places) {
+    for (const entry of await readdir(place, { recursive: true, withFileTypes: true })) {
+      const name = join(entry.parentPath, entry.name);
+      if (entry.isFile()) copied.push({ name, content: await readFile(name) });
+    }
+  }
+  return copied;
+}
+
+/** The slots of all seals, wherever they stand in the files. */
+function slotsIn(copied: readonly Copied[]): readonly (readonly Slot[])[] {
+  return copied.flatMap(({ content }) =>
+    [...content.toString('latin1').matchAll(/\{\n {2}"format": "kms-seal",\n[\s\S]*?\n\}\n/g)].map(
+      ([text]) => JSON.parse(text).slots,
+    ),
+  );
+}
+
+/** In which files a public key stands, as bytes or as text. */
+function holding(copied: readonly Copied[], publicKey: Uint8Array): readonly string[] {
+  const forms = [Buffer.from(publicKey), toHex(publicKey), toBase64(publicKey), toBase64Url(publicKey)];
+  return copied.filter(({ content }) => forms.some((form) => content.includes(form))).map(({ name }) => name);
+}
+
+const keyOfVersion1 = (secret: Uint8Array): Uint8Array =>
+  publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
+
+test('a copy of a new appliance holds no wrapping to X25519 alone', async () => {
+  await using d = await desk();
+  await d.json('init --json --recovery-kit kit.txt');
+  await writeFile(d.path('words.txt'), 'correct horse battery staple', { mode: 0o600 });
+  const known = await d.kms('master add-custodian passphrase --passphrase-file words.txt');
+  assert.equal(known.code, 0, known.stderr);
+  await d.json('master add-custodian shares --shares 3 --threshold 2 --json');
+  await mkdir(d.path('copies'));
+  await writeFile(d.path('secret.txt'), 'attack at dawn');
+  const server = await serving(d, ['--ship-to', d.path('shipped'), '--ship-every', '1s']);
+  await d.json('keyring create payroll --json');
+  const [ring] = (await d.json<{ data: readonly { publicKey: string }[] }>('keyring list --json')).data;
+  for (const line of [
+    'encrypt secret.txt --ring payroll -o secret.kms',
+    'tenant create blue --host blue.example',
+    'backup create copies/before.kms-backup',
+    'master rotate',
+    'tenant rekey default',
+    'backup create copies/after.kms-backup',
+  ]) {
+    const { code, stderr } = await d.kms(line);
+    assert.equal(code, 0, `${line}: ${stderr}`);
+    assert.doesNotMatch(stderr, /slot version/, line);
+  }
+  assert.equal((await server.stop()).code, 0);
+
+  const copied = await copyOf(d.path('kms-data'), d.path('shipped'), d.path('copies'));
+  const seals = slotsIn(copied);
+  assert.equal(seals.length, 4, 'in the data, in what was shipped, in each backup');
+  for (const slots of seals) {
+    assert.deepEqual(
+      slots.map(({ kind }) => kind),
+      ['keyfile', 'recovery-kit', 'passphrase', 'shares'],
+    );
+    for (const { version, publicKey, wrapped } of slots) {
+      const lengths = [publicKey, wrapped].map((text) => Buffer.from(text, 'base64url').length);
+      assert.deepEqual([version, ...lengths], [2, 1216, 1120 + 48]);
+    }
+  }
+  for (const file of ['kms-data.master.key', 'kit.txt']) {
+    const secret = parseSecret(await readFile(d.path(file)), file);
+    assert.deepEqual(holding(copied, keyOfVersion1(secret)), [], file);
+    const { stdout } = await d.kms(`backup verify copies/after.kms-backup --key-file ${file} --json`);
+    assert.deepEqual(JSON.parse(stdout).oldSlots, []);
+  }
+  // A ring's key is of X25519, and what is wrapped to it is its owner's. In a copy it stands under keys of the seal.
+  assert.deepEqual(holding(copied, Buffer.from(ring?.publicKey ?? assert.fail(), 'base64').subarray(-32)), []);
+  assert.doesNotMatch((await d.kms('doctor')).stdout, /slot-version/);
+
+  // The same look finds all of it in what earlier programs made.
+  const frozen = JSON.parse(await readFile(new URL('../compat/seal-1.json', import.meta.url), 'utf8'));
+  const earlier = [{ name: 'kms.seal', content: Buffer.from(frozen.seal) }];
+  assert.equal(slotsIn(earlier).flat().length, 2);
+  for (const secret of Object.values<string>(frozen.secrets)) {
+    assert.deepEqual(holding(earlier, keyOfVersion1(Buffer.from(secret, 'hex'))), ['kms.seal']);
+  }
+});
