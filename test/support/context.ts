@@ -42,10 +42,13 @@ export interface TestTenantOptions {
   readonly seed?: number;
   /** The tenant keys by epoch, for tests of several. */
   readonly epochs?: readonly number[];
+  /** Where it is not a new one. */
+  readonly store?: Store;
 }
 
-export async function testTenant({ limits = {}, seed = 1, epochs = [1] }: TestTenantOptions = {}): Promise<TestTenant> {
-  const store = await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables });
+export async function testTenant(options: TestTenantOptions = {}): Promise<TestTenant> {
+  const { limits = {}, seed = 1, epochs = [1] } = options;
+  const store = options.store ?? (await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables }));
   const clock = { now: startTime };
   const world = testWorld(clock, seed);
   const keys = tenantKeys(new Map(epochs.map((epoch) => [epoch, new Uint8Array(32).fill(seed * 16 + epoch)])));
