@@ -31,6 +31,13 @@ let failed = 0;
 let absent = 0;
 const recorder = new Recorder();
 await using desk = await openDesk([paths.executable], recorder);
+// What was started ends with this.
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  process.on(signal, () => void desk[Symbol.asyncDispose]().finally(() => process.exit(code)));
+}
 for (const client of wanted) await each(client);
 recorder.close();
 if (records) {
