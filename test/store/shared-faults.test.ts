@@ -5,6 +5,7 @@ import { chmodSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { isFork } from '../../src/model/store-mark.ts';
 import type { StoreEvent } from '../../src/store/port.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
@@ -324,6 +325,57 @@ if (!programs) {
         assert.equal(said.length, 1, events.map(({ message }) => message).join('; '));
       }
     });
+  });
+
+  test('a standby that was behind is promoted, and the only node left never saw what is lost: clients notice', async () => {
+    const primary = new Postgres(programs ?? '');
+    try {
+      const standby = new Postgres(programs ?? '', { primary });
+      try {
+        await primary.until(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`);
+        const hosts = [...primary.address.hosts, ...standby.address.hosts];
+        const config = { ...primary.address, hosts };
+        const uid = await newStore(config);
+        // It looks for what others appended when it is asked for something, and not before.
+        const left = await openNode(config, uid, { poll: 3_600_000 });
+        const gone = await openNode(config, uid);
+        const write = async ({ store }: SharedNode, name: string) => store.transaction((tx) => tx.notes.add(name));
+        await write(left, 'l0');
+        await write(gone, 'g0');
+        await primary.until('SELECT 1 FROM pg_stat_replication WHERE replay_lsn = pg_current_wal_lsn()');
+        standby.stop('fast');
+        for (const n of [1, 2, 3]) await write(gone, `lost${n}`);
+        const seen = gone.store.mark;
+        await gone.close();
+        primary.stop();
+        standby.start();
+        standby.promote();
+        for (let n = 0; n < 5; n++) {
+          for (const end = now() + 20_000; ; await wait(100)) {
+            const done = await write(left, `later${n}`).then(
+              () => true,
+              (error: unknown) => {
+                if (now() > end) throw error;
+                return false;
+              },
+            );
+            if (done) break;
+          }
+        }
+        assert.deepEqual(
+          left.events.filter(({ kind }) => kind === 'commits-lost'),
+          [],
+          'it cannot know',
+        );
+        assert.ok(left.store.mark.sequence > seen.sequence);
+        assert.ok(isFork(seen, left.store.mark));
+        await left.close();
+      } finally {
+        standby.end();
+      }
+    } finally {
+      primary.end();
+    }
   });
 
   const [disk] = smallDisks(8);

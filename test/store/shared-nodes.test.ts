@@ -1,6 +1,7 @@
 // What several nodes on one engine owe each other, one thing a test: see `src/store/shared`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isFork } from '../../src/model/store-mark.ts';
 import type { StoreEvent } from '../../src/store/port.ts';
 import type { LogRow } from '../../src/store/shared/engine.ts';
 import { createShared, openShared } from '../../src/store/shared/shared-store.ts';
@@ -227,6 +228,29 @@ test('a failover that lost commits is noticed, and the node goes on from what is
   );
   await store.close();
 });
+
+for (const lost of [0, 2]) {
+  const what = lost > 0 ? 'lost rows that only others saw is a fork for whoever was answered' : 'lost nothing is none';
+  test(`a failover that ${what}`, async () => {
+    const { node, database } = await simShared();
+    const [a, b] = [await node(), await node()];
+    for (const { store } of [a, b]) await store.transaction((tx) => tx.notes.count('n'));
+    await a.store.transaction((tx) => tx.notes.add('kept'));
+    await b.store.peek(async () => {});
+    const before = b.store.mark;
+    for (const name of ['one', 'two']) await a.store.transaction((tx) => tx.notes.add(name));
+    const seen = a.store.mark;
+    a.engine.kill();
+    database.failover(lost);
+    assert.deepEqual(before, b.store.mark, 'it saw none of that');
+    for (const name of ['x', 'y', 'z']) await b.store.transaction((tx) => tx.notes.add(name));
+    assert.ok(b.store.mark.sequence > seen.sequence);
+    assert.equal(isFork(seen, b.store.mark), lost > 0);
+    assert.equal(isFork(before, b.store.mark), false);
+    assert.equal(b.store.mark.runs.length, before.runs.length + 1, 'one more run, not one for each turn');
+    await b.store.close();
+  });
+}
 
 test('a row that was changed, moved, left out or taken from another store is refused', async () => {
   const other = await simShared({}, 2);

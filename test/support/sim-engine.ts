@@ -505,6 +505,7 @@ export class SimLane implements Lane {
       protocol: found?.protocol ?? 0,
       now: this.#database.now,
       control: this.#control(),
+      history: String(this.#database.era),
     };
   }
 

@@ -31,6 +31,11 @@ export interface TurnStart {
   readonly now: number | undefined;
   /** As it was when the rows were read; meaningless where there are none. */
   readonly control: Control;
+  /**
+   * Names the line of commits that the engine is on: it is another one behind each failover, and where the engine was
+   * put back. Empty where that is not known.
+   */
+  readonly history: string;
 }
 
 /** What all stores of an engine go by. */

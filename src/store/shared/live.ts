@@ -49,6 +49,8 @@ export class SharedLive<T extends object> implements ReplayWitness {
   #logBytes: number;
   /** Whether it wrote anything yet: what it writes is one run. */
   #hasBegun = false;
+  /** Of the engine, at the last turn; undefined before the first. */
+  #history: string | undefined;
   #ranControl = false;
   #isMigrated: boolean;
 
@@ -84,6 +86,16 @@ export class SharedLive<T extends object> implements ReplayWitness {
   /** Resolves when all that the state holds is committed; undefined when it is. */
   durable(): Promise<void> | undefined {
     return this.dead ? Promise.reject(new LostBranch(this.uid, this.#place.seq)) : this.turn;
+  }
+
+  /**
+   * Before anything of a turn. In another history of the engine than at the last one, rows may be gone that this node
+   * never saw, and whose transactions others were answered: what it writes from here on is another run, by which they
+   * notice.
+   */
+  isIn(history: string): void {
+    if (this.#history !== undefined && this.#history !== history) this.#hasBegun = false;
+    this.#history = history;
   }
 
   /** Runs what others appended. Throws `LostBranch`, and `refused` for what a newer program wrote. */

@@ -39,6 +39,31 @@ export function hasWarned(client: Client): boolean {
   return warned.has(client);
 }
 
+const histories = new WeakMap<Client, string>();
+
+/** The history that the server of a connection writes, which it does as long as the connection lasts. */
+export function historyOf(client: Client): string {
+  return histories.get(client) ?? '';
+}
+
+/**
+ * The identifier of the cluster and its timeline, which a promotion and a recovery to a point in time begin anew. The
+ * timeline is that of what is written now: `pg_control_checkpoint()` shows the former one until the next checkpoint.
+ * Any user may ask. Empty where the server, which may be another product's, does not know the question.
+ */
+async function readHistory(client: Client): Promise<string> {
+  try {
+    const { rows } = await client.query(
+      `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) AS history
+        FROM pg_control_system()`,
+    );
+    return String(rows[0]?.history ?? '');
+  } catch (error) {
+    if (error instanceof Error && 'severity' in error && error.severity === 'ERROR') return '';
+    throw error;
+  }
+}
+
 export class PostgresConnections {
   readonly #config: PostgresConfig;
   readonly #settings: ClientConfig;
@@ -100,6 +125,7 @@ export class PostgresConnections {
       client.on('notice', () => warned.add(client));
       // It would show what is no longer so.
       if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');
+      histories.set(client, await readHistory(client));
       return client;
     } catch (error) {
       client.end().catch(() => {});

@@ -23,7 +23,7 @@ import {
   type TurnEnd,
   type TurnStart,
 } from './engine.ts';
-import { hasWarned, type PostgresConfig, PostgresConnections, refusalOf } from './postgres-connections.ts';
+import { hasWarned, historyOf, type PostgresConfig, PostgresConnections, refusalOf } from './postgres-connections.ts';
 
 const schema = [
   `CREATE TABLE IF NOT EXISTS kms_store (
@@ -500,6 +500,7 @@ class PostgresLane implements Lane {
         isSealed: control?.is_sealed ?? false,
         systemSeq: Number(control?.system_seq ?? 0),
       },
+      history: historyOf(client),
     };
   }
 

@@ -164,6 +164,7 @@ export class TurnLoop<T extends object> {
       return;
     }
     this.#hasTurn();
+    live.isIn(start.history);
     try {
       live.catchUp(start);
       this.#isAstray = false;
