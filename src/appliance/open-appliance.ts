@@ -196,6 +196,7 @@ async function openData(
   ends.push(() => seal.wipe());
   const metrics = new Metrics(now(), options.metrics);
   const shared = node && (await sharedStores(node, seal));
+  const backUp = backupBeforeMigration({ files, shared, root, seal, now }, onEvent);
   const stores: StoreWorld = {
     root,
     files,
@@ -203,13 +204,11 @@ async function openData(
     wasm: await sqlWasm(),
     onEvent: storeEvents(onEvent),
     counts: (dir) => metrics.store(dir),
-    ...(node && {
-      beforeMigration: () => node.node.maySchemasChange({ told: options.onWaiting, stopping: options.stopping }),
-    }),
-    ...(!shared && {
-      needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes),
-      beforeMigration: backupBeforeMigration({ files, root, seal, now }, onEvent),
-    }),
+    beforeMigration: async () => {
+      await node?.node.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
+      await backUp();
+    },
+    ...(!shared && { needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes) }),
   };
   const read = await readStores(stores, seal, options.acceptOlder);
   ends.push(() => read.discard());

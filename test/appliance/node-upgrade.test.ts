@@ -1,11 +1,13 @@
 // A node with a newer schema, where the system has a PostgreSQL: while an older node is there it answers 503 with the
 // reason, goes on by itself, and ends when it is told to.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { openAppliance } from '../../src/appliance/appliance.ts';
+import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
@@ -31,7 +33,15 @@ if (!programs) {
   test('a node with a newer schema waits for older ones, says so, and goes on by itself', async () => {
     const store = { url: `postgres://kms@/postgres?host=${postgres.dir}`, isListed: true, env: () => undefined };
     const data = join(base, 'node');
-    await initAppliance({ data, store });
+    const { keyFile, apiKey } = await initAppliance({ data, store });
+    const first = await openAppliance({ data, store });
+    const made = new Request('http://kms.local/ks/keyrings', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'before' }),
+    });
+    assert.equal((await first.app.fetch(made, {})).status, 200);
+    await first.close();
     const schemas = { system: systemMigrations.length, tenant: tenantMigrations.length };
     const old = { id: 'old', build: '0.0.9', schemas, appendRule: 1, places: ['https://old.example.org'] };
     await engine.noteNode(old, true);
@@ -82,5 +92,21 @@ if (!programs) {
     await assert.rejects(serve({ data, store, listen: '127.0.0.1:0', logLevel: 'silent' }), {
       message: /schema version \d+, this program knows versions up to/,
     });
+    const backups = readdirSync(data).filter((name) => /^before-migration-.*\.kms-backup$/.test(name));
+    assert.equal(backups.length, 1, 'it is made once');
+    const restored = join(base, 'restored');
+    const from = join(data, backups[0] ?? '');
+    await restoreAppliance({ from, data: restored, keys: { keyFile, env: () => undefined } });
+    const appliance = await openAppliance({ data: restored, keyFile });
+    const headers = { authorization: `Bearer ${apiKey.key}` };
+    const asked = await appliance.app.fetch(new Request('http://kms.local/ks/keyrings', { headers }), {});
+    assert.equal(asked.status, 200);
+    const { data: rings } = await asked.json();
+    assert.deepEqual(
+      rings.map(({ name }: { name: string }) => name),
+      ['before'],
+      'all that was answered before it',
+    );
+    await appliance.close();
   });
 }

@@ -193,18 +193,9 @@ export function collect(
     ): Promise<Collected['stores'][number]> => {
       if (!store.hold) throw new KmsError('refused', 'this kind of store is not backed up by its files');
       const faulty = store.status().activityFaults.map(({ path }) => `${dir}/${basename(path)}`);
-      return { ...copied(dir, await store.hold(counted)), faulty };
-    };
-    const copied = (dir: string, hold: StoreHold): Collected['stores'][number] => {
+      const hold = await store.hold(counted);
       holds.push(hold);
-      const { uid, sequence, source, activity, tables } = hold;
-      const summary = counted ? { summary: { activity, tables } } : {};
-      return { dir, uid: toHex(uid), sequence, files: hold.files, source, ...summary, hold };
-    };
-    const atRest = async (dir: string): Promise<CopiedStore | undefined> => {
-      if (!shared) return storeAtRest(files, dir);
-      const hold = await shared.holdAtRest(dir, counted);
-      return hold && copied(dir, hold);
+      return { ...copied(dir, hold, counted), faulty };
     };
     const release = (): void => {
       for (const hold of holds) hold.release();
@@ -216,7 +207,7 @@ export function collect(
         open(systemDir, system),
         ...records.map(({ id, dir }) => {
           const store = served.get(id);
-          return store ? open(tenantDir(dir), store) : atRest(tenantDir(dir));
+          return store ? open(tenantDir(dir), store) : atRest({ files, shared }, tenantDir(dir), counted, holds);
         }),
       ]);
       const stores = found.flatMap((each) => {
@@ -231,7 +222,26 @@ export function collect(
   });
 }
 
-/** A store that nobody has open; undefined where none is. */
+function copied(dir: string, hold: StoreHold, counted: boolean): Collected['stores'][number] {
+  const { uid, sequence, source, activity, tables, files } = hold;
+  const summary = counted ? { summary: { activity, tables } } : {};
+  return { dir, uid: toHex(uid), sequence, files, source, ...summary, hold };
+}
+
+/** A store that nobody here has open; undefined where none is. Where others may, what holds it is put to `holds`. */
+async function atRest(
+  { files, shared }: Pick<Collecting, 'files' | 'shared'>,
+  dir: string,
+  counted: boolean,
+  holds: StoreHold[],
+): Promise<CopiedStore | undefined> {
+  if (!shared) return storeAtRest(files, dir);
+  const hold = await shared.holdAtRest(dir, counted);
+  if (hold) holds.push(hold);
+  return hold && copied(dir, hold, counted);
+}
+
+/** Of the data directory. */
 async function storeAtRest(files: Files, dir: string): Promise<CopiedStore | undefined> {
   const { snapshots, logs } = await listStoreFiles(files, dir);
   const generation = snapshots.at(-1);
@@ -252,12 +262,19 @@ const prefix = 'before-migration-';
 /** Of earlier migrations, so many stay. */
 const kept = 2;
 
+interface Migrating extends Pick<Collecting, 'files' | 'shared'> {
+  /** The data directory, which may be a node's. */
+  readonly root: string;
+  readonly seal: SealKeeper;
+  now(): number;
+}
+
 /**
  * The backup in the data directory itself, from which `kms restore` brings back what the older program can read. To be
  * called before the first store is changed; all but the first call of one start do nothing.
  */
 export function backupBeforeMigration(
-  { files, root, seal, now }: { files: Files; root: string; seal: SealKeeper; now(): number },
+  { files, shared, root, seal, now }: Migrating,
   onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): () => Promise<void> {
   let made: Promise<void> | undefined;
@@ -265,9 +282,13 @@ export function backupBeforeMigration(
     const at = now();
     const name = `${prefix}${new Date(at).toISOString().replace(/[-:]|\.[0-9]+/g, '')}.kms-backup`;
     const dirs = seal.current.stores.map((dir) => (dir === systemDir ? dir : tenantDir(dir)));
-    const found = await Promise.all(dirs.map((dir) => storeAtRest(files, dir)));
-    const stores: CopiedStore[] = found.filter((store) => store !== undefined);
+    const holds: StoreHold[] = [];
     try {
+      const stores: CopiedStore[] = [];
+      for (const dir of dirs) {
+        const store = await atRest({ files, shared }, dir, false, holds);
+        if (store) stores.push(store);
+      }
       await files.replace(name, writeBackup({ files, seal: () => seal.current, stores, at, random: systemRandom }));
       await openBackup(files, name);
     } catch (cause) {
@@ -279,6 +300,8 @@ export function backupBeforeMigration(
           cause,
         },
       );
+    } finally {
+      for (const hold of holds) hold.release();
     }
     onEvent?.({ level: 'info', message: `${root}/${name}: a backup from before this program's first start here` });
     const older = (await files.list('.')).filter((each) => each.startsWith(prefix) && each !== name).sort();
