@@ -12,6 +12,7 @@ import { loginEndpoints } from './logins.ts';
 import { oidcEndpoints } from './oidc.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
 import { systemEndpoints } from './system.ts';
+import { tangEndpoints } from './tang.ts';
 import { transitEndpoints } from './transit.ts';
 import { userEndpoints } from './users.ts';
 
@@ -21,6 +22,7 @@ export const endpoints = [
   ...assetEndpoints,
   ...asymEndpoints,
   ...transitEndpoints,
+  ...tangEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,
   ...activityEndpoints,

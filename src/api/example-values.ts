@@ -13,6 +13,8 @@ export const sample = {
   transitSignature: 'vault:v1:6BZAWf0G2iUrkQw8/I7NgwQdaitW8UF8LCB7UVh4ge0QFEbqfQEXVe+10zXNDTmVG1JL+ZZYjuEN6/dEICplAw==',
   transitPublicKey: 'u2jjGN4Raz5sKXDjtCGxGbrEMIiwc+NWTMjkmASBFHI=',
   transitDataKey: 'Zr1LsDfGhJcQpEaUiOvNkMxTbYgq0K2yV7n3mB8tXw4=',
+  tangThumbprint: 'XzLd2sWQ0mYc6cVqkTn5fJb1uHgA9e8RrPoKxMZtSvE',
+  tangExchange: 'Qy7nD0pUeWc3hTgBvXaR5sKjLfM1zO9iNqYtJ8uE4wo',
   accountId: 'acct_01kdyak3se5g95x5q7yjatpbes',
   apikeyId: 'apik_01kdyak3se5g95x5q7yjatpbf4',
   userId: 'user_01kdyak3se5g95x5q7yjatpbf7',

@@ -47,6 +47,10 @@ export const clientPaths = {
   transitSign: ['POST', '/transit/rings/{ringname}/sign'],
   transitVerify: ['POST', '/transit/rings/{ringname}/verify'],
 
+  listTangPairs: ['GET', '/tang/pairs'],
+  rotateTangPair: ['POST', '/tang/pairs'],
+  deleteTangPair: ['DELETE', '/tang/pairs/{thumbprint}'],
+
   validateInvite: ['GET', '/auth/user/invite-validate', 'token'],
   completeInvite: ['POST', '/auth/user/invite-complete'],
   completeSetUp: ['POST', '/auth/user/set-up-complete'],

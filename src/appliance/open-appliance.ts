@@ -77,6 +77,8 @@ export interface ApplianceOptions {
   readonly metrics?: MetricsSettings | undefined;
   /** What it is served with, for doctor to look at. */
   readonly certificates?: CertificateFiles | undefined;
+  /** Blocks of addresses that may ask as clients of Tang, where those are not the usual ones. */
+  readonly tangAllow?: readonly string[] | undefined;
   /** Tenants by name, and `system`, that go on this once although their files are older than they were. */
   readonly acceptOlder?: readonly string[] | undefined;
   /** Serves it this once although a standby took over. */
@@ -305,7 +307,7 @@ async function openServices(
   { lock, world, sealing, stopping, serves, node }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
-  const { onEvent, certificates = {} } = options;
+  const { onEvent, certificates = {}, tangAllow = [] } = options;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
   const copies = await openCopies({ ...data, world, stopping }, options.copies ?? {}, onEvent, whenFree);
@@ -373,7 +375,7 @@ async function openServices(
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
       examineAppliance: () =>
-        examineServed({ ...data, copies, streaming, certificates, now: world.now, node: node?.node }),
+        examineServed({ ...data, copies, streaming, certificates, tangAllow, now: world.now, node: node?.node }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),

@@ -4,6 +4,7 @@
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
+import { resealTangPairs } from '../core/tang.ts';
 import { resealTransitKeys } from '../core/transit-rings.ts';
 import { KmsError } from '../errors.ts';
 import type { Store } from '../store/port.ts';
@@ -95,7 +96,11 @@ export class Rekeying {
 
   #stepOf({ record: { dir }, handle: { store, tenant } }: ServedTenant): RekeyStep {
     const { seal, world } = this.#deps;
-    return { seal, dir, store, resealKeys: () => resealTransitKeys(store, tenant.keys, world.random) };
+    const resealKeys = async (): Promise<void> => {
+      await resealTransitKeys(store, tenant.keys, world.random);
+      await resealTangPairs(store, tenant.keys, world.random);
+    };
+    return { seal, dir, store, resealKeys };
   }
 
   #once(id: string, run: () => Promise<RekeyResult>): Promise<RekeyResult> {

@@ -19,6 +19,7 @@ import { globals } from './grammar/option-sets.ts';
 import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
 import { sealing } from './grammar/seal.ts';
+import { tang } from './grammar/tang.ts';
 import { tenant } from './grammar/tenant.ts';
 import { tls } from './grammar/tls.ts';
 import { transit } from './grammar/transit.ts';
@@ -65,6 +66,9 @@ function addCommands(kms: GrammarCommand): void {
   kms
     .group('transit', 'rings whose keys the appliance holds, for software that speaks Vault transit')
     .add(transit, () => import('./commands/transit.ts'));
+  kms
+    .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
+    .add(tang, () => import('./commands/tang.ts'));
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));

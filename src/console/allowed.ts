@@ -25,6 +25,7 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   getAsymKey: { action: 'asym.read', ring: 'ringname' },
   listTransitRings: { action: 'transit.list' },
   getTransitRing: { action: 'transit.read', ring: 'ringname' },
+  listTangPairs: { action: 'tang.read' },
   listSigningKeys: { action: 'asset.read' },
   getAsset: { action: 'asset.read' },
   searchAssets: { action: 'asset.search' },

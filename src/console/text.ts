@@ -10,6 +10,7 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
   ['asym', 'asymmetric keyrings'],
   ['transit', 'transit rings'],
+  ['tang', 'Tang key pairs'],
   ['asset', 'assets'],
   ['user', 'users'],
   ['account', 'accounts'],

@@ -8,7 +8,7 @@ import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
 import { systemNotes } from './notes/system.ts';
-import { transitNotes } from './notes/transit.ts';
+import { tangNotes, transitNotes } from './notes/transit.ts';
 import type { Note } from './prose.ts';
 
 export interface DescribedEndpoint {
@@ -24,6 +24,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...assetNotes,
   ...asymNotes,
   ...transitNotes,
+  ...tangNotes,
   ...accountNotes,
   ...apikeyNotes,
   ...activityNotes,

@@ -321,6 +321,11 @@ export const tags: readonly { readonly name: string; readonly description: strin
     description:
       'Rings whose keys the appliance holds: it encrypts, decrypts and signs with them. Software that speaks Vault transit reaches them under `/v1/`, at an address of its own.',
   },
+  {
+    name: 'Tang',
+    description:
+      'Key pairs by which machines unlock their disks while they reach the appliance. Clients of Tang, such as clevis, reach `/adv` and `/rec` at an address of their own.',
+  },
   { name: 'Accounts', description: 'Accounts, which own API keys.' },
   { name: 'API keys', description: 'API keys and their permission flags.' },
   { name: 'Activity', description: 'The record of every request.' },

@@ -17,6 +17,7 @@ import { respond } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
 import { routes } from './routes.ts';
+import { tangSurface } from './tang.ts';
 import { transitSurface } from './transit/surface.ts';
 import { isShadowed, serveUnmatched } from './unmatched.ts';
 
@@ -34,7 +35,7 @@ export interface App {
 }
 
 /** Which listener requests come to, where it is not the usual one. */
-export type Surface = Pick<RequestEnv, 'transit'>;
+export type Surface = Pick<RequestEnv, 'transit' | 'tang'>;
 
 /** Never fails. */
 export type Straight = (env: RequestEnv) => Promise<Reply>;
@@ -90,10 +91,15 @@ export function createApp(appliance: Appliance): App {
   const handlers = new Map<EndpointId, Handler>();
   for (const [id, served] of ofTenants) handlers.set(id, logged(appliance, ids, served));
   const transit = transitSurface(appliance, { handlers, logged: (served) => logged(appliance, ids, served) });
+  const tang = tangSurface(appliance, queue, (served) => logged(appliance, ids, served));
   return {
     paths: registry,
-    fetch: (request, env) => (env.transit ? transit.fetch(request, env) : hono.fetch(request, env)),
+    fetch(request, env) {
+      if (env.tang) return tang(request, env);
+      return env.transit ? transit.fetch(request, env) : hono.fetch(request, env);
+    },
     straightTo(target, surface) {
+      if (surface?.tang) return undefined;
       if (surface?.transit) return transit.straightTo(target);
       const known = straight.get(target);
       if (known) return known;

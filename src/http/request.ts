@@ -1,5 +1,5 @@
 // Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
-import { addressBytes, canonicalBlock } from '../model/addresses.ts';
+import { type AddressSet, addressBytes, canonicalBlock } from '../model/addresses.ts';
 import type { JsonObject } from '../model/json.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
@@ -43,6 +43,8 @@ export interface RequestEnv {
   readonly local?: boolean;
   /** Came to the listener for software that speaks Vault transit. */
   readonly transit?: boolean;
+  /** Came to the listener for clients of Tang: the addresses that may ask there. */
+  readonly tang?: AddressSet;
   /** Whose the request is, by the tenant's name, where whoever calls found out. */
   readonly tenant?: string;
   /** As `plainAddress` has it. */

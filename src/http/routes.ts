@@ -7,6 +7,7 @@ import type { asymEndpoints } from '../api/asym.ts';
 import type { encryptionEndpoints } from '../api/encryption.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
+import type { tangEndpoints } from '../api/tang.ts';
 import type { transitEndpoints } from '../api/transit.ts';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
 import {
@@ -40,6 +41,7 @@ import {
   rotateKeyring,
 } from '../core/keyrings.ts';
 import type { RingRef } from '../core/rings.ts';
+import { deleteTangPair, listTangPairs, rotateTangPair } from '../core/tang.ts';
 import {
   transitDataKey,
   transitDecrypt,
@@ -111,6 +113,12 @@ const transitRoutes: RoutesOf<(typeof transitEndpoints)[number]['id']> = {
   transitVerify: (ctx, { params, body }) => transitVerify(ctx, { ...body, ...params }),
 };
 
+const tangRoutes: RoutesOf<(typeof tangEndpoints)[number]['id']> = {
+  listTangPairs: (ctx) => listTangPairs(ctx),
+  rotateTangPair: (ctx) => rotateTangPair(ctx),
+  deleteTangPair: (ctx, { params }) => deleteTangPair(ctx, params),
+};
+
 const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
   // Since when a key signs stands in the activity log, which may have to be read from closed segments.
   listSigningKeys: beside(async ({ handle: { tenant, store } }) => ({ keys: await signingKeys(tenant, store) })),
@@ -163,6 +171,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...assetRoutes,
   ...asymRoutes,
   ...transitRoutes,
+  ...tangRoutes,
   ...accountRoutes,
   ...apikeyRoutes,
   ...activityRoutes,

@@ -19,6 +19,7 @@ const withoutFlag = [
   'user.reset',
   'keyring.restore',
   'transit.restore',
+  'tang.recover',
   'asset.signing-keys',
   'system.unseal',
   'system.master',

@@ -24,6 +24,12 @@ export interface AddressSet {
   has(address: string): boolean;
 }
 
+/** What is never routed on the Internet: loopback, private and link-local (RFC 1918, 3927, 4193, 4291). */
+export const privateBlocks: readonly string[] = [
+  ...['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'],
+  ...['::1', 'fc00::/7', 'fe80::/10'],
+];
+
 /** Verdicts that a set remembers, so that an address is read once and not with every request. */
 const mostRemembered = 256;
 

@@ -16,6 +16,7 @@ export interface Thing {
     | 'keyring'
     | 'second-factor'
     | 'session'
+    | 'tang-pair'
     | 'tenant'
     | 'transit-ring'
     | 'user';

@@ -19,6 +19,7 @@ export type KeyLabel =
   | 'oidc'
   | 'witness'
   | 'transit'
+  | 'tang'
   | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;

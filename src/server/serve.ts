@@ -14,9 +14,10 @@ import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
-import { type KmsError, systemError } from '../errors.ts';
+import { KmsError, systemError } from '../errors.ts';
 import type { Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
+import { addressSet, canonicalBlock, privateBlocks } from '../model/addresses.ts';
 import {
   type AppFetch,
   clientAddress,
@@ -36,6 +37,8 @@ export interface ServeOptions
     Omit<ApplianceOptions, 'baseUrl' | 'logger' | 'onEvent' | 'certificates' | 'unseals' | 'world'> {
   /** `HOST:PORT` for software that speaks Vault transit; absent = nowhere. */
   readonly transitListen?: string | undefined;
+  /** `HOST:PORT` for clients of Tang; absent = nowhere. */
+  readonly tangListen?: string | undefined;
   /** Of the first tenant, when the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
   /** Against slow clients, where the usual ones do not fit. */
@@ -54,6 +57,8 @@ export interface Serving {
   readonly url: string;
   /** Where it listens for software that speaks Vault transit; undefined where it does not. */
   readonly transitAddress: string | undefined;
+  /** Where it listens for clients of Tang; undefined where it does not. */
+  readonly tangAddress: string | undefined;
   /** Throws `sealed` while it is. */
   readonly appliance: OpenAppliance;
   /**
@@ -153,11 +158,21 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const network = networkServer(gate, where, options.limits);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
   const transit = transitWhere && networkServer(gate, transitWhere, options.limits, { transit: true });
-  await takePort(network, where);
+  const tangWhere = await tangListening(options);
+  const tang = tangWhere && networkServer(gate, tangWhere, options.limits, { tang: tangWhere.allowed });
+  const networks: Server[] = [];
   try {
-    if (transit) await takePort(transit, transitWhere);
+    for (const [server, place] of [
+      [network, where] as const,
+      [transit, transitWhere] as const,
+      [tang, tangWhere] as const,
+    ]) {
+      if (!server || !place) continue;
+      await takePort(server, place);
+      networks.push(server);
+    }
   } catch (error) {
-    await endServer(network);
+    await Promise.all(networks.map(endServer));
     throw error;
   }
   const address = where.addressOf(portOf(network));
@@ -177,13 +192,13 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     clearTimeout(later);
     hold?.end();
     // Closing takes the socket's name away, which may be another server's by now.
-    const networks = [network, ...(transit ? [transit] : [])].map(endServer);
-    if (appliance?.isInPlace ?? true) await Promise.all([...networks, endServer(socket)]);
-    else await Promise.all(networks).finally(() => socket.unref());
+    const ended = networks.map(endServer);
+    if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);
+    else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();
     flush();
   });
-  const reload = (): Promise<boolean> => reloadTls([network, ...(transit ? [transit] : [])], options, logger);
+  const reload = (): Promise<boolean> => reloadTls(networks, options, logger);
   const begin = async (): Promise<Serving> => {
     const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
     if (!options.store && (await dataDirState(data)) !== 'whole') {
@@ -218,6 +233,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       address,
       url,
       transitAddress: transit && transitWhere.addressOf(portOf(transit)),
+      tangAddress: tang && tangWhere.addressOf(portOf(tang)),
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         return started.opened;
@@ -258,6 +274,26 @@ async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> 
 /** The same certificate and proxy; no address that clients of the API reach. */
 function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
   return { ...options, listen: options.transitListen ?? '' };
+}
+
+/**
+ * In clear, whatever the address: what crosses the wire is worth nothing to whoever reads or changes it, and a machine
+ * that starts has no certificate to check. Who asks is whom the connection comes from, proxy or not.
+ */
+async function tangListening({ tangListen, tangAllow }: ServeOptions) {
+  if (tangListen === undefined) {
+    if (tangAllow === undefined) return undefined;
+    throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
+  }
+  const where = await listening({ listen: tangListen, behindProxy: true });
+  const blocks = tangAllow ?? privateBlocks;
+  const wrong = blocks.find((block) => canonicalBlock(block) === undefined);
+  if (wrong !== undefined) {
+    throw new KmsError('usage', `--tang-allow: expected an address or a block of them, got "${wrong}"`, {
+      hint: 'such as 192.0.2.0/24, 2001:db8::/32 or 10.1.2.3',
+    });
+  }
+  return { ...where, behindProxy: false, allowed: addressSet(blocks) };
 }
 
 function networkServer(

@@ -12,6 +12,7 @@ import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
 import type { SecondFactorTable } from './tables/second-factors.ts';
 import type { SessionTable } from './tables/sessions.ts';
+import type { TangTable } from './tables/tang.ts';
 import type { TransitTable } from './tables/transit.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
@@ -95,6 +96,7 @@ export interface Tables {
   readonly secondFactors: SecondFactorTable;
   readonly oidc: OidcTable;
   readonly transit: TransitTable;
+  readonly tang: TangTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

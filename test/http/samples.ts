@@ -261,6 +261,16 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     const { signature } = await ok(a.call('POST', `/transit/rings/${name}/sign`, { input: 'aGk=' }));
     return { params: { ringname: name }, body: { input: 'aGk=', signature }, ring: name };
   },
+  listTangPairs: async (a) => {
+    await ok(a.call('POST', '/tang/pairs'));
+    return {};
+  },
+  rotateTangPair: async () => ({}),
+  deleteTangPair: async (a) => {
+    const { pair } = await ok(a.call('POST', '/tang/pairs'));
+    await ok(a.call('POST', '/tang/pairs'));
+    return { params: { thumbprint: pair.thumbprint } };
+  },
   createAccount: async () => ({ body: { uid: freshName(), notes: 'n', props: {} } }),
   listAccounts: async () => ({}),
   getAccount: async (a) => ({ params: { id: (await makeAccount(a)).uid }, query: { uid: 'true' } }),

@@ -26,6 +26,7 @@ interface ServedDeps extends Collecting {
   readonly copies: Copies;
   readonly streaming: Pick<Streaming, 'status'>;
   readonly certificates: CertificateFiles;
+  readonly tangAllow: readonly string[];
   readonly now: () => number;
   /** The database, where the stores are in one. */
   readonly node: Pick<SharedNode, 'examine'> | undefined;
@@ -43,6 +44,7 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
     if (place !== undefined && place !== root) await examineCopies(place, seal.current.applianceId, findings.add);
   }
   examineStreaming(streaming, findings);
+  await examineTang(deps, findings);
   await examineSegments(deps, findings);
   if (deps.node) findings.take(await deps.node.examine(now));
   const { stores, release } = await collect(deps, { counted: false });
@@ -117,6 +119,26 @@ function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findin
     if (error === undefined && lagSeconds <= longestLag) continue;
     const behind = `${lagRecords} records of activity have not arrived, the oldest for ${lagSeconds} seconds`;
     findings.add('warning', 'activity-behind', to, error === undefined ? behind : `${behind}: ${error}`, advice);
+  }
+}
+
+/** Days since something else is advertised, and since something was recovered. */
+const oldTangPair = 90;
+
+async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
+  const open = tangAllow.find((block) => block.endsWith('/0'));
+  if (open !== undefined) {
+    const message = `--tang-allow ${open}: whoever has a copy of a disk can unlock it from anywhere`;
+    add('warning', 'tang-open', '--tang-listen', message, 'allow the networks alone in which the machines are');
+  }
+  const since = now() - oldTangPair * 86_400_000;
+  for (const { record, handle } of tenants.all) {
+    const pairs = await handle.store.peek(({ tang }) => tang.all());
+    const old = pairs.filter(({ rotatedAt, recoveredAt = 0 }) => (rotatedAt ?? now()) < since && recoveredAt < since);
+    if (old.length === 0) continue;
+    const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;
+    const advice = 'see `kms tang list`; delete those that nothing is bound to any more: they open old copies of disks';
+    add('advice', 'tang-old-pairs', record.name, message, advice);
   }
 }
 

@@ -77,10 +77,13 @@ async function sayNext(cli: Cli): Promise<void> {
 export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   const { signal } = cli.io;
   const hosts = cli.get('--host');
+  const tangAllow = cli.get('--tang-allow');
   const options = given({
     ...(await serveOptions(cli)),
     store: sharedStore(cli),
     transitListen: cli.get('--transit-listen'),
+    tangListen: cli.get('--tang-listen'),
+    tangAllow: tangAllow.length > 0 ? tangAllow : undefined,
     hosts: hosts.length > 0 ? hosts : undefined,
     acceptOlder: cli.get('--accept-older'),
     takeBack: cli.get('--take-back'),
@@ -102,6 +105,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     const { address, url } = serving;
     await say(cli.io, `listening on ${address}${url === address ? '' : ` (clients use ${visible(url)})`}`);
     if (serving.transitAddress) await say(cli.io, `Vault transit: listening on ${serving.transitAddress}`);
+    if (serving.tangAddress) await say(cli.io, `Tang: listening on ${serving.tangAddress}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
     if (serving.held) await say(cli.io, visible(serving.held.message));
     await sayHowToSetUp(cli, serving.setUpUrl, isNew);

@@ -45,6 +45,8 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
         (client) => client.listTransitRings({ limit }),
         ({ displayName, type }) => [displayName, type],
       );
+    case 'tang-pair':
+      return tangPairs(cli);
     case 'account':
       return listed(
         cli,
@@ -64,6 +66,14 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
         ({ keyid, name, flags, active }) => [keyid, active ? name || Object.keys(flags).join(' ') : 'inactive'],
       );
   }
+}
+
+async function tangPairs(cli: Cli): Promise<readonly Candidate[]> {
+  const answer = await (await quickClient(cli))?.listTangPairs();
+  return (answer?.pairs ?? []).map(({ thumbprint, advertised, createdAt }) => ({
+    value: thumbprint,
+    about: advertised ? 'advertised' : createdAt,
+  }));
 }
 
 function rings(cli: Cli): Promise<readonly Candidate[]> {

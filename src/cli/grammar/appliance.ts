@@ -136,6 +136,14 @@ export const appliance = {
         'HOST:PORT',
         'also listen here for software that speaks Vault transit; TLS as for --listen (default: not)',
       ),
+      '--tang-listen': text(
+        'HOST:PORT',
+        'also listen here for clients of Tang such as clevis, always in plain HTTP (default: not)',
+      ),
+      '--tang-allow': list(
+        'CIDR',
+        'an address or block that may ask at --tang-listen (default: loopback and private networks)',
+      ),
       '--host': list('NAME', 'when initialising: answer requests for this host only'),
       '--accept-older': list(
         'TENANT',

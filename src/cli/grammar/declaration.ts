@@ -15,6 +15,7 @@ export type NameKind =
   | 'flag'
   | 'profile'
   | 'ring'
+  | 'tang-pair'
   | 'tenant'
   | 'transit-ring'
   | 'user';

@@ -16,6 +16,7 @@ export function Verdict({ granted }: { readonly granted: boolean }) {
 /** An API key, a user who was logged in, or the administrator at the machine. */
 export function Actor({ keyid, names }: { readonly keyid: string; readonly names: Names }) {
   if (keyid === 'local') return <span title="local">The administrator at the machine</span>;
+  if (keyid === 'network') return <span title="network">Somebody on the network, without a credential</span>;
   if (keyid === 'operator') return <span title="operator">An operator of the whole appliance</span>;
   const [prefix] = keyid.split('_');
   const known = names.get(keyid);
@@ -64,6 +65,7 @@ export const typeNames: Readonly<Partial<Record<string, string>>> = {
   apikey: 'API key',
   'asym-keyring': 'asymmetric keyring',
   'second-factor': 'second factor',
+  'tang-pair': 'Tang key pair',
   'transit-ring': 'transit ring',
 };
 

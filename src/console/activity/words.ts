@@ -32,6 +32,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
     rotate: ['gave a new key to', 'give a new key to'],
     config: ['changed the settings of', 'change the settings of'],
     restore: ['brought back', 'bring back'],
+    recover: ['recovered with', 'recover with'],
   }),
 );
 

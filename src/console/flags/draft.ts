@@ -172,6 +172,7 @@ const titles: Readonly<Record<string, string>> = {
   keyring: 'Keyrings',
   asym: 'Asymmetric keyrings',
   transit: 'Transit rings',
+  tang: 'Tang key pairs',
   asset: 'Assets',
   user: 'Users',
   account: 'Accounts',

@@ -1,5 +1,6 @@
-// Notes on transit rings: those whose keys the appliance holds.
+// Notes on the keys that the appliance holds: those of transit rings, and the key pairs for clients of Tang.
 import { sample } from '../../api/example-values.ts';
+import type { tangEndpoints } from '../../api/tang.ts';
 import type { transitEndpoints } from '../../api/transit.ts';
 import type { Note } from '../prose.ts';
 
@@ -125,5 +126,33 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     body: { input: 'aGVsbG8=', signature: sample.transitSignature },
     answer: { valid: true },
     problems: { 400: [{ message: 'invalid signature: no prefix' }, clients], 404: [noRing] },
+  },
+};
+
+const custody = { message: 'this tenant keeps to keys that are held by clients (custody client)' };
+
+export const tangNotes: Readonly<Record<(typeof tangEndpoints)[number]['id'], Note>> = {
+  listTangPairs: {
+    description: [
+      'Lists the key pairs that the appliance holds for clients of Tang, such as clevis. They reach the appliance at the address of `kms serve --tang-listen`, where no credential is asked for. Secret keys are never returned.',
+      '`recoveries` and `recoveredAt` tell whether an earlier pair is still used. Each recovery is in the activity log, as `tang.recover` with the address that it came from.',
+    ],
+  },
+  rotateTangPair: {
+    description: [
+      'Creates a new key pair and advertises it: what is bound from now on is bound to it. The earlier pairs are no longer advertised, and what was bound to them is still recovered, until they are deleted. At most 100 pairs are kept.',
+      'The first pair need not be created: it is when a client first asks for one.',
+    ],
+    problems: { 400: [{ message: 'there are 100 Tang key pairs already' }, custody] },
+  },
+  deleteTangPair: {
+    description: [
+      'Deletes a key pair for good. What was bound to it alone can never be recovered through the appliance again. The pair that is advertised is not deleted: rotate first. Takes the thumbprint of either key, as SHA-256 or SHA-1.',
+    ],
+    params: { thumbprint: { description: 'thumbprint of one of the two keys', example: sample.tangThumbprint } },
+    problems: {
+      400: [{ message: 'this Tang key pair is advertised' }],
+      404: [{ message: 'there is no such Tang key pair' }],
+    },
   },
 };

@@ -12,6 +12,7 @@ import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
 import { secondFactorTable } from './second-factors.ts';
 import { sessionTable } from './sessions.ts';
+import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 import { transitTable } from './transit.ts';
 import { userTokenTable } from './user-tokens.ts';
@@ -31,6 +32,7 @@ export function tenantTables(sql: Sql): Tables {
     secondFactors: secondFactorTable(sql),
     oidc: oidcTable(sql),
     transit: transitTable(sql),
+    tang: tangTable(sql),
   };
 }
 

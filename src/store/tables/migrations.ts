@@ -355,6 +355,25 @@ export const tenantMigrations: readonly Migration[] = [
     name: 'rings whose files open without the appliance',
     statements: [`ALTER TABLE rings ADD COLUMN offline_decrypt INTEGER NOT NULL DEFAULT 0`],
   },
+  {
+    name: 'key pairs for Tang clients',
+    statements: [
+      // `thumbprint` is of the key that signs, `exchange` of the other one; `epoch` as above.
+      `CREATE TABLE tang_pairs (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        thumbprint TEXT NOT NULL UNIQUE,
+        thumbprint_s1 TEXT NOT NULL,
+        exchange TEXT NOT NULL,
+        exchange_s1 TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        sealed TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        rotated_at INTEGER,
+        recoveries INTEGER NOT NULL,
+        recovered_at INTEGER
+      )`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

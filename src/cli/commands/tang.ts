@@ -1,0 +1,73 @@
+// The key pairs for clients of Tang, which the appliance answers where `kms serve --tang-listen` says.
+import type { TangPair } from '../../api/tang.ts';
+import { KmsError } from '../../errors.ts';
+import type { Cli, CliOf } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { withClient } from '../connect.ts';
+import type { tang } from '../grammar/tang.ts';
+import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+
+export async function list(cli: Cli): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.listTangPairs();
+    if (cli.json) return printJson(cli, answer);
+    if (answer.pairs.length === 0) return printLine(cli, 'no Tang key pairs yet: the first client that asks gets one');
+    await printTable(cli, answer.pairs, [
+      { title: 'thumbprint', value: ({ thumbprint }) => thumbprint, whole: true },
+      { title: 'advertised', value: ({ advertised }) => (advertised ? 'yes' : 'no'), whole: true },
+      { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },
+      { title: 'recoveries', value: ({ recoveries }) => recoveries },
+      { title: 'last', value: ({ recoveredAt }) => recoveredAt ?? 'never', whole: true },
+    ]);
+  });
+}
+
+/** Alone on its line, so that a script can hand it to clevis. */
+export async function show(cli: Cli): Promise<void> {
+  await withClient(cli, async (client) => {
+    const pair = (await client.listTangPairs()).pairs.find(({ advertised }) => advertised);
+    if (!pair) throw new KmsError('not-found', 'there is no Tang key pair yet', { hint: 'make one: kms tang rotate' });
+    if (cli.json) await printJson(cli, { pair });
+    else await printLine(cli, pair.thumbprint);
+  });
+}
+
+export async function rotate(cli: Cli): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.rotateTangPair();
+    await printThing(cli, answer, pairLines(answer.pair));
+  });
+}
+
+export async function remove(cli: CliOf<typeof tang.remove>): Promise<void> {
+  const thumbprint = cli.get('<THUMBPRINT>');
+  await confirm(
+    cli,
+    `deletes the Tang key pair ${thumbprint} for good: what is bound to it alone can never be unlocked through the appliance again`,
+    {
+      name: thumbprint,
+      details: () =>
+        withClient(cli, async (client) => {
+          const pair = (await client.listTangPairs()).pairs.find((each) => each.thumbprint === thumbprint);
+          const last = pair?.recoveredAt;
+          return pair
+            ? [`recoveries with it: ${pair.recoveries}${last === undefined ? '' : `, the last at ${last}`}`]
+            : [];
+        }),
+    },
+  );
+  await withClient(cli, async (client) => {
+    const answer = await client.deleteTangPair({ thumbprint });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${answer.pair.thumbprint} is deleted`);
+  });
+}
+
+function pairLines(pair: TangPair): readonly Pair[] {
+  return [
+    ['thumbprint', pair.thumbprint],
+    ['exchange key', pair.exchange],
+    ['advertised', pair.advertised ? 'yes' : 'no'],
+    ['created', pair.createdAt],
+  ];
+}

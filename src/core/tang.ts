@@ -1,0 +1,181 @@
+// Tang: key pairs by which machines unlock their disks while they reach the appliance. A machine binds a disk to the
+// advertised pair by itself; to recover, it sends a blinded point, which is multiplied by the secret of the pair: what it
+// unlocks is never here. Who asks is known by the address alone, which each recovery is recorded with.
+import type { Answer } from '../api/endpoints.ts';
+import type { TangPair as PairAnswer } from '../api/tang.ts';
+import {
+  advertisement,
+  exchanged,
+  newTangPair,
+  openTangPair,
+  sealTangPair,
+  tangPoints,
+  tangThumbprints,
+} from '../crypto/tang.ts';
+import { KmsError } from '../errors.ts';
+import type { Thing } from '../model/deed.ts';
+import { isJsonObject } from '../model/json.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { Store, Tables } from '../store/port.ts';
+import type { TangPair } from '../store/tables/tang.ts';
+import { activityRecord } from './activity.ts';
+import { type Context, timestamp, type World } from './context.ts';
+
+/** Those that are kept beside the advertised one count too. */
+const mostPairs = 100;
+
+/** Who asks without a credential. */
+const networkCaller = 'network';
+
+/** What an operation is given that comes from a client of Tang. */
+export type TangContext = Pick<Context, 'tx' | 'tenant' | 'world' | 'address'>;
+
+export async function listTangPairs({ tx }: Pick<Context, 'tx'>): Promise<Answer<'listTangPairs'>> {
+  return { pairs: (await tx.tang.all()).map(pairAnswer) };
+}
+
+export async function rotateTangPair(ctx: Context): Promise<Answer<'rotateTangPair'>> {
+  const kept = await ctx.tx.tang.all();
+  if (kept.length >= mostPairs) {
+    throw new KmsError('conflict', `there are ${mostPairs} Tang key pairs already`, {
+      hint: 'delete those that nothing is bound to any more',
+    });
+  }
+  const [before] = kept;
+  const pair = await makePair(ctx);
+  ctx.note({ object: pairThing(pair), ...(before && { objects: [pairThing(before)] }) });
+  return { pair: pairAnswer(pair) };
+}
+
+export async function deleteTangPair(
+  { tx, note }: Context,
+  { thumbprint }: { readonly thumbprint: string },
+): Promise<Answer<'deleteTangPair'>> {
+  const pair = (await tx.tang.bySigning(thumbprint)) ?? (await tx.tang.byExchange(thumbprint));
+  if (!pair) throw new KmsError('not-found', 'there is no such Tang key pair');
+  if (pair.rotatedAt === undefined) {
+    throw new KmsError('conflict', 'this Tang key pair is advertised', { hint: 'rotate first: another one is then' });
+  }
+  await tx.tang.erase(pair.thumbprint);
+  note({ object: pairThing(pair) });
+  return { pair: pairAnswer(pair) };
+}
+
+async function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): Promise<TangPair> {
+  if (tenant.custody === 'client') {
+    throw new KmsError('conflict', 'this tenant keeps to keys that are held by clients (custody client)');
+  }
+  const secret = newTangPair(world.random);
+  const { signing, exchange } = tangPoints(secret);
+  const { s256: thumbprint, s1: thumbprintS1 } = tangThumbprints(signing);
+  const { s256, s1 } = tangThumbprints(exchange);
+  const { epoch } = tenant.keys;
+  const sealed = sealTangPair(tenant.keys.key('tang', epoch), thumbprint, secret, world.random);
+  secret.fill(0);
+  const createdAt = world.now();
+  const pair = { thumbprint, thumbprintS1, exchange: s256, exchangeS1: s1, epoch, sealed, createdAt };
+  await tx.tang.insert(pair);
+  return { ...pair, rotatedAt: undefined, recoveries: 0, recoveredAt: undefined };
+}
+
+/**
+ * The advertisement, a JWS; with `signer` signed by that pair too, so that who trusts an older pair trusts the newest.
+ * Undefined where there is no pair yet. Throws `not-found` for a signer that is not there.
+ */
+export async function advertised(
+  { tang }: Pick<Tables, 'tang'>,
+  keys: TenantKeys,
+  signer: string | undefined,
+): Promise<string | undefined> {
+  const newest = await tang.advertised();
+  if (!newest) return undefined;
+  const other = signer === undefined ? newest : await tang.bySigning(signer);
+  if (!other) throw new KmsError('not-found', 'there is no such Tang key pair');
+  const secrets = [newest, ...(other.thumbprint === newest.thumbprint ? [] : [other])].map((pair) => open(keys, pair));
+  try {
+    const [secret = new Uint8Array()] = secrets;
+    return advertisement(tangPoints(secret), secrets);
+  } finally {
+    for (const secret of secrets) secret.fill(0);
+  }
+}
+
+/** The first pair, which the first client to ask has made. */
+export async function makeFirstPair(ctx: TangContext): Promise<void> {
+  const { tx, world, address } = ctx;
+  // Another one asked at the same time.
+  if (await tx.tang.advertised()) return;
+  const deed = { object: pairThing(await makePair(ctx)) };
+  tx.record(activityRecord(world, { keyid: networkCaller, action: 'tang.rotate', address, deed }));
+}
+
+/**
+ * Multiplies a client's point, a JWK, by the secret of the pair that its key that exchanges is called so. Throws
+ * `invalid` for what is no such point, `forbidden` for keys that are for something else, `not-found`.
+ */
+export async function recover(
+  { tx, tenant, world, address }: TangContext,
+  { thumbprint, jwk }: { readonly thumbprint: string; readonly jwk: unknown },
+): Promise<string> {
+  const { x, y } = pointOf(jwk);
+  const pair = await tx.tang.byExchange(thumbprint);
+  if (!pair) {
+    if (await tx.tang.bySigning(thumbprint)) throw new KmsError('forbidden', 'this key signs, and exchanges nothing');
+    throw new KmsError('not-found', 'there is no such Tang key pair');
+  }
+  const secret = open(tenant.keys, pair);
+  const product = exchanged(secret, x, y);
+  secret.fill(0);
+  if (product === undefined) throw new KmsError('invalid', 'expected the coordinates of a point of P-521');
+  await tx.tang.noteRecovery(pair.thumbprint, world.now());
+  const deed = { object: pairThing(pair) };
+  tx.record(activityRecord(world, { keyid: networkCaller, action: 'tang.recover', address, deed }));
+  return product;
+}
+
+function pointOf(jwk: unknown): { readonly x: string; readonly y: string } {
+  if (!isJsonObject(jwk)) throw new KmsError('invalid', 'expected a JWK');
+  const { kty, crv, alg = 'ECMR', key_ops: operations, x, y } = jwk;
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('deriveKey'))) {
+    throw new KmsError('forbidden', 'key_ops: expected deriveKey among them');
+  }
+  if (kty !== 'EC' || crv !== 'P-521' || alg !== 'ECMR' || typeof x !== 'string' || typeof y !== 'string') {
+    throw new KmsError('invalid', 'expected a JWK with kty EC, crv P-521, alg ECMR, x and y');
+  }
+  return { x, y };
+}
+
+/** Brings all pairs under the tenant's newest key, so that the older ones can go. */
+export async function resealTangPairs(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
+  const { epoch } = keys;
+  await store.transaction(async ({ tang }) => {
+    for (const pair of await tang.all()) {
+      if (pair.epoch === epoch) continue;
+      const secret = open(keys, pair);
+      await tang.reseal(pair.thumbprint, epoch, sealTangPair(keys.key('tang', epoch), pair.thumbprint, secret, random));
+      secret.fill(0);
+    }
+  });
+}
+
+function open(keys: TenantKeys, { epoch, thumbprint, sealed }: TangPair): Uint8Array {
+  const secret = openTangPair(keys.key('tang', epoch), thumbprint, sealed);
+  if (!secret) throw new KmsError('corrupt', 'a stored Tang key pair was altered');
+  return secret;
+}
+
+function pairThing({ thumbprint }: TangPair): Thing {
+  return { type: 'tang-pair', id: thumbprint };
+}
+
+function pairAnswer({ thumbprint, exchange, createdAt, rotatedAt, recoveries, recoveredAt }: TangPair): PairAnswer {
+  return {
+    thumbprint,
+    exchange,
+    advertised: rotatedAt === undefined,
+    createdAt: timestamp(createdAt),
+    ...(rotatedAt !== undefined && { rotatedAt: timestamp(rotatedAt) }),
+    recoveries,
+    ...(recoveredAt !== undefined && { recoveredAt: timestamp(recoveredAt) }),
+  };
+}
