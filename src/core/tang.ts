@@ -37,9 +37,7 @@ export async function listTangPairs({ tx }: Pick<Context, 'tx'>): Promise<Answer
 export async function rotateTangPair(ctx: Context): Promise<Answer<'rotateTangPair'>> {
   const kept = await ctx.tx.tang.all();
   if (kept.length >= mostPairs) {
-    throw new KmsError('conflict', `there are ${mostPairs} Tang key pairs already`, {
-      hint: 'delete those that nothing is bound to any more',
-    });
+    throw new KmsError('conflict', `there are ${mostPairs} Tang key pairs already: delete those that nothing uses`);
   }
   const [before] = kept;
   const pair = await makePair(ctx);
@@ -54,7 +52,7 @@ export async function deleteTangPair(
   const pair = (await tx.tang.bySigning(thumbprint)) ?? (await tx.tang.byExchange(thumbprint));
   if (!pair) throw new KmsError('not-found', 'there is no such Tang key pair');
   if (pair.rotatedAt === undefined) {
-    throw new KmsError('conflict', 'this Tang key pair is advertised', { hint: 'rotate first: another one is then' });
+    throw new KmsError('conflict', 'this Tang key pair is advertised: rotate first');
   }
   await tx.tang.erase(pair.thumbprint);
   note({ object: pairThing(pair) });

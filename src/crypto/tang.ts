@@ -15,7 +15,11 @@ const pairLength = 2 * length;
 /** The secret keys of a new pair. */
 export function newTangPair(random: (length: number) => Uint8Array): Uint8Array {
   const scalar = (): Uint8Array => p521.utils.randomSecretKey(random(99));
-  return concatBytes(scalar(), scalar());
+  for (;;) {
+    const pair = concatBytes(scalar(), scalar());
+    // Such a thumbprint would read as an option where somebody types it.
+    if (!tangThumbprints(tangPoints(pair).signing).s256.startsWith('-')) return pair;
+  }
 }
 
 /** A point that is no secret, base64url. */
@@ -25,7 +29,7 @@ interface Coordinates {
 }
 
 /** The public keys of a pair. */
-export interface TangPoints {
+interface TangPoints {
   readonly signing: Coordinates;
   readonly exchange: Coordinates;
 }

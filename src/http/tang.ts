@@ -3,7 +3,14 @@
 // is answered to whom: docs/guide-tang.md.
 import { advertised, makeFirstPair, recover, type TangContext } from '../core/tang.ts';
 import { KmsError } from '../errors.ts';
-import { addressBytes, groupsOf } from '../model/addresses.ts';
+import {
+  type AddressSet,
+  addressBytes,
+  addressSet,
+  canonicalBlock,
+  groupsOf,
+  privateBlocks,
+} from '../model/addresses.ts';
 import { sealedError } from './admission.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
 import { bodySource, publicBodyLimit } from './body.ts';
@@ -17,8 +24,17 @@ import { type TenantHandle, tenantOf } from './tenants.ts';
 /** Makes a handler that is logged and counted of what serves a path. */
 type Log = (served: Pick<ServedPath, 'path' | 'serve' | 'counted'>) => (c: AppContext) => Promise<Reply>;
 
+/** Who may ask: those of the blocks, or where none are given, what is never routed on the Internet. */
+export function tangAddresses(blocks: readonly string[] = privateBlocks): AddressSet {
+  const wrong = blocks.find((block) => canonicalBlock(block) === undefined);
+  if (wrong === undefined) return addressSet(blocks.flatMap((block) => canonicalBlock(block) ?? []));
+  throw new KmsError('usage', `--tang-allow: expected an address or a block of them, got "${wrong}"`, {
+    hint: 'such as 192.0.2.0/24, 2001:db8::/32 or 10.1.2.3',
+  });
+}
+
 export function tangSurface({ world }: Appliance, queue: FairQueue, log: Log) {
-  const limits = new TangLimits(() => performance.now());
+  const limits = new TangLimits(world.now);
 
   /** Bodies are read before it is anybody's turn, so that a slow one keeps nobody waiting. */
   function served<B>(

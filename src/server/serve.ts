@@ -17,7 +17,7 @@ import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/
 import { KmsError, systemError } from '../errors.ts';
 import type { Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
-import { addressSet, canonicalBlock, privateBlocks } from '../model/addresses.ts';
+import { tangAddresses } from '../http/tang.ts';
 import {
   type AppFetch,
   clientAddress,
@@ -286,14 +286,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
     throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
   }
   const where = await listening({ listen: tangListen, behindProxy: true });
-  const blocks = tangAllow ?? privateBlocks;
-  const wrong = blocks.find((block) => canonicalBlock(block) === undefined);
-  if (wrong !== undefined) {
-    throw new KmsError('usage', `--tang-allow: expected an address or a block of them, got "${wrong}"`, {
-      hint: 'such as 192.0.2.0/24, 2001:db8::/32 or 10.1.2.3',
-    });
-  }
-  return { ...where, behindProxy: false, allowed: addressSet(blocks) };
+  return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
 }
 
 function networkServer(

@@ -59,6 +59,10 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   }
   if (leftOut !== 'asym') values[sample.asymKeyId] = (await post('/asym/keyrings', { name: 'Devices' })).key.id;
   if (leftOut !== 'transit') Object.assign(values, await transitValues(a, id, post));
+  if (id === 'deleteTangPair') {
+    values[sample.tangThumbprint] = (await post('/tang/pairs', {})).pair.thumbprint;
+    await post('/tang/pairs', {});
+  }
   if (leftOut !== 'account') values[sample.accountId] = (await post('/auth/accounts', { uid: 'billing' })).id;
   const { key, keyid } = await post('/auth/apikey', { accountId: a.accountId });
   Object.assign(values, { [sample.apikey]: key, [sample.apikeyId]: keyid });

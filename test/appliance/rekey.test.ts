@@ -5,6 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { addressSet } from '../../src/model/addresses.ts';
+import { somePoint } from '../support/tang.ts';
 import { type Place, place } from './tenant-appliance.ts';
 
 const ok = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
@@ -102,4 +104,23 @@ test('rings whose keys the appliance holds stay readable when the old tenant key
   assert.deepEqual(await opened(), items);
   await p.reopen();
   assert.deepEqual(await opened(), items);
+});
+
+test('what was bound to a Tang key pair is recovered when the old tenant key is retired', async () => {
+  await using p = await place();
+  const { pair } = (await p.local('POST', '/tang/pairs')).body;
+  await ok(p.local('POST', '/tang/pairs'));
+  const recover = async () => {
+    const url = `http://kms.local/rec/${pair.exchange}`;
+    const request = new Request(url, { method: 'POST', body: JSON.stringify(somePoint) });
+    const answer = await p.appliance.app.fetch(request, { tang: addressSet(['::1']), remoteAddress: '::1' });
+    assert.equal(answer.status, 200);
+    return answer.json();
+  };
+  const before = await recover();
+  await ok(p.local('POST', '/local/tenants/default/rekey', {}));
+  assert.deepEqual(await epochsOf(p), ['1 retired', '2']);
+  assert.deepEqual(await recover(), before);
+  await p.reopen();
+  assert.deepEqual(await recover(), before);
 });

@@ -11,7 +11,7 @@ const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => 
 const destroying = leavesOf(grammar()).filter(asks);
 const tty = { stdin: true, stdout: true, stderr: true };
 /** What takes most with it: its name is to be typed. */
-const worst = ['keyring delete', 'tenant delete', 'transit delete'];
+const worst = ['keyring delete', 'tenant delete', 'transit delete', 'tang delete'];
 
 test('what deletes or removes asks, and nothing else says that it does', async () => {
   for (const leaf of leavesOf(grammar())) {

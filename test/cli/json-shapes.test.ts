@@ -185,6 +185,12 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('transit list --deleted');
   await run(`transit restore ${unseal}`);
 
+  const { pair: bound } = await run('tang rotate');
+  await run('tang rotate');
+  await run('tang list');
+  await run('tang show');
+  await run(`tang delete ${bound.thumbprint} --yes`);
+
   await writeFile(d.path('plain.txt'), 'plain');
   const { asset } = await run(
     'encrypt --ring payroll --private-key payroll.pem --asset-data {"case":17} -o out.kms plain.txt',

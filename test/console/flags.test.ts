@@ -42,6 +42,7 @@ test('the groups are the table, whole', () => {
       'Keyrings',
       'Asymmetric keyrings',
       'Transit rings',
+      'Tang key pairs',
       'Assets',
       'Users',
       'Accounts',

@@ -26,7 +26,7 @@ import { paths } from '../../build/paths.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const patience = 120_000;
-const portsInPages = ['8080', '8443', '8081'];
+const portsInPages = ['8080', '8443', '8081', '7500'];
 
 export interface Ended {
   readonly output: string;
@@ -190,7 +190,7 @@ export class Shell {
   }
 
   #withPorts(text: string): string {
-    return text.replace(/:(8080|8443|8081)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
+    return text.replace(/:(8080|8443|8081|7500)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
   }
 }
 

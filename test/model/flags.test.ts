@@ -154,6 +154,7 @@ const segment = fc.constantFrom(
   'keyring',
   'asym',
   'transit',
+  'tang',
   'user',
   'payroll',
   'pay',

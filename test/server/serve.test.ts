@@ -208,3 +208,24 @@ test('software that speaks Vault transit has a listener of its own', async () =>
   await assert.rejects(started('open', { transitListen: '0.0.0.0:0' }), isCode('refused'));
   await assert.rejects(started('nowhere', { transitListen: 'x' }), isCode('usage'));
 });
+
+test('clients of Tang have a listener of their own, in clear on any address, for those alone who are allowed', async () => {
+  const serving = await started('tang', { tangListen: '0.0.0.0:0' });
+  const { url, tangAddress = '' } = serving;
+  assert.match(tangAddress, /^http:\/\/localhost:\d+$/);
+  const at = tangAddress.replace('localhost', '127.0.0.1');
+  const forwarded = { headers: { 'X-Forwarded-For': '8.8.8.8', 'X-Forwarded-Host': 'elsewhere' } };
+  assert.equal((await fetch(`${at}/adv`, forwarded)).status, 200);
+  assert.equal((await fetch(`${at}/healthz`)).status, 404);
+  assert.notEqual(url, tangAddress);
+  const closed = await started('nobody', { tangListen: '127.0.0.1:0', tangAllow: ['192.0.2.0/24'], behindProxy: true });
+  const forged = { headers: { 'X-Forwarded-For': '192.0.2.1' } };
+  assert.equal((await fetch(`${closed.tangAddress}/adv`, forged)).status, 403);
+  assert.equal((await fetch(`${closed.url}/adv`)).status, 404);
+  await assert.rejects(started('wrong', { tangListen: '127.0.0.1:0', tangAllow: ['10.0.0.0/33'] }), isCode('usage'));
+  await assert.rejects(started('unused', { tangAllow: ['10.0.0.0/8'] }), isCode('usage'));
+  await assert.rejects(
+    started('taken', { tangListen: tangAddress.replace('http://localhost', '0.0.0.0') }),
+    isCode('in-use'),
+  );
+});

@@ -143,7 +143,7 @@ export const tangNotes: Readonly<Record<(typeof tangEndpoints)[number]['id'], No
       'Creates a new key pair and advertises it: what is bound from now on is bound to it. The earlier pairs are no longer advertised, and what was bound to them is still recovered, until they are deleted. At most 100 pairs are kept.',
       'The first pair need not be created: it is when a client first asks for one.',
     ],
-    problems: { 400: [{ message: 'there are 100 Tang key pairs already' }, custody] },
+    problems: { 400: [{ message: 'there are 100 Tang key pairs already: delete those that nothing uses' }, custody] },
   },
   deleteTangPair: {
     description: [
@@ -151,7 +151,7 @@ export const tangNotes: Readonly<Record<(typeof tangEndpoints)[number]['id'], No
     ],
     params: { thumbprint: { description: 'thumbprint of one of the two keys', example: sample.tangThumbprint } },
     problems: {
-      400: [{ message: 'this Tang key pair is advertised' }],
+      400: [{ message: 'this Tang key pair is advertised: rotate first' }],
       404: [{ message: 'there is no such Tang key pair' }],
     },
   },
