@@ -122,7 +122,7 @@ export function tangSurface({ world }: Appliance, queue: FairQueue, log: Log) {
 
   return async (request: Request, env: RequestEnv): Promise<Response> => {
     const { pathname } = new URL(request.url);
-    const [, place, thp] = /^\/+(adv|rec)(?:\/+([\w-]+)?\/*)?$/.exec(pathname) ?? [];
+    const [, place, thp] = /^\/+(adv|rec)(?:\/+([\w-]+)|\/*)$/.exec(pathname) ?? [];
     const isRecovery = place === 'rec' && thp !== undefined;
     const handle = isRecovery
       ? request.method === 'POST'

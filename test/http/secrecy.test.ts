@@ -79,7 +79,9 @@ test('no secret gets into the log or an error, not even out of a path', async ()
       if (status >= 400) assert.ok(!text.includes(key), `${each.endpoint.id} repeats the credential`);
     }
     secrets.push(weak.key);
-    for (const value of [...Object.values(sample.params ?? {}), ...Object.values(sample.body ?? {})]) {
+    // What a key pair is called is no secret.
+    const { thumbprint: _, ...params } = sample.params ?? {};
+    for (const value of [...Object.values(params), ...Object.values(sample.body ?? {})]) {
       if (typeof value === 'string' && value.length > 40) secrets.push(value);
     }
   }
