@@ -44,17 +44,7 @@ export async function remove(cli: CliOf<typeof tang.remove>): Promise<void> {
   await confirm(
     cli,
     `deletes the Tang key pair ${thumbprint} for good: what is bound to it alone can never be unlocked through the appliance again`,
-    {
-      name: thumbprint,
-      details: () =>
-        withClient(cli, async (client) => {
-          const pair = (await client.listTangPairs()).pairs.find((each) => each.thumbprint === thumbprint);
-          const last = pair?.recoveredAt;
-          return pair
-            ? [`recoveries with it: ${pair.recoveries}${last === undefined ? '' : `, the last at ${last}`}`]
-            : [];
-        }),
-    },
+    { name: thumbprint },
   );
   await withClient(cli, async (client) => {
     const answer = await client.deleteTangPair({ thumbprint });
