@@ -125,7 +125,10 @@ export const keyring = z
     offlineDecrypt: z
       .literal(true)
       .exactOptional()
-      .meta({ description: 'only where it is so: its private key alone opens files, as its configuration says' }),
+      .meta({
+        description: 'only where it is so: its private key alone opens files, as its configuration says',
+        examples: [true],
+      }),
   })
   .meta({ id: 'KeyRing', description: 'a named set of keys, of which the newest encrypts and all decrypt' });
 export type KeyRing = z.output<typeof keyring>;
