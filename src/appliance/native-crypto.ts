@@ -11,9 +11,10 @@ import {
   type KeyObject,
 } from 'node:crypto';
 import type { CryptoInUse } from '../api/local.ts';
-import { ed25519FromSpki, expectSignatures } from '../crypto/ed25519.ts';
+import { ed25519FromSpki, ed25519ToSpki, expectSignatures } from '../crypto/ed25519.ts';
 import { type Primitives, putIn } from '../crypto/primitives.ts';
 import { selfTest } from '../crypto/self-test.ts';
+import { p256ToSpki } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from './events.ts';
 
@@ -138,6 +139,15 @@ function openWith(name: AeadName): Primitives['openGcm'] {
 /** Since Node 20.12, the others since 24.7. */
 const { hash, argon2Sync, encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
 
+/** What stands around the 32 bytes of a P-256 key in DER (RFC 5915 §3), without its public key. */
+const sec1Prefix = Uint8Array.of(0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20);
+const sec1Curve = Uint8Array.of(0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07);
+const ecdsaHashes = { 'sha2-224': 'sha224', 'sha2-256': 'sha256', 'sha2-384': 'sha384', 'sha2-512': 'sha512' } as const;
+
+function spkiKey(spki: Uint8Array): KeyObject {
+  return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
+}
+
 const nodePrimitives: Partial<Primitives> = {
   ...(hash && { sha256: (bytes) => plain(hash('sha256', bytes, 'buffer')) }),
   runningSha256() {
@@ -151,6 +161,19 @@ const nodePrimitives: Partial<Primitives> = {
     if (!key) throw new KmsError('internal', 'expected the SPKI of an Ed25519 key from node:crypto');
     return key;
   },
+  ed25519Verify: (publicKey, message, signature) =>
+    nodeCrypto.verify(null, message, spkiKey(ed25519ToSpki(publicKey)), signature),
+  p256Sign(key, hashName, message) {
+    const der = Buffer.concat([sec1Prefix, key, sec1Curve]);
+    try {
+      const privateKey = createPrivateKey({ key: der, format: 'der', type: 'sec1' });
+      return plain(nodeCrypto.sign(ecdsaHashes[hashName], message, privateKey));
+    } finally {
+      der.fill(0);
+    }
+  },
+  p256Verify: (publicKey, hashName, message, signature) =>
+    nodeCrypto.verify(ecdsaHashes[hashName], message, spkiKey(p256ToSpki(publicKey)), signature),
   sealChaCha: sealWith('chacha20-poly1305'),
   openChaCha: openWith('chacha20-poly1305'),
   sealGcm: sealWith('aes-256-gcm'),
@@ -211,8 +234,8 @@ export function startCrypto(
     onEvent({ level: 'error', message });
   };
   inUse = { by: 'node', openssl: process.versions.openssl };
-  const { ed25519Sign, ed25519PublicKey, x25519PublicKey, x25519Shared, ...others } = offered;
-  const { mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...quick } = others;
+  const { ed25519Sign, ed25519PublicKey, ed25519Verify, p256Sign, p256Verify, ...others } = offered;
+  const { x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...quick } = others;
   take(quick, 'quick');
   return () => {
     if (inUse.by === 'noble') return;

@@ -162,7 +162,10 @@ export async function restoreTransitRing(ctx: Context, { id }: { id: string }): 
 }
 
 export function openStored(keys: TenantKeys, type: TransitType, stored: TransitKey): Uint8Array | undefined {
-  return openTransitKey(keys.key('transit', stored.epoch), stored, type, stored.sealed);
+  const { ringId, version, sealed, epoch } = stored;
+  return keys.opened(`${ringId} ${version} ${type} ${sealed}`, () =>
+    openTransitKey(keys.key('transit', epoch), stored, type, sealed),
+  );
 }
 
 export async function nextVersion(ctx: Context, ring: TransitRing): Promise<TransitKey> {

@@ -38,6 +38,8 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
   const r = signature.subarray(0, 32);
   const s = littleEndian(signature.subarray(32));
   if (s >= Point.Fn.ORDER) return false;
+  const { ed25519Verify: verify } = native();
+  if (verify) return isOfLargeOrder(publicKey) && isOfLargeOrder(r) && verify(publicKey, message, signature);
   try {
     const key = Point.fromBytes(publicKey);
     const k = Point.Fn.create(littleEndian(sha512(concatBytes(r, publicKey, message))));
@@ -46,6 +48,23 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
   } catch {
     return false;
   }
+}
+
+const prime = 2n ** 255n - 19n;
+
+/** The y of the points of order 1, 2, 4 and 8, whose x are told apart by a sign alone. */
+const ofSmallOrder: ReadonlySet<bigint> = new Set([
+  0n,
+  1n,
+  prime - 1n,
+  0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
+  0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
+]);
+
+/** Whether 32 bytes encode a y as one must, and not that of a point of small order; there may be no point with it. */
+function isOfLargeOrder(point: Uint8Array): boolean {
+  const y = littleEndian(point) & (2n ** 255n - 1n);
+  return y < prime && !ofSmallOrder.has(y);
 }
 
 function littleEndian(bytes: Uint8Array): bigint {

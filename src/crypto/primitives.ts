@@ -15,6 +15,8 @@ export interface RunningSha256 {
   digest(): Uint8Array;
 }
 
+export type EcdsaHash = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+
 /** Everything is done at once, before it returns: a transaction waits for nothing. */
 export interface Primitives {
   sha256(bytes: Uint8Array): Uint8Array;
@@ -22,6 +24,12 @@ export interface Primitives {
   /** What is made of a seed may be kept for as long as the array is: its bytes don't change but for the wipe. */
   ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519PublicKey(seed: Uint8Array): Uint8Array;
+  /** By the equation without the cofactor. Lengths are right, and neither key nor R is of small order. */
+  ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean;
+  /** ECDSA in DER over the message's hash: another signature each time, where noble's follow RFC 6979. */
+  p256Sign(key: Uint8Array, hash: EcdsaHash, message: Uint8Array): Uint8Array;
+  /** `publicKey` is an uncompressed point of the curve. False, too, for what is no signature. */
+  p256Verify(publicKey: Uint8Array, hash: EcdsaHash, message: Uint8Array, signature: Uint8Array): boolean;
   /** RFC 8439, a nonce of 12 bytes: ciphertext and tag. */
   sealChaCha(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
   /** `sealed` has 16 bytes or more. */

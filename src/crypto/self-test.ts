@@ -2,12 +2,12 @@
 // A digest stands for several, of few bytes, since noble is at its slowest when it is called for the first time.
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { argon2id } from './argon2id.ts';
-import { concatBytes, equalBytes, toHex, utf8 } from './bytes.ts';
-import { ed25519PublicKey, ed25519Sign } from './ed25519.ts';
+import { concatBytes, equalBytes, fromHex, toHex, utf8 } from './bytes.ts';
+import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
 import { sha256 } from './fast-hash.ts';
 import { runningSha256 } from './hash.ts';
 import { systemRandom } from './random.ts';
-import { openGcm, sealGcm } from './transit.ts';
+import { openGcm, p256Sign, p256Verify, sealGcm } from './transit.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from './x-wing.ts';
 import { publicFromPrivate, sharedSecret } from './x25519.ts';
 
@@ -22,6 +22,15 @@ interface KnownAnswer {
   readonly answer: string;
   run(): Uint8Array;
 }
+
+const hex = (text: string): Uint8Array => fromHex(text) ?? new Uint8Array();
+const sampleKey = hex('c9afa9d845ba75166b5c215767b1d6934e50c3db36e89b127b8a622b120f6721');
+const samplePublicKey = hex(
+  '0460fed4ba255a9d31c961eb74c6356d68c049b8923b61fa6ce669622e60f29fb67903fe1008b8bc99a41ae9e95628bc64f2f1b20c2d7e9f5177a3c294d4462299',
+);
+const sampleSignature = hex(
+  '3046022100efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716022100f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8',
+);
 
 /** What takes a few milliseconds when it is run for the first time. */
 const quickAnswers: readonly KnownAnswer[] = [
@@ -95,6 +104,36 @@ const slowAnswers: readonly KnownAnswer[] = [
       'ca165c79e5c2e1ea87995eb039787c1d38648ac61712a292c2a24184cbdcb1c5' +
       '3bd6f9bea5657cdaca2fab08d8703a7efd48e743abcbd734fa21693d8996c408',
     run: () => ed25519Sign(key, counted(254)),
+  },
+  {
+    of: 'Ed25519 verification',
+    // The signature above; its message altered; its R altered; one that holds by a key of small order alone.
+    answer: '01000000',
+    run() {
+      const [publicKey, message] = [ed25519PublicKey(key), counted(254)];
+      const signature = ed25519Sign(key, message);
+      const neutral = counted(32).map((at) => (at === 0 ? 1 : 0));
+      return Uint8Array.of(
+        Number(ed25519Verify(publicKey, message, signature)),
+        Number(ed25519Verify(publicKey, message.toReversed(), signature)),
+        Number(ed25519Verify(publicKey, message, signature.with(0, (signature[0] ?? 0) ^ 1))),
+        Number(ed25519Verify(neutral, message, concatBytes(neutral, new Uint8Array(32)))),
+      );
+    },
+  },
+  {
+    of: 'ECDSA with P-256',
+    // RFC 6979 §A.2.5 (SHA-256, "sample"); altered; one that is made here.
+    answer: '010001',
+    run() {
+      const message = utf8('sample');
+      const own = p256Sign(sampleKey, message, 'sha2-256');
+      return Uint8Array.of(
+        Number(p256Verify(samplePublicKey, message, 'sha2-256', sampleSignature)),
+        Number(p256Verify(samplePublicKey, utf8('simple'), 'sha2-256', sampleSignature)),
+        Number(p256Verify(samplePublicKey, message, 'sha2-256', own)),
+      );
+    },
   },
 ];
 

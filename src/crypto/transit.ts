@@ -9,7 +9,7 @@ import { sha224, sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
-import { native } from './primitives.ts';
+import { type EcdsaHash, native } from './primitives.ts';
 
 /** Where a key belongs. */
 interface KeyPlace {
@@ -173,11 +173,11 @@ export function readPrefixed(
 const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
 
 /** How ECDSA takes what it signs: the hash to make of it, or undefined where it is a hash already. */
-type SignedAs = keyof typeof hashes | undefined;
+type SignedAs = EcdsaHash | undefined;
 
 const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
 
-/** `vault:vN:` and base64 of the signature: for ECDSA in DER (RFC 6979 nonces), for Ed25519 of 64 bytes. */
+/** `vault:vN:` and base64 of the signature: for ECDSA in DER, for Ed25519 of 64 bytes. */
 export function signMessage(
   type: SignerName,
   key: Uint8Array,
@@ -186,7 +186,23 @@ export function signMessage(
   as: SignedAs,
 ): string {
   if (type === 'ed25519') return prefixed(version, ed25519Sign(key, message));
-  return prefixed(version, p256.sign(as === undefined ? message : hashes[as](message), key, ecdsa));
+  return prefixed(version, p256Sign(key, message, as));
+}
+
+/** The platform signs messages, and not hashes that others made. */
+export function p256Sign(key: Uint8Array, message: Uint8Array, as: SignedAs): Uint8Array {
+  if (as === undefined) return p256.sign(message, key, ecdsa);
+  return native().p256Sign?.(key, as, message) ?? p256.sign(hashes[as](message), key, ecdsa);
+}
+
+export function p256Verify(publicKey: Uint8Array, message: Uint8Array, as: SignedAs, signature: Uint8Array): boolean {
+  const { p256Verify: verify } = native();
+  if (verify && as !== undefined) return verify(publicKey, as, message, signature);
+  try {
+    return p256.verify(signature, as === undefined ? message : hashes[as](message), publicKey, ecdsa);
+  } catch {
+    return false;
+  }
 }
 
 /** False, too, for what is no signature. */
@@ -198,11 +214,7 @@ export function isSignature(
   signature: Uint8Array,
 ): boolean {
   if (type === 'ed25519') return ed25519Verify(publicKey, message, signature);
-  try {
-    return p256.verify(signature, as === undefined ? message : hashes[as](message), publicKey, ecdsa);
-  } catch {
-    return false;
-  }
+  return p256Verify(publicKey, message, as, signature);
 }
 
 /** 32 bytes of Ed25519, or the uncompressed point of P-256; none for what encrypts. */
@@ -217,8 +229,12 @@ const p256Spki = Uint8Array.of(
   ...[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00],
 );
 
+export function p256ToSpki(point: Uint8Array): Uint8Array {
+  return concatBytes(p256Spki, point);
+}
+
 /** PEM of an uncompressed point of P-256. */
 export function p256Pem(point: Uint8Array): string {
-  const lines = toBase64(concatBytes(p256Spki, point)).match(/.{1,64}/g) ?? [];
+  const lines = toBase64(p256ToSpki(point)).match(/.{1,64}/g) ?? [];
   return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
 }

@@ -35,9 +35,17 @@ export interface TenantKeys {
    * wipe it. Throws `not-found` for an epoch that is not held, `sealed` after a wipe.
    */
   key(label: KeyLabel, epoch?: number): Uint8Array;
+  /**
+   * A copy, which is the caller's to wipe, of what `open` opens with one of the keys; undefined where it does not. It is
+   * kept, with others that were asked for of late, until the wipe: `what` names it, with all that it is bound to.
+   */
+  opened(what: string, open: () => Uint8Array | undefined): Uint8Array | undefined;
   /** Overwrites all key bytes, best effort. */
   wipe(): void;
 }
+
+/** Opened keys that are kept. */
+const mostOpened = 500;
 
 /** What stays of a tenant key when its epoch is retired: the keys for reading, one behind the other. */
 export function readingKeysOf(tenantKey: Uint8Array): Uint8Array {
@@ -49,6 +57,8 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
   const epochs = [...byEpoch.keys()].sort((a, b) => a - b);
   const epoch = epochs.at(-1) ?? 0;
   const derived = new Map<string, Uint8Array>();
+  /** The one asked for longest ago first. */
+  const open = new Map<string, Uint8Array>();
   let wiped = false;
   return {
     epoch,
@@ -64,8 +74,22 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
       derived.set(name, key);
       return key;
     },
+    opened(what, openIt) {
+      const key = open.get(what) ?? openIt();
+      if (!key) return undefined;
+      open.delete(what);
+      open.set(what, key);
+      const [oldest] = open.size > mostOpened ? open : [];
+      if (oldest) {
+        oldest[1].fill(0);
+        open.delete(oldest[0]);
+      }
+      return key.slice();
+    },
     wipe() {
       wiped = true;
+      for (const key of open.values()) key.fill(0);
+      open.clear();
       for (const key of byEpoch.values()) key.fill(0);
       for (const key of derived.values()) key.fill(0);
       derived.clear();
@@ -102,6 +126,7 @@ export function liveKeys(first: TenantKeys): LiveKeys {
       return current.epochs;
     },
     key: (label, epoch) => current.key(label, epoch),
+    opened: (what, open) => current.opened(what, open),
     replace(next) {
       before.push(current);
       current = next;

@@ -1,7 +1,10 @@
 // node:crypto in place of noble: the same bytes over messages of all kinds, the same refusals, and back to noble where
 // the self-test finds anything else.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { p256 } from '@noble/curves/nist.js';
 import fc from 'fast-check';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type CryptoChoice, cryptoInUse, startCrypto, takeCrypto } from '../../src/appliance/native-crypto.ts';
@@ -13,10 +16,16 @@ import { sha256 } from '../../src/crypto/fast-hash.ts';
 import * as plain from '../../src/crypto/hash.ts';
 import { native, type Primitives } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { newTransitKey, p256Sign, p256Verify, transitPublicKey } from '../../src/crypto/transit.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../../src/crypto/x-wing.ts';
 import { publicFromPrivate, sharedSecret } from '../../src/crypto/x25519.ts';
 
 afterEach(() => takeCrypto('noble'));
+
+const hexBytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'hex'));
+const edgeCases: readonly { number: number; key: string; sig: string; msg: string }[] = JSON.parse(
+  readFileSync(new URL('../vectors/cctv-ed25519-edge-cases.json', import.meta.url), 'utf8'),
+);
 
 const bytes = fc.uint8Array({ maxLength: 700 });
 const bytesOf = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
@@ -43,6 +52,9 @@ test('this Node has all of them', () => {
     'runningSha256',
     'ed25519Sign',
     'ed25519PublicKey',
+    'ed25519Verify',
+    'p256Sign',
+    'p256Verify',
     'sealChaCha',
     'openChaCha',
     'argon2id',
@@ -105,6 +117,108 @@ for (const choice of ['node', 'noble'] as const) {
     for (const wrong of [new Uint8Array(), signature.subarray(1), new Uint8Array(65)]) assert.ok(!isIt(wrong));
     assert.ok(ed25519Verify(ed25519PublicKey(seed), message, signature));
   });
+}
+
+test('Ed25519: the same signatures are taken, edge cases among them', () => {
+  const [seed, message] = [systemRandom(32), systemRandom(100)];
+  const publicKey = ed25519PublicKey(seed);
+  const signature = ed25519Sign(seed, message);
+  for (const choice of ['node', 'noble'] as const) {
+    assert.equal(
+      by(choice, () => ed25519Verify(publicKey, message, signature)),
+      true,
+    );
+  }
+  for (let bit = 0; bit < 512; bit += 7) same(() => ed25519Verify(publicKey, message, flipped(signature, bit)));
+  for (let bit = 0; bit < 256; bit += 5) same(() => ed25519Verify(flipped(publicKey, bit), message, signature));
+  const torsion = ed25519.Point.fromBytes(hexBytes('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'));
+  const small = Array.from({ length: 8 }, (_, n) => (n === 0 ? ed25519.Point.ZERO : torsion.multiplyUnsafe(BigInt(n))));
+  const encodings = small.flatMap((point) => [point.toBytes(), flipped(point.toBytes(), 255)]);
+  // y of 0 and 1 written with the prime added, as one must not.
+  encodings.push(...['ed', 'ee'].map((low) => hexBytes(`${low}${'ff'.repeat(30)}7f`)), new Uint8Array(32).fill(255));
+  for (const point of encodings) {
+    assert.equal(
+      by('node', () => ed25519Verify(point, message, Buffer.concat([point, new Uint8Array(32)]))),
+      false,
+    );
+    for (const r of [...encodings, signature.subarray(0, 32)]) {
+      for (const s of [new Uint8Array(32), signature.subarray(32)]) {
+        const made = new Uint8Array([...r, ...s]);
+        for (const key of [point, publicKey]) same(() => ed25519Verify(key, message, made));
+      }
+    }
+  }
+  for (const { number, key, sig, msg } of edgeCases) {
+    const asked = [hexBytes(key), utf8(msg), hexBytes(sig)] as const;
+    assert.equal(
+      by('node', () => ed25519Verify(...asked)),
+      by('noble', () => ed25519Verify(...asked)),
+      String(number),
+    );
+  }
+});
+
+test('ECDSA with P-256: each takes what the other made, and the same of what is altered', () => {
+  const key = newTransitKey('ecdsa-p256', systemRandom);
+  const publicKey = transitPublicKey('ecdsa-p256', key);
+  const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+  for (const hash of ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const) {
+    const message = systemRandom(hash === 'sha2-224' ? 0 : 100);
+    for (const choice of ['node', 'noble'] as const) {
+      const signature = by(choice, () => p256Sign(key, message, hash));
+      const taken = () => p256Verify(publicKey, message, hash, signature);
+      assert.deepEqual([by('node', taken), by('noble', taken)], [true, true]);
+      for (let bit = 0; bit < signature.length * 8; bit += 3) {
+        same(() => p256Verify(publicKey, message, hash, flipped(signature, bit)));
+      }
+      for (let end = 0; end < signature.length; end += 9) {
+        same(() => p256Verify(publicKey, message, hash, signature.subarray(0, end)));
+      }
+      same(() => p256Verify(publicKey, message, hash, new Uint8Array([...signature, 0])));
+      const { r, s } = p256.Signature.fromBytes(signature, 'der');
+      for (const [one, two] of [
+        [r, order - s],
+        [r, s + order],
+        [r + order, s],
+        [0n, s],
+        [r, 0n],
+        [order, s],
+        [s, r],
+      ] as const) {
+        same(() => p256Verify(publicKey, message, hash, derOf(one, two)));
+      }
+      assert.equal(
+        by('node', () => p256Verify(publicKey, message, hash, derOf(r, order - s))),
+        true,
+        'either s is taken',
+      );
+      // A number with a zero too many before it, and a length in its long form.
+      const loose = [
+        new Uint8Array([0x30, signature.length - 1, 2, (signature[3] ?? 0) + 1, 0, ...signature.subarray(4)]),
+        new Uint8Array([0x30, 0x81, ...signature.subarray(1)]),
+      ];
+      for (const bad of loose) same(() => p256Verify(publicKey, message, hash, bad));
+      const hashed = plain.sha256(message);
+      const ofHash = by('node', () => p256Sign(key, hashed, undefined));
+      same(() => p256Sign(key, hashed, undefined));
+      same(() => p256Verify(publicKey, hashed, undefined, ofHash));
+      assert.equal(
+        by('node', () => p256Verify(publicKey, message, 'sha2-256', ofHash)),
+        true,
+      );
+    }
+  }
+});
+
+function derOf(r: bigint, s: bigint): Uint8Array {
+  const integer = (value: bigint): number[] => {
+    const hex = value.toString(16);
+    const bytes = [...hexBytes(hex.length % 2 === 0 ? hex : `0${hex}`)];
+    if ((bytes[0] ?? 0) >= 0x80) bytes.unshift(0);
+    return [2, bytes.length, ...bytes];
+  };
+  const content = [...integer(r), ...integer(s)];
+  return new Uint8Array([0x30, content.length, ...content]);
 }
 
 test('XChaCha20-Poly1305: the same bytes, and every flipped bit refused', () => {

@@ -401,7 +401,7 @@ if (!postgres) {
     const store = emptyDatabase();
     await assert.rejects(serveAt(join(base, 'third'), store), { code: 'unavailable', message: /no appliance in the/ });
     const half = await openPostgres(await postgresConfig(store));
-    const keys = { epoch: 1, epochs: [1], key: () => new Uint8Array(32), wipe: () => {} };
+    const keys = { epoch: 1, epochs: [1], key: () => new Uint8Array(32), opened: () => undefined, wipe: () => {} };
     const random = (length: number): Uint8Array => new Uint8Array(randomBytes(length));
     await createShared({ engine: half, uid: random(16), keys, random, name: 'system' });
     await assert.rejects(initAppliance({ data: join(base, 'fourth'), store }), {

@@ -41,6 +41,30 @@ test('keys are handed out as copies: wiping them leaves the seal whole', () => {
   assert.deepEqual(opened.keysFor('ab12').key('log'), log);
 });
 
+test('keys opened with them are kept, of which copies are handed out, until the wipe', () => {
+  const keys = openSeal(bytes, secret, systemRandom).keysFor('ab12');
+  let opened = 0;
+  const key = (n: number): Uint8Array | undefined =>
+    keys.opened(`key ${n}`, () => {
+      opened++;
+      return n < 0 ? undefined : keys.key('transit').map((byte) => byte ^ (n & 255));
+    });
+  const first = key(1)?.slice();
+  key(1)?.fill(0);
+  assert.deepEqual(key(1), first);
+  assert.equal(opened, 1);
+  assert.equal(key(-1), undefined);
+  assert.equal(key(-1), undefined);
+  assert.equal(opened, 3, 'what does not open is not kept');
+  const held = key(1);
+  for (let n = 2; n <= 501; n++) key(n);
+  assert.deepEqual(held, first, 'a copy stays whole when the kept one goes');
+  assert.deepEqual(key(1), first);
+  assert.equal(opened, 504, 'the one used longest ago went');
+  keys.wipe();
+  assert.throws(() => key(1), { code: 'sealed' });
+});
+
 test('a changed seal is a new value; the old one stays', () => {
   const opened = openSeal(bytes, secret, systemRandom);
   const more = opened.withStore('cd34');
