@@ -150,6 +150,8 @@ export async function addRing(
     id: keyId,
     ringId: keysTo,
     algorithm: 'aes256',
+    kem: 'x25519',
+    pair: 0,
     wrapped: toBase64(systemRandom(80)),
     iv: toBase64(systemRandom(12)),
     props: {},

@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { rotateBody } from './keyrings.ts';
+import { rotateBody, wrappedTo } from './keyrings.ts';
 import { newRingName } from './ring-life.ts';
-import { algorithm, base64, clientCustody, freeForm, idOf, pathText, timestamp, trueParam } from './values.ts';
+import { algorithm, base64, clientCustody, freeForm, idOf, kem, pathText, timestamp, trueParam } from './values.ts';
 
 export const asymKeyring = z
   .object({
@@ -14,7 +14,8 @@ export const asymKeyring = z
     activeKey: idOf('key').meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
     activeAlgorithm: algorithm,
     custody: clientCustody,
-    publicKey: base64.meta({ description: 'X25519, base64 SPKI DER', examples: [sample.publicKey] }),
+    kem,
+    publicKey: base64.meta({ description: 'of the `kem`, base64 SPKI DER', examples: [sample.publicKey] }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -25,6 +26,7 @@ export const asymKey = z
   .object({
     id: idOf('key').meta({ description: 'id of the key', examples: [sample.asymKeyId] }),
     type: z.enum(['AES256']).meta({ description: 'what the key is for' }),
+    kem,
     props: freeForm.meta({ examples: [{}] }),
     keyData: z
       .object({
@@ -38,9 +40,15 @@ export const asymKey = z
   .meta({ id: 'AsymKey', description: "a key of an asym KeyRing, wrapped to the ring's public key" });
 export type AsymKey = z.output<typeof asymKey>;
 
+const readAsymKey = asymKey.extend({ publicKey: wrappedTo }).meta({
+  id: 'ReadAsymKey',
+  description: 'a key of an asym KeyRing, wrapped, and the public key that it is wrapped to',
+});
+
 const createAsymKeyringBody = z.object({
   name: newRingName('Devices'),
   algo: algorithm.exactOptional(),
+  kem: kem.exactOptional().meta({ description: "default: the server's" }),
   props: freeForm.exactOptional().meta({ description: 'kept with the KeyRing', examples: [{}] }),
   keyProps: freeForm.exactOptional().meta({ description: 'the `props` of each of its keys', examples: [{}] }),
 });
@@ -48,7 +56,7 @@ const createAsymKeyringAnswer = z.object({
   ring: asymKeyring,
   key: asymKey,
   privateKey: base64.meta({
-    description: 'X25519, base64 PKCS#8 DER; told once, never stored',
+    description: 'of the `kem`, base64 PKCS#8 DER; told once, never stored',
     examples: [sample.privateKey],
   }),
 });
@@ -73,7 +81,7 @@ export const asymEndpoints = [
     query: z.object({
       id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }),
     }),
-    answer: asymKey,
+    answer: readAsymKey,
     errors: unknown,
   }),
   endpoint('rotateAsymKeyring', {

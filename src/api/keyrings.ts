@@ -12,6 +12,7 @@ import {
   count,
   freeForm,
   idOf,
+  kem,
   pastTime,
   pathText,
   requiredText,
@@ -49,9 +50,20 @@ export const encryptedKeyData = z
   .meta({ id: 'EncryptedKeyData', description: "a key's 32 bytes, wrapped to the KeyRing's public key" });
 
 export const key = z
-  .object({ id: keyId, type: algorithm, props, keyData: encryptedKeyData })
+  .object({ id: keyId, type: algorithm, kem, props, keyData: encryptedKeyData })
   .meta({ id: 'Key', description: 'a key of a KeyRing, wrapped' });
 export type Key = z.output<typeof key>;
+
+/** The public key that a key is wrapped to. */
+export const wrappedTo = base64.meta({
+  description: "the ring's public key that it is wrapped to, base64 SPKI DER; rings may have had others",
+  examples: [sample.publicKey],
+});
+
+const readKey = key
+  .extend({ publicKey: wrappedTo })
+  .meta({ id: 'ReadKey', description: 'a key of a KeyRing, wrapped, and the public key that it is wrapped to' });
+export type ReadKey = z.output<typeof readKey>;
 
 const lastUse = (what: string) => ({
   at: pastTime.nullable().meta({
@@ -92,6 +104,8 @@ export const keyListItem = z
   .object({
     id: keyId,
     type: algorithm,
+    kem,
+    publicKey: wrappedTo,
     props,
     createdAt: timestamp,
     usage: usage.exactOptional().meta({ description: 'only where it was asked for' }),
@@ -118,8 +132,9 @@ export const keyring = z
     createdAt: timestamp,
     updatedAt: timestamp,
     props: ringProps,
+    kem,
     publicKey: base64.meta({
-      description: 'X25519, base64 SPKI DER; every key of the ring is wrapped to it',
+      description: 'of the `kem`, base64 SPKI DER; new keys of the ring are wrapped to it',
       examples: [sample.publicKey],
     }),
     offlineDecrypt: z
@@ -136,12 +151,14 @@ export type KeyRing = z.output<typeof keyring>;
 const listedKeyring = keyring.extend(whenDeleted).meta({ id: 'ListedKeyRing', description: 'a KeyRing in a list' });
 export type ListedKeyRing = z.output<typeof listedKeyring>;
 
+const publicKeyForms = 'base64 SPKI DER, PEM, base64 of the bytes, or for `mlkem768-x25519` a JWK';
+
 const createKeyringBody = z.object({
   name: newRingName('Payroll'),
   algo: algorithm.exactOptional(),
+  kem: kem.exactOptional().meta({ description: "default: that of the publicKey, or else the server's" }),
   publicKey: text.exactOptional().meta({
-    description:
-      'X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 bytes. Absent: the appliance makes a pair',
+    description: `public key: ${publicKeyForms}. Absent: the appliance makes a pair`,
     examples: [sample.publicKey],
   }),
   props: ringProps.exactOptional(),
@@ -152,7 +169,7 @@ const createKeyringAnswer = z.object({
   ring: keyring,
   key,
   privateKey: base64.exactOptional().meta({
-    description: 'X25519, base64 PKCS#8 DER; only when no publicKey was given, once, never stored',
+    description: 'of the `kem`, base64 PKCS#8 DER; only when no publicKey was given, once, never stored',
     examples: [sample.privateKey],
   }),
 });
@@ -208,6 +225,10 @@ const configChange = z.object({
     .meta({ description: 'settings by algorithm' }),
   rotateAfter: rotateAfter.exactOptional(),
   offlineDecrypt: offlineDecrypt.exactOptional(),
+  publicKey: text.exactOptional().meta({
+    description: `a new public key, ${publicKeyForms}: later keys of the ring are wrapped to it, earlier ones stay as they are`,
+    examples: [sample.publicKey],
+  }),
 });
 
 const putConfigBody = z.object({
@@ -274,7 +295,7 @@ export const keyringEndpoints = [
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
     params: z.object({ ringname: pathText, keyId: pathText }),
     query: byId,
-    answer: key,
+    answer: readKey,
     errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
   }),
   endpoint('rotateKeyring', {

@@ -4,6 +4,7 @@
 import { z } from 'zod';
 import { isLongFlag, maxFlagLength, maxFlags } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
+import { kemNames } from '../model/kems.ts';
 import { numberProblem } from './exact-json.ts';
 import { sample } from './example-values.ts';
 
@@ -238,4 +239,11 @@ export const shownFlags = z.custom<FreeForm>(isJsonObject, 'expected an object')
   type: 'object',
   additionalProperties: { type: 'boolean' },
   examples: [{ 'keyring.payroll.encrypt': true }],
+});
+
+/** How the keys of a ring are wrapped to it. */
+export const kem = z.enum(kemNames).meta({
+  description:
+    'how keys are wrapped: `x25519`, or `mlkem768-x25519` (X-Wing), which a quantum computer does not break either',
+  examples: ['x25519'],
 });

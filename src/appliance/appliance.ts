@@ -111,7 +111,8 @@ export class HeldAppliance implements Appliance, Sealing {
 
   private constructor(options: ApplianceOptions, serves: boolean, lock: DirectoryLock, node?: SharedNode) {
     const { data, keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
-    this.world = world;
+    const { defaultKem } = options;
+    this.world = defaultKem ? { ...world, defaultKem } : world;
     this.logger = logger;
     this.bodyLimit = bodyLimit;
     this.#options = options;

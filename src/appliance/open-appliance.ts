@@ -12,6 +12,7 @@ import { localCaller } from '../core/credential.ts';
 import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
 import { KmsError, systemError } from '../errors.ts';
 import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
+import type { Kem } from '../model/kems.ts';
 import { formatMark } from '../model/store-mark.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
@@ -68,6 +69,8 @@ export interface ApplianceOptions {
   readonly bodyLimit?: number | undefined;
   /** Lifetimes of sessions, invites and resets, and the mail server. */
   readonly people?: PeopleSettings | undefined;
+  /** How keys are wrapped of rings whose makers don't say; `x25519` when absent. */
+  readonly defaultKem?: Kem | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
   /** Where activity is streamed to. */

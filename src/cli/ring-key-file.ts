@@ -2,7 +2,7 @@
 // configuration directory, written once and never overwritten.
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { privateKeyPem, readPrivateKey } from '../client/ring-keys.ts';
+import { privateKeyPem, type RingPrivateKey, readPrivateKeys } from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
@@ -46,14 +46,19 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** The private key in the file that --private-key names; undefined where it names none. */
-export async function namedRingKey(cli: Cli<{ '--private-key': string | undefined }>): Promise<Uint8Array | undefined> {
+/** A ring's private key, and those before it of a ring that changed its pair. */
+export type RingPrivateKeys = readonly RingPrivateKey[];
+
+/** The private keys in the file that --private-key names; undefined where it names none. */
+export async function namedRingKey(
+  cli: Cli<{ '--private-key': string | undefined }>,
+): Promise<RingPrivateKeys | undefined> {
   const named = cli.get('--private-key');
   return named === undefined ? undefined : readRingKey(named);
 }
 
-/** The private key that is kept for the ring of the appliance. */
-export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<Uint8Array> {
+/** The private keys that are kept for the ring of the appliance. */
+export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<RingPrivateKeys> {
   try {
     return await readRingKey(await keptPath(cli, appliance, ring));
   } catch (error) {
@@ -64,8 +69,8 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
   }
 }
 
-export async function readRingKey(path: string): Promise<Uint8Array> {
-  return readPrivateKey(await readSecretFile(path, 'the private key'), path);
+export async function readRingKey(path: string): Promise<RingPrivateKeys> {
+  return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */

@@ -5,6 +5,7 @@ import { concatBytes, equalBytes, fromBase64, fromUtf8, toBase64, utf8 } from '.
 import { sha256 } from '../crypto/hash.ts';
 import { idFromBytes, idToBytes } from '../crypto/ulid.ts';
 import { KmsError } from '../errors.ts';
+import type { Kem } from '../model/kems.ts';
 import { isRingName } from '../model/names.ts';
 import { byteReader } from './byte-streams.ts';
 import { decryptChunks, encryptChunks } from './chunked.ts';
@@ -20,21 +21,25 @@ export interface AgePlace {
 export interface AgeRecipient {
   readonly ring: string;
   readonly ringId: string;
+  /** How keys are wrapped to the ring. */
+  readonly kem: Kem;
   /** Of the ring's public key: see `fingerprintOf`. */
   readonly fingerprint: Uint8Array;
   readonly place: AgePlace;
 }
 
 export interface AgeIdentity extends AgeRecipient {
-  /** The ring's private key: in a file, or the 32 bytes; without it, where `kms` keeps it. */
+  /** The private key that fits the fingerprint: in a file, or its 32 bytes; without it, where `kms` keeps it. */
   readonly privateKey?: string | Uint8Array;
 }
 
 const recipientPrefix = 'age1kms';
 const identityPrefix = 'age-plugin-kms-';
 const version = 1;
-/** How keys are wrapped to the ring. Another way has another number, and a label in age if mixing would weaken it. */
-const x25519 = 1;
+const kems: readonly [number: number, kem: Kem][] = [
+  [1, 'x25519'],
+  [2, 'mlkem768-x25519'],
+];
 const places = ['server', 'profile', 'data'] as const;
 const fingerprintLength = 16;
 
@@ -75,10 +80,11 @@ export function parseIdentity(text: string): AgeIdentity {
 }
 
 /** version (1) | kem (1) | ring ULID (16) | fingerprint (16) | ring name, place's kind (1), place's name */
-function payloadOf({ ring, ringId, fingerprint, place }: AgeRecipient): Uint8Array {
+function payloadOf({ ring, ringId, kem, fingerprint, place }: AgeRecipient): Uint8Array {
+  const [number = 0] = kems.find(([, name]) => name === kem) ?? [];
   const [ringName, placeName] = [utf8(ring), utf8(place.name)];
   return concatBytes(
-    Uint8Array.of(version, x25519),
+    Uint8Array.of(version, number),
     ringBytes(ringId),
     fingerprint,
     lengthOf(ringName),
@@ -123,8 +129,9 @@ class Payload {
   }
 
   recipient(): AgeRecipient {
-    const [made, kem] = [this.#take(1)[0], this.#take(1)[0]];
-    if (made !== version || kem !== x25519) {
+    const [made, number] = this.#take(2);
+    const [, kem] = kems.find(([known]) => known === number) ?? [];
+    if (made !== version || kem === undefined) {
       throw new KmsError('invalid', `${this.#expected}: it is of a kind that this program does not know`, {
         hint: 'use a newer version of kms',
       });
@@ -135,7 +142,7 @@ class Payload {
     const kind = places[this.#take(1)[0] ?? -1];
     const name = this.#text();
     if (!isRingName(ring) || kind === undefined) throw this.#wrong();
-    return { ring, ringId, fingerprint, place: { kind, name } };
+    return { ring, ringId, kem, fingerprint, place: { kind, name } };
   }
 
   privateKey(): string | Uint8Array | undefined {

@@ -3,6 +3,7 @@
 import { concatBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
+import type { Kem } from '../model/kems.ts';
 import {
   type AgeIdentity,
   type AgeRecipient,
@@ -72,10 +73,13 @@ async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work)
     if (type === 'extension-labels') wantsLabels = true;
   }
   const stanzas: [file: number, stanza: AgeStanza][] = [];
+  const kems = new Set<Kem>();
   let failed = false;
   for (const { kind, index, text } of added) {
     try {
       const recipient = kind === 'recipient' ? parseRecipient(text) : parseIdentity(text);
+      kems.add(recipient.kem);
+      if (wantsLabels && kems.size > 1) throw mixed(recipient);
       for (const [file, fileKey] of fileKeys.entries()) {
         // Once something is refused, age gets no stanza.
         if (failed) break;
@@ -89,14 +93,23 @@ async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work)
     }
   }
   if (!failed) {
-    // X25519 has none. Rings wrapped another way will have `postquantum`, and then all that are added must.
-    if (wantsLabels) await age.tell('labels');
+    // As age's own recipients have it: what a quantum computer does not open, nothing beside it is to open for it.
+    if (wantsLabels) await age.tell('labels', kems.has('mlkem768-x25519') ? ['postquantum'] : []);
     await age.grease();
     for (const [file, { type, args, body }] of stanzas) {
       await age.tell('recipient-stanza', [String(file), type, ...args], body);
     }
   }
   await age.done();
+}
+
+/** One set of labels stands for all that are added. */
+function mixed({ ring, kem }: AgeRecipient): KmsError {
+  return new KmsError(
+    'invalid',
+    `the keyring ${ring} is wrapped by ${kem}, others beside it are not: a file is as strong as the weakest of them`,
+    { hint: 'encrypt to keyrings of one kind; `kms keyring upgrade` makes those of x25519 hybrid' },
+  );
 }
 
 interface Sealed {

@@ -8,7 +8,7 @@ import { decryptChunks, encryptChunks } from './chunked.ts';
 import { encodePrelude, readPrelude } from './file-format.ts';
 import { askForKey } from './known-keys.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
-import { type PrivateKey, readPrivateKey } from './ring-keys.ts';
+import { type PrivateKey, type RingPrivateKey, readPrivateKeys } from './ring-keys.ts';
 
 export interface EncryptStreamOptions {
   readonly client: Pick<Client, 'encrypt'>;
@@ -59,13 +59,13 @@ export interface FileStream<Answer> extends Through {
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
   const { client, ring: ringname, asset, random, keepKeys = true } = options;
-  const privateKey = privateKeyBytes(options.privateKey);
+  const privateKeys = privateKeysIn(options.privateKey);
   return fileStream<EncryptAnswer>(options.signal, async function* (source, signal, tell) {
     const { answer, bytes: key } = await askForKey(
       keepKeys ? client : {},
-      { ringname, privateKey },
+      { ringname, privateKeys },
       (known) => client.encrypt({ ringname, ...(asset && { asset }), ...known }, { signal }),
-      () => privateKey,
+      () => privateKeys,
     );
     tell(answer);
     try {
@@ -84,15 +84,15 @@ export function encryptStream(options: EncryptStreamOptions): FileStream<Encrypt
  */
 export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer> {
   const { client, privateKey, keepKeys = true } = options;
-  const given = typeof privateKey === 'function' ? undefined : privateKeyBytes(privateKey);
-  const keyOf = async (answer: DecryptAnswer): Promise<Uint8Array> =>
-    typeof privateKey === 'function' ? privateKeyBytes(await privateKey(answer)) : privateKeyBytes(privateKey);
+  const given = typeof privateKey === 'function' ? undefined : privateKeysIn(privateKey);
+  const keyOf = async (answer: DecryptAnswer): Promise<readonly RingPrivateKey[]> =>
+    typeof privateKey === 'function' ? privateKeysIn(await privateKey(answer)) : privateKeysIn(privateKey);
   return fileStream<DecryptAnswer>(options.signal, async function* (source, signal, tell) {
     let bytes: Uint8Array | undefined;
     const key = async (header: string): Promise<Uint8Array> => {
       const { answer, bytes: key } = await askForKey(
         keepKeys ? client : {},
-        given ? { privateKey: given } : {},
+        given ? { privateKeys: given } : {},
         (known) => ask(options, { header, ...known }, signal),
         keyOf,
       );
@@ -181,8 +181,8 @@ async function whole<Answer>(bytes: Uint8Array, stream: FileStream<Answer>): Pro
   return { bytes: concatBytes(...pieces), answer: await stream.answer };
 }
 
-function privateKeyBytes(key: PrivateKey): Uint8Array {
-  return readPrivateKey(key, 'privateKey');
+function privateKeysIn(key: PrivateKey): readonly RingPrivateKey[] {
+  return readPrivateKeys(key, 'privateKey');
 }
 
 interface EncryptFileInput {

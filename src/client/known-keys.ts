@@ -1,14 +1,14 @@
 // The keys of rings that a program has unwrapped already, kept with the client that answered them: asked again, the
 // appliance leaves their bytes out, and nothing is unwrapped twice. Which key a message gets the appliance still says
 // each time, so that who may no longer ask gets nothing.
-import { equalBytes } from '../crypto/bytes.ts';
+import { concatBytes, equalBytes } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { AnswerTo } from './methods.ts';
-import { unwrapRingKey } from './ring-keys.ts';
+import { type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
 
 interface Known {
   readonly ringname: string;
-  /** SHA-256 of the private key that opened it: by another it is not known. */
+  /** Of the private keys with which it was opened: by others it is not known. */
   readonly opener: Uint8Array;
   readonly bytes: Uint8Array;
 }
@@ -24,7 +24,7 @@ const kept = new WeakMap<object, Map<string, Known>>();
 /** What is known before the appliance is asked, as far as it is. */
 interface Asked {
   readonly ringname?: string;
-  readonly privateKey?: Uint8Array;
+  readonly privateKeys?: readonly RingPrivateKey[];
 }
 
 interface KeyAnswer {
@@ -40,20 +40,20 @@ interface Unwrapped<Answer> {
 
 /**
  * Asks with the ids that are worth naming, and unwraps what is not known. `ask` is called again, naming none, where a
- * key turns out to be known by another private key alone; where `asked` has the private key, that cannot be.
+ * key turns out to be known by another private key alone; where `asked` has the private keys, that cannot be.
  */
 export async function askForKey<Answer extends KeyAnswer>(
   client: object,
   asked: Asked,
   ask: (known: { readonly knownKeys?: string[] }) => Promise<Answer>,
-  privateKeyOf: (answer: Answer) => Uint8Array | Promise<Uint8Array>,
+  privateKeysOf: (answer: Answer) => readonly RingPrivateKey[] | Promise<readonly RingPrivateKey[]>,
 ): Promise<Unwrapped<Answer>> {
   const keys = kept.get(client) ?? new Map<string, Known>();
   kept.set(client, keys);
   const named = idsFor(keys, asked);
   let answer = await ask(named.length > 0 ? { knownKeys: named } : {});
-  const privateKey = await privateKeyOf(answer);
-  const opener = sha256(privateKey);
+  const privateKeys = await privateKeysOf(answer);
+  const opener = openerOf(privateKeys);
   const known = keys.get(answer.key.id);
   if (known && equalBytes(known.opener, opener)) {
     keys.delete(answer.key.id);
@@ -61,7 +61,7 @@ export async function askForKey<Answer extends KeyAnswer>(
     return { answer, bytes: known.bytes.slice() };
   }
   if (!answer.key.keyData) answer = await ask({});
-  const bytes = unwrapRingKey({ privateKey, key: answer.key });
+  const bytes = await unwrapRingKey({ privateKey: privateKeys, key: answer.key });
   keep(keys, answer.key.id, {
     ringname: (asked.ringname ?? answer.ringname ?? '').toLowerCase(),
     opener,
@@ -70,9 +70,13 @@ export async function askForKey<Answer extends KeyAnswer>(
   return { answer, bytes };
 }
 
+function openerOf(privateKeys: readonly RingPrivateKey[]): Uint8Array {
+  return sha256(concatBytes(...privateKeys.map(({ bytes }) => bytes)));
+}
+
 /** The ids used last. */
-function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKey }: Asked): string[] {
-  const opener = privateKey && sha256(privateKey);
+function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKeys }: Asked): string[] {
+  const opener = privateKeys && openerOf(privateKeys);
   const isCandidate = (known: Known): boolean =>
     (ringname === undefined || known.ringname === ringname.toLowerCase()) &&
     (opener === undefined || equalBytes(known.opener, opener));

@@ -1,10 +1,11 @@
 // A ring's key pair on its owner's side: making one, the forms that people keep a private key in, and unwrapping with
 // it the keys that encrypt and decrypt answer. The appliance tells a private key once, or never has it.
-import { fromUtf8, toBase64 } from '../crypto/bytes.ts';
+import { fromBase64, fromUtf8, toBase64 } from '../crypto/bytes.ts';
+import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { systemRandom } from '../crypto/random.ts';
-import { unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
+import { kemOf, unwrapRingKeySoon } from '../crypto/ring-key.ts';
+import { xWingPublicKey } from '../crypto/x-wing.ts';
 import {
-  generateX25519,
   parsePrivateKey,
   parsePublicKey,
   pkcs8ToPem,
@@ -13,44 +14,77 @@ import {
   publicKeyToSpki,
 } from '../crypto/x25519.ts';
 import { KmsError } from '../errors.ts';
+import type { Kem } from '../model/kems.ts';
 import type { Key } from './methods.ts';
 
-/** RFC 8410: sixteen bytes and the key. Neither this nor 32 is the length of any of the texts. */
-const pkcs8Length = 48;
+/** The 32 bytes, or PKCS#8 DER of X25519 (RFC 8410) or X-Wing. None of these is the length of any of the texts. */
+const binaryLengths: readonly number[] = [32, 48, 54];
+
+/** A private key of a ring. */
+export interface RingPrivateKey {
+  /** Absent where only the 32 bytes were given: they may be either's. */
+  readonly kem?: Kem;
+  /** 32, secret: a key of X25519, or the seed of a hybrid one. */
+  readonly bytes: Uint8Array;
+}
 
 /**
- * PEM, base64 of PKCS#8 DER, base64 of the 32 bytes, one of these as the bytes of a file, PKCS#8 DER, or the 32 bytes.
+ * PEM, base64 of PKCS#8 DER, one of these as the bytes of a file, or PKCS#8 DER; the 32 bytes, or base64 of them; of a
+ * hybrid ring also a JWK, or an identity of age (`AGE-SECRET-KEY-PQ-1…`). PEM may have several keys: those of a ring
+ * that changed its pair. Or what `readPrivateKeys` made of one of these.
  */
-export type PrivateKey = string | Uint8Array;
+export type PrivateKey = string | Uint8Array | readonly RingPrivateKey[];
 
-/** The 32 raw bytes of a private key. `source` names it in the error. Throws `invalid` for anything else. */
-export function readPrivateKey(key: PrivateKey, source: string): Uint8Array {
+/** All that are in there, one or more. `source` names it in the error. Throws `invalid` for anything else. */
+export function readPrivateKeys(key: PrivateKey, source: string): readonly RingPrivateKey[] {
   // A program without types may give what it found nothing under.
-  const raw = parsePrivateKey(typeof key === 'string' ? key : textOf(key ?? new Uint8Array()));
-  if (raw) return raw;
-  throw new KmsError('invalid', `${source} holds no X25519 private key`, {
+  const given = key ?? '';
+  const isRead = typeof given !== 'string' && !(given instanceof Uint8Array);
+  const keys = isRead ? given : keysIn(typeof given === 'string' ? given : textOf(given));
+  if (keys.length > 0) return keys;
+  throw new KmsError('invalid', `${source} holds no private key of X25519 or MLKEM768-X25519`, {
     hint: 'expected PEM (PKCS#8), base64 of PKCS#8 DER, or base64 of the 32 bytes',
   });
 }
 
 function textOf(bytes: Uint8Array): string {
-  const isBinary = bytes.length === 32 || bytes.length === pkcs8Length;
-  return isBinary ? toBase64(bytes) : (fromUtf8(bytes) ?? '');
+  return binaryLengths.includes(bytes.length) ? toBase64(bytes) : (fromUtf8(bytes) ?? '');
 }
 
-/** The public half, as the API answers it (base64 SPKI DER). */
-export function publicKeyOf(privateKey: Uint8Array): string {
-  return toBase64(publicKeyToSpki(publicFromPrivate(privateKey)));
+const pemBlock = /-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----/g;
+
+/** None, where something else stands beside them. */
+function keysIn(text: string): readonly RingPrivateKey[] {
+  const blocks = text.match(pemBlock) ?? [];
+  const texts = blocks.length > 1 && text.replace(pemBlock, '').trim() === '' ? blocks : [text];
+  const keys = texts.map(keyIn).filter((key) => key !== undefined);
+  return keys.length === texts.length ? keys : [];
 }
 
-/** A private key as the API answers it (base64 PKCS#8 DER) as PEM. */
-export function privateKeyPem(base64: string): string {
-  return pkcs8ToPem(privateKeyToPkcs8(readPrivateKey(base64, 'the answer')));
+function keyIn(text: string): RingPrivateKey | undefined {
+  const seed = parseSeed(text);
+  if (seed) return { kem: 'mlkem768-x25519', bytes: seed };
+  const bytes = parsePrivateKey(text);
+  if (!bytes) return undefined;
+  return fromBase64(text.trim())?.length === 32 ? { bytes } : { kem: 'x25519', bytes };
+}
+
+/** The public half, as the API answers it (base64 SPKI DER); that of X25519 where the key may be either's. */
+export function publicKeyOf({ kem, bytes }: RingPrivateKey): string {
+  const isHybrid = kem === 'mlkem768-x25519';
+  return toBase64(isHybrid ? hybridKeyToSpki(xWingPublicKey(bytes)) : publicKeyToSpki(publicFromPrivate(bytes)));
+}
+
+/** Private keys as PEM, one block each, in their order; the API answers one as base64 of PKCS#8 DER. */
+export function privateKeyPem(key: PrivateKey): string {
+  return readPrivateKeys(key, 'the private key')
+    .map(({ kem, bytes }) => pkcs8ToPem(kem === 'mlkem768-x25519' ? seedToPkcs8(bytes) : privateKeyToPkcs8(bytes)))
+    .join('');
 }
 
 /** Whether the text is a public key that a ring can be made with. */
 export function isPublicKey(text: string): boolean {
-  return parsePublicKey(text) !== undefined;
+  return (parsePublicKey(text) ?? parseHybridKey(text)) !== undefined;
 }
 
 export interface RingKeyPair {
@@ -60,37 +94,51 @@ export interface RingKeyPair {
   readonly publicKey: string;
 }
 
-/** A new X25519 pair from 32 bytes of `random`; default: the platform's secure generator. */
-export function generateRingKey(random: (length: number) => Uint8Array = systemRandom): RingKeyPair {
-  const { privateKey, publicKey } = generateX25519(random);
-  return { privateKey: pkcs8ToPem(privateKeyToPkcs8(privateKey)), publicKey: toBase64(publicKeyToSpki(publicKey)) };
+/** A new pair; default: of X25519, from the platform's secure generator, of which it takes 32 bytes. */
+export function generateRingKey(
+  kem: Kem = 'x25519',
+  random: (length: number) => Uint8Array = systemRandom,
+): RingKeyPair {
+  const pair = { kem, bytes: random(32) };
+  return { privateKey: privateKeyPem([pair]), publicKey: publicKeyOf(pair) };
 }
 
 interface UnwrapInput {
-  /** The ring's private key, 32 raw bytes. */
-  readonly privateKey: Uint8Array;
+  /** The ring's private key, or those that it has had. */
+  readonly privateKey: PrivateKey;
   /** As the key service answers it; not one whose `keyData` was left out because `knownKeys` named it. */
   readonly key: Pick<Key, 'id' | 'type'> & Partial<Pick<Key, 'keyData'>>;
 }
 
-/** The key's 32 bytes. Throws `invalid` for another ring's private key and for a key of an unknown kind. */
-export function unwrapRingKey({ privateKey, key }: UnwrapInput): Uint8Array {
+/**
+ * The key's 32 bytes. Throws `invalid` for another ring's private key and for a key of an unknown kind, `unavailable`
+ * where there is no Web Crypto (a page without HTTPS).
+ */
+export async function unwrapRingKey({ privateKey, key }: UnwrapInput): Promise<Uint8Array> {
   if (!key.keyData) {
     throw new KmsError('invalid', `expected the wrapped bytes of ${key.id}, got a key without keyData`, {
       hint: 'ask without naming it in knownKeys',
     });
   }
   const { value, encoding } = key.keyData.encrypted.key;
+  const wrappedBy = kemOf(value) ?? 'x25519';
   if (key.type !== 'aes256' || encoding !== 'base64') {
     throw new KmsError('invalid', `expected an aes256 key in base64, got ${key.type} in ${encoding}`, {
       hint: 'use a newer version of kms',
     });
   }
-  const bytes = unwrap('ks', privateKey, key.id, value);
-  if (bytes?.length !== 32) {
+  const keys = readPrivateKeys(privateKey, 'privateKey');
+  const fitting = keys.filter(({ kem = wrappedBy }) => kem === wrappedBy);
+  for (const { bytes } of fitting) {
+    const unwrapped = await unwrapRingKeySoon('ks', bytes, key.id, value);
+    if (unwrapped?.length === 32) return unwrapped;
+  }
+  if (fitting.length > 0) {
     throw new KmsError('invalid', `the private key does not open ${key.id}: it is not the private key of its ring`, {
       hint: "give the ring's own private key",
     });
   }
-  return bytes;
+  throw new KmsError('invalid', `${key.id} is wrapped by ${wrappedBy}, and the private key is one of ${keys[0]?.kem}`, {
+    hint: 'if the ring was upgraded, give the file with both of its private keys',
+  });
 }

@@ -23,6 +23,7 @@ export {
   type PrivateKey,
   publicKeyOf,
   type RingKeyPair,
-  readPrivateKey,
+  type RingPrivateKey,
+  readPrivateKeys,
   unwrapRingKey,
 } from './ring-keys.ts';

@@ -6,6 +6,7 @@ import type { KeyReference } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import type { Flags } from '../model/flags.ts';
+import type { Kem } from '../model/kems.ts';
 import type { CustodyPolicy } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
@@ -59,6 +60,8 @@ export interface World {
   random(length: number): Uint8Array;
   /** A new id: the prefix, `_`, a lower-case ULID later than all before it. */
   newId(prefix: IdPrefix): string;
+  /** How keys are wrapped of rings whose makers don't say; absent = `x25519`. */
+  readonly defaultKem?: Kem;
 }
 
 /** What a hash or a header says. */

@@ -3,7 +3,7 @@
 
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
-import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../api/keyrings.ts';
+import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing, ReadKey } from '../api/keyrings.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -15,9 +15,12 @@ import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
 import {
+  changePublicKey,
   countRings,
   findRing,
+  givenPair,
   makeRing,
+  publicKeyOf,
   type RingRef,
   refuseOtherKind,
   restorableFor,
@@ -63,11 +66,15 @@ export async function listKeys(
   if (!usage) return readInParts(looks, input.page, ({ ringKeys }, part) => ringKeys.list(id, part, keyListItem));
   const page = { ...input.page, limit: Math.min(input.page.limit, mostWithUsage) };
   return readInParts(looks, page, async ({ ringKeys, keyUses }, part) => {
-    const keys = await ringKeys.list(id, { ...part, limit: Math.min(part.limit, partWithUsage) }, (key) => key);
-    const uses = await keyUses.ofKeys(keys.items, world.now());
-    const items = keys.items.map((key) => {
+    const some = { ...part, limit: Math.min(part.limit, partWithUsage) };
+    const keys = await ringKeys.list(id, some, (key, publicKey) => ({ key, item: keyListItem(key, publicKey) }));
+    const uses = await keyUses.ofKeys(
+      keys.items.map(({ key }) => key),
+      world.now(),
+    );
+    const items = keys.items.map(({ key, item }) => {
       const used = uses.get(key.id);
-      return used ? { ...keyListItem(key), usage: usageAnswer(used) } : keyListItem(key);
+      return used ? { ...item, usage: usageAnswer(used) } : item;
     });
     return { ...keys, items };
   });
@@ -84,8 +91,12 @@ function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNu
   };
 }
 
-export async function getKey(ctx: Context, input: { readonly ring: RingRef; readonly keyId: string }): Promise<Key> {
-  return ksKey(await findKey(ctx, 'ks', input));
+export async function getKey(
+  ctx: Context,
+  input: { readonly ring: RingRef; readonly keyId: string },
+): Promise<ReadKey> {
+  const { key, publicKey } = await findKey(ctx, 'ks', input);
+  return { ...ksKey(key), publicKey };
 }
 
 export async function rotateKeyring(
@@ -102,24 +113,24 @@ async function rotate(ctx: Context, ring: Ring): Promise<RingKey> {
   return key;
 }
 
-/** The key of that ring. Throws `not-found`, for the ring or the key. */
+/** The key of that ring, and the public key that it is wrapped to. Throws `not-found`, for the ring or the key. */
 async function findKey(
   { tx }: Context,
   service: RingService,
   input: { readonly ring: RingRef; readonly keyId: string },
-): Promise<RingKey> {
+): Promise<{ readonly key: RingKey; readonly publicKey: string }> {
   const ring = await findRing(tx, service, input.ring);
   const key = await tx.ringKeys.byId(ring.id, input.keyId);
   if (!key) throw new KmsError('not-found', 'the keyring has no such key');
-  return key;
+  return { key, publicKey: await publicKeyOf(tx, ring, key) };
 }
 
 export async function createAsymKeyring(
   ctx: Context,
   input: Body<'createAsymKeyring'>,
 ): Promise<Answer<'createAsymKeyring'>> {
-  const { name, props, keyProps } = input;
-  const made = await makeRing(ctx, 'asym', { name, props: props ?? {}, keyProps: keyProps ?? {} });
+  const { name, kem, props = {}, keyProps = {} } = input;
+  const made = await makeRing(ctx, 'asym', { name, props, keyProps, ...(kem && { kem }) });
   ctx.note({ object: ringThing(made.ring), objects: [keyThing(made.key)], custody: 'client' });
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
 }
@@ -127,8 +138,9 @@ export async function createAsymKeyring(
 export async function getAsymKey(
   ctx: Context,
   input: { readonly ring: RingRef; readonly keyId: string },
-): Promise<AsymKey> {
-  return asymKey(await findKey(ctx, 'asym', input));
+): Promise<Answer<'getAsymKey'>> {
+  const { key, publicKey } = await findKey(ctx, 'asym', input);
+  return { ...asymKey(key), publicKey };
 }
 
 export async function rotateAsymKeyring(
@@ -146,15 +158,17 @@ export async function getConfig(
   return { config: configOf(await findRing(tx, 'ks', { name: input.ringname })) };
 }
 
+/** Keys that are made later are wrapped to the public key of a change; earlier ones stay as they are. */
 export async function putConfig(
   { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): Promise<{ config: KeyRingConfig }> {
-  const { props, key, algos, rotateAfter, offlineDecrypt } = input.config;
+  const { props, key, algos, rotateAfter, offlineDecrypt, publicKey } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
     throw invalidField('config.algos.aes256.maxEncryptCount', 'expected an integer of at least 1');
   }
+  const pair = publicKey === undefined ? undefined : givenPair(publicKey, 'config.publicKey');
   const ring = await findRing(tx, 'ks', { name: input.ringname });
   const change = {
     props: props ?? ring.props,
@@ -165,7 +179,8 @@ export async function putConfig(
     updatedAt: world.now(),
   };
   await tx.rings.update(ring.id, change);
-  note({ object: ringThing(ring), changed: changedConfig(ring, change) });
+  if (pair) await changePublicKey(tx, ring, pair);
+  note({ object: ringThing(ring), changed: changedConfig(ring, { ...ring, ...change, ...pair }) });
   return { config: configOf(change) };
 }
 
@@ -182,13 +197,15 @@ function configOf(ring: RingConfig): KeyRingConfig {
 type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount' | 'rotateAfter' | 'offlineDecrypt'>;
 
 /** Where the config has them. */
-function changedConfig(before: RingConfig, after: RingConfig): string[] {
-  const placed = ({ props, keyProps, maxEncryptCount, rotateAfter, offlineDecrypt }: RingConfig): JsonObject => ({
-    props,
-    'key.props': keyProps,
-    'algos.aes256.maxEncryptCount': maxEncryptCount,
-    rotateAfter: rotateAfter ?? null,
-    offlineDecrypt,
+function changedConfig(before: Ring, after: Ring): string[] {
+  const placed = (ring: Ring): JsonObject => ({
+    props: ring.props,
+    'key.props': ring.keyProps,
+    'algos.aes256.maxEncryptCount': ring.maxEncryptCount,
+    rotateAfter: ring.rotateAfter ?? null,
+    offlineDecrypt: ring.offlineDecrypt,
+    kem: ring.kem,
+    publicKey: ring.publicKey,
   });
   return changedFields(placed(before), placed(after));
 }
@@ -255,7 +272,7 @@ async function purgeSome(tables: Tables, until: number): Promise<number | undefi
   for (let rows = 0; rows < purgedAtOnce; rows += 10) {
     const id = await rings.deletedUntil(until);
     if (id === undefined) return rows === 0 ? undefined : erased;
-    const keys = await ringKeys.eraseSome(id);
+    const keys = (await ringKeys.eraseSome(id)) || (await rings.erasePairs(id));
     rows += keys;
     begun = keys === 0 ? undefined : id;
     if (begun !== undefined) continue;
@@ -296,27 +313,29 @@ function asymKeyRing(ring: Ring): AsymKeyRing {
     activeKey: ring.activeKey,
     activeAlgorithm: 'aes256',
     custody: 'client',
+    kem: ring.kem,
     publicKey: ring.publicKey,
     createdAt: timestamp(ring.createdAt),
     updatedAt: timestamp(ring.updatedAt),
   };
 }
 
-function keyListItem({ id, props, createdAt }: RingKey): KeyListItem {
-  return { id, type: 'aes256', props, createdAt: timestamp(createdAt) };
+function keyListItem({ id, kem, props, createdAt }: RingKey, publicKey: string): KeyListItem {
+  return { id, type: 'aes256', kem, publicKey, props, createdAt: timestamp(createdAt) };
 }
 
-type WrappedKey = Pick<RingKey, 'id' | 'props' | 'wrapped' | 'iv'>;
+type WrappedKey = Pick<RingKey, 'id' | 'kem' | 'props' | 'wrapped' | 'iv'>;
 
 export function ksKey(key: WrappedKey): Key {
   return {
     id: key.id,
     type: 'aes256',
+    kem: key.kem,
     props: key.props,
     keyData: { encrypted: { key: { value: key.wrapped, encoding: 'base64' } }, iv: key.iv },
   };
 }
 
 function asymKey(key: WrappedKey): AsymKey {
-  return { id: key.id, type: 'AES256', props: key.props, keyData: { key: key.wrapped } };
+  return { id: key.id, type: 'AES256', kem: key.kem, props: key.props, keyData: { key: key.wrapped } };
 }

@@ -1,10 +1,13 @@
 // Rings as both services stand on them: finding one, making one, and giving it keys. A key is 32 random bytes, wrapped
 // to the ring's public key, and forgotten. A deleted ring is found by nobody.
 import { toBase64 } from '../crypto/bytes.ts';
+import { hybridKeyToSpki, parseHybridKey, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { wrapRingKey } from '../crypto/ring-key.ts';
+import { generateXWing } from '../crypto/x-wing.ts';
 import { generateX25519, parsePublicKey, privateKeyToPkcs8, publicKeyToSpki } from '../crypto/x25519.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { Kem } from '../model/kems.ts';
 import { checkRingName } from '../model/names.ts';
 import { heldByServer } from '../model/transit.ts';
 import type { Tables } from '../store/port.ts';
@@ -22,6 +25,7 @@ export const restorableFor = 30 * 24 * 60 * 60 * 1000;
 interface NewRingInput {
   readonly name: string;
   readonly publicKey?: string;
+  readonly kem?: Kem;
   readonly props?: JsonObject;
   readonly keyProps?: JsonObject;
 }
@@ -36,7 +40,13 @@ interface MadeRing {
 export async function makeRing(ctx: Context, service: RingService, input: NewRingInput): Promise<MadeRing> {
   const { tx, world } = ctx;
   const name = checkRingName(input.name);
-  const { publicKey, privateKey } = input.publicKey === undefined ? newPair(ctx) : givenPublicKey(input.publicKey);
+  const { kem, publicKey, privateKey }: RingPair =
+    input.publicKey === undefined
+      ? newPair(world, input.kem ?? world.defaultKem ?? 'x25519')
+      : givenPair(input.publicKey);
+  if (input.kem !== undefined && input.kem !== kem) {
+    throw invalidField('publicKey', `expected one of the kem ${input.kem}, got one of ${kem}`);
+  }
   if (await tx.rings.byName(service, name)) throw ringNameTaken();
   await needRingQuota(ctx);
   const now = world.now();
@@ -46,8 +56,8 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
     name,
     displayName: input.name,
     algorithm: 'aes256',
-    kem: 'x25519',
-    publicKey: toBase64(publicKeyToSpki(publicKey)),
+    kem,
+    publicKey,
     props: input.props ?? {},
     keyProps: input.keyProps ?? {},
     maxEncryptCount: defaultMaxEncryptCount,
@@ -88,7 +98,7 @@ async function keyLookedUp(
     throw unknownRing();
   }
   const key = (await known) ?? (await ctx.tx.ringKeys.byId(active.ringId, active.keyId));
-  if (!key) throw new KmsError('corrupt', 'the active key of a stored keyring is not there');
+  if (!key) throw missingActiveKey();
   return freshKey(ctx, active, key);
 }
 
@@ -105,6 +115,31 @@ export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
   const key = await makeKey(ctx, ring, ctx.world.newId('key'));
   await ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
   return key;
+}
+
+/** Keys that the ring gets from now on are wrapped to it; those that it has stay as they are. */
+export async function changePublicKey(
+  { rings, ringKeys }: Pick<Tables, 'rings' | 'ringKeys'>,
+  ring: Ring,
+  pair: Pick<Ring, 'kem' | 'publicKey'>,
+): Promise<void> {
+  if (pair.publicKey === ring.publicKey) return;
+  const active = await ringKeys.byId(ring.id, ring.activeKey);
+  if (!active) throw missingActiveKey();
+  // The active key is the newest: where it is wrapped to an earlier pair, no key is to the present one.
+  if (active.pair === ring.pair) await rings.changePublicKey(ring, pair);
+  else await rings.replacePublicKey(ring.id, pair);
+}
+
+/** The public key that a key of the ring is wrapped to. */
+export async function publicKeyOf({ rings }: Pick<Tables, 'rings'>, ring: Ring, { pair }: RingKey): Promise<string> {
+  const publicKey = pair === ring.pair ? ring.publicKey : await rings.earlierPublicKey(ring.id, pair);
+  if (publicKey === undefined) throw new KmsError('corrupt', 'the public key of a stored key is not there');
+  return publicKey;
+}
+
+function missingActiveKey(): KmsError {
+  return new KmsError('corrupt', 'the active key of a stored keyring is not there');
 }
 
 /**
@@ -137,39 +172,47 @@ async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
   const bytes = world.random(32);
   const { wrapped, iv } = wrapRingKey(ring.service, rawPublicKey(ring), id, bytes, world.random);
   bytes.fill(0);
-  const draft = { id, ringId: ring.id, algorithm: 'aes256', props: ring.keyProps, createdAt: world.now() };
+  const { kem, pair, keyProps } = ring;
+  const draft = { id, ringId: ring.id, algorithm: 'aes256', kem, pair, props: keyProps, createdAt: world.now() };
   await tx.ringKeys.insert({ ...draft, wrapped, iv });
   const key = await tx.ringKeys.byId(ring.id, id);
   if (!key) throw new KmsError('internal', 'a new key is not there');
   return key;
 }
 
-/** A ring's raw public key, and base64 PKCS#8 of the private one where it was made here. */
+/** A ring's public key, base64 of SPKI DER, and base64 of PKCS#8 DER of the private one where it was made here. */
 interface RingPair {
-  readonly publicKey: Uint8Array;
+  readonly kem: Kem;
+  readonly publicKey: string;
   readonly privateKey?: string;
 }
 
-function newPair({ world }: Context): RingPair {
-  const { privateKey, publicKey } = generateX25519(world.random);
-  const pair = { publicKey, privateKey: toBase64(privateKeyToPkcs8(privateKey)) };
+function newPair({ random }: Context['world'], kem: Kem): RingPair {
+  const isHybrid = kem === 'mlkem768-x25519';
+  const { privateKey, publicKey } = isHybrid ? generateXWing(random) : generateX25519(random);
+  const pair = {
+    kem,
+    publicKey: toBase64(isHybrid ? hybridKeyToSpki(publicKey) : publicKeyToSpki(publicKey)),
+    privateKey: toBase64(isHybrid ? seedToPkcs8(privateKey) : privateKeyToPkcs8(privateKey)),
+  };
   privateKey.fill(0);
   return pair;
 }
 
-function givenPublicKey(text: string): RingPair {
-  const publicKey = parsePublicKey(text);
-  if (!publicKey) {
-    throw invalidField(
-      'publicKey',
-      'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
-    );
-  }
-  return { publicKey };
+/** The public key that is in a field of a request. */
+export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'kem' | 'publicKey'> {
+  const x25519 = parsePublicKey(text);
+  if (x25519) return { kem: 'x25519', publicKey: toBase64(publicKeyToSpki(x25519)) };
+  const hybrid = parseHybridKey(text);
+  if (hybrid) return { kem: 'mlkem768-x25519', publicKey: toBase64(hybridKeyToSpki(hybrid)) };
+  throw invalidField(
+    field,
+    'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
+  );
 }
 
-function rawPublicKey(ring: Ring): Uint8Array {
-  const key = parsePublicKey(ring.publicKey);
+function rawPublicKey({ kem, publicKey }: Ring): Uint8Array {
+  const key = kem === 'x25519' ? parsePublicKey(publicKey) : parseHybridKey(publicKey);
   if (!key) throw new KmsError('corrupt', 'the public key of a stored keyring is not one');
   return key;
 }

@@ -85,7 +85,7 @@ export interface BulkGcm {
   /** Ciphertext and 16-byte tag. The caller sees to it that no nonce is used twice. */
   seal(nonce: Uint8Array, plaintext: Uint8Array): Promise<ArrayBuffer>;
   /** The plaintext; rejects when it does not authenticate. */
-  open(nonce: Uint8Array, sealed: Uint8Array): Promise<ArrayBuffer>;
+  open(nonce: Uint8Array, sealed: Uint8Array, associated?: Uint8Array): Promise<ArrayBuffer>;
 }
 
 /** Imports a key of 32 bytes. Throws `unavailable` where the platform has no Web Crypto (a page without HTTPS). */
@@ -97,7 +97,10 @@ export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
   const imported = await subtle.importKey('raw', unshared(key), 'AES-GCM', false, ['encrypt', 'decrypt']);
   return {
     seal: (iv, plaintext) => subtle.encrypt({ name: 'AES-GCM', iv: unshared(iv) }, imported, unshared(plaintext)),
-    open: (iv, sealed) => subtle.decrypt({ name: 'AES-GCM', iv: unshared(iv) }, imported, unshared(sealed)),
+    open(iv, sealed, associated) {
+      const additionalData = associated && { additionalData: unshared(associated) };
+      return subtle.decrypt({ name: 'AES-GCM', iv: unshared(iv), ...additionalData }, imported, unshared(sealed));
+    },
   };
 }
 

@@ -49,6 +49,12 @@ export function xWingPublicKey(seed: Uint8Array): Uint8Array {
   }
 }
 
+/** A new pair from 32 bytes of `random`, which are the seed and the private key. */
+export function generateXWing(random: (length: number) => Uint8Array) {
+  const privateKey = random(seedLength);
+  return { privateKey, publicKey: xWingPublicKey(privateKey) };
+}
+
 /** Whether something can be sealed to these bytes: their length, ML-KEM's check of the modulus, X25519's of a point. */
 export function isUsableXWingKey(publicKey: Uint8Array): boolean {
   if (publicKey.length !== xWingPublicKeyLength) return false;

@@ -107,15 +107,23 @@ function isCanonical(raw: Uint8Array): boolean {
   return (raw[0] ?? 0) < 0xed;
 }
 
-function parseKey(text: string, label: string, prefix: Uint8Array): Uint8Array | undefined {
-  const trimmed = text.trim();
-  const pem = trimmed.startsWith('-----');
-  const bytes = fromBase64(pem ? (pemBody(trimmed, label) ?? '') : trimmed);
-  if (bytes === undefined) return undefined;
-  if (!pem && bytes.length === 32) return bytes;
-  if (bytes.length !== prefix.length + 32) return undefined;
+function parseKey(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY', prefix: Uint8Array): Uint8Array | undefined {
+  const bytes = keyTextBytes(text, label);
+  if (bytes?.length === 32 && !text.trimStart().startsWith('-----')) return bytes;
+  return bytes && afterPrefix(bytes, prefix, 32);
+}
+
+/** The `length` bytes after `prefix`; undefined where it is another one, or another number of them. */
+export function afterPrefix(bytes: Uint8Array, prefix: Uint8Array, length: number): Uint8Array | undefined {
+  if (bytes.length !== prefix.length + length) return undefined;
   for (let i = 0; i < prefix.length; i++) if (bytes[i] !== prefix[i]) return undefined;
   return bytes.slice(prefix.length);
+}
+
+/** What a text has, PEM with this label or plain base64; undefined for any other. */
+export function keyTextBytes(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY'): Uint8Array | undefined {
+  const trimmed = text.trim();
+  return fromBase64(trimmed.startsWith('-----') ? (pemBody(trimmed, label) ?? '') : trimmed);
 }
 
 /** RFC 7468: the base64 between the lines, without its line breaks. */

@@ -185,8 +185,10 @@ export const guide: readonly Section[] = [
       [
         'The name of a ring is a letter or digit, then at most 127 letters, digits, dots, underscores or hyphens (ASCII); any other is 400. `name` is its lower-case form, which is unique and used for look-ups; `displayName` is the name as given.',
         'A ring of the key service and one of the asym service may have the same name: they are independent.',
-        'A `publicKey` in a request is an X25519 key: base64 of SPKI DER, PEM, or base64 of the 32 raw bytes. Anything else, and a point of low order, is 400. In an answer it is base64 of SPKI DER.',
-        'If none is given, the appliance makes a pair and returns the `privateKey`, base64 of PKCS#8 DER, once. It is never stored. Afterwards nobody, including the operator, can read the keys of the ring from the appliance, and nobody can recover a lost private key.',
+        'The `kem` of a ring says how its keys are wrapped: `x25519`, or `mlkem768-x25519` (X-Wing), which is hybrid: it is safe while either ML-KEM-768 or X25519 is, so a quantum computer alone does not open what was recorded. It is chosen when the ring is made. Without `kem` and `publicKey` it is `x25519`, unless `kms serve --default-kem` says otherwise; a `publicKey` decides it, and one that contradicts a given `kem` is 400.',
+        'A `publicKey` of `x25519` in a request is base64 of SPKI DER, PEM, or base64 of the 32 raw bytes; a point of low order is 400. A hybrid one has 1,216 bytes and is base64 of SPKI DER or PEM with the OID of X-Wing, 1.3.6.1.4.1.62253.25722, base64 of the bytes, or a JWK (`kty` AKP, `alg` MLKEM768-X25519); 400 if its ML-KEM part fails the modulus check (FIPS 203) or its X25519 part is of low order. Anything else is 400. In an answer it is base64 of SPKI DER, and a hybrid `privateKey` is base64 of PKCS#8 DER with the same OID and the seed of 32 bytes.',
+        '`PUT /ks/config` can give a ring a new `publicKey`, also of the other `kem`: later keys are wrapped to it, earlier ones stay as they are and need the earlier private key. Each key has its own `kem`, and shows its `publicKey` where it is read or listed.',
+        'If no `publicKey` is given, the appliance makes a pair and returns the `privateKey`, base64 of PKCS#8 DER, once. It is never stored. Afterwards nobody, including the operator, can read the keys of the ring from the appliance, and nobody can recover a lost private key.',
         'A key is 32 random bytes, made inside the appliance, wrapped to the public key of its ring, and forgotten.',
         'A ring keeps all of its keys. `activeKey` is the newest, and encrypts; the others still decrypt.',
         "`props` are kept with the ring, `keyProps` with its keys; both are `{}` by default. `config.props` are the ring's `props`. `config.key.props` start as `keyProps` and apply to future keys.",
@@ -195,7 +197,7 @@ export const guide: readonly Section[] = [
         'A deleted ring is gone at once and its name is free. For 30 days `POST /ks/keyrings/{id}/restore` or `kms keyring restore` brings it back by its id; then its keys are erased. Restoring returns 404 if there is nothing to restore, and 400 if another ring has the name by now.',
         'An unknown ring is 404 everywhere, including the asym service.',
       ],
-      'How a key is wrapped: HPKE (RFC 9180), base mode, single shot, with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and AES-256-GCM. `aad` is the id of the key in UTF-8. `enc ‖ ct` is the encapsulated key, then the ciphertext.',
+      'How a key is wrapped: HPKE (RFC 9180), base mode, single shot, with HKDF-SHA256 and AES-256-GCM; the KEM is DHKEM(X25519, HKDF-SHA256), or for `mlkem768-x25519` the one of id 0x647a. `aad` is the id of the key in UTF-8. `enc ‖ ct` is the encapsulated key (32 bytes, or 1,120), then the ciphertext (48 bytes).',
       {
         head: ['service', '`info`', '`keyData`'],
         rows: [

@@ -59,7 +59,7 @@ test('a file encrypted in the browser opens with the command line, asset and all
   await page.getByText('Choose the file with the private key, or paste the key.').waitFor();
   await page.getByLabel('Or pasted').fill('not a key');
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
-  await page.getByText('This is no X25519 private key').waitFor();
+  await page.getByText('This is no private key of a keyring').waitFor();
   await page.getByLabel('Or pasted').fill(privateKey);
   await page.getByLabel('Attach an asset').check();
   await page.getByLabel('Data of the asset').fill('{"name": "Letter"}');

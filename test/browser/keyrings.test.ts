@@ -212,7 +212,7 @@ test('a public key made elsewhere is enough, and one that is none is told at its
   await page.getByLabel('I have made one elsewhere').check();
   await page.getByLabel('Public key', { exact: true }).fill('no key');
   await page.getByRole('button', { name: 'Create the keyring' }).click();
-  await page.getByText('This is no X25519 public key.').waitFor();
+  await page.getByText('This is no public key for a keyring.').waitFor();
   await page.getByLabel('Public key', { exact: true }).fill(Buffer.alloc(32, 9).toString('base64'));
   await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'name');

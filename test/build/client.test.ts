@@ -62,10 +62,10 @@ test('the file holds what npm would pack, and is itself always the same', () => 
 });
 
 test('it is one module under the limit, without an import and without the schemas', async () => {
-  assert.equal(sizeLimit, 60_000);
+  assert.equal(sizeLimit, 70_000);
   const { size } = statSync(join(package_, 'index.js'));
   assert.ok(size < sizeLimit, `${size} bytes`);
-  assert.ok(statSync(archive).size < 50_000, `${statSync(archive).size} bytes`);
+  assert.ok(statSync(archive).size < 60_000, `${statSync(archive).size} bytes`);
   assert.doesNotMatch(bundle, /\bimport\b|\brequire\(|\bzod\b|_zod|node:/i);
   const kms = await import(pathToFileURL(join(package_, 'index.js')).href);
   assert.deepEqual(Object.keys(kms).sort(), [
@@ -81,7 +81,7 @@ test('it is one module under the limit, without an import and without the schema
     'items',
     'pages',
     'publicKeyOf',
-    'readPrivateKey',
+    'readPrivateKeys',
     'unwrapRingKey',
   ]);
 });
@@ -132,7 +132,7 @@ function compile(name: string, program: string, options: object): string {
 const everywhere = `
 import {
   type AnswerTo, type Client, createClient, decryptBytes, decryptStream, encryptBytes, encryptStream, faultOf,
-  generateRingKey, type InputOf, items, type KeyRing, KmsError, pages, publicKeyOf, readPrivateKey, unwrapRingKey,
+  generateRingKey, type InputOf, items, type KeyRing, KmsError, pages, publicKeyOf, readPrivateKeys, unwrapRingKey,
 } from '@kms-appliance/client';
 
 export const client: Client = createClient({ baseUrl: 'https://kms.example', apiKey: 'kms_', timeout: 5, retries: 0 });
@@ -150,8 +150,9 @@ for await (const { data, pagination } of pages(client.searchActivity, { ring: 'p
 const input: InputOf<'encrypt'> = { ringname: 'payroll', asset: { data: { a: 1 } } };
 const answer: AnswerTo<'encrypt'> = await client.encrypt(input, { signal: AbortSignal.timeout(5) });
 answer.asset?.parents[0]?.trim();
-unwrapRingKey({ privateKey: readPrivateKey(privateKey, 'it'), key: answer.key }).fill(0);
-publicKeyOf(readPrivateKey(privateKey, 'it')).trim();
+const keys = readPrivateKeys(privateKey, 'it');
+(await unwrapRingKey({ privateKey: keys, key: answer.key })).fill(0);
+for (const each of keys) publicKeyOf(each).trim();
 const { bytes } = await encryptBytes(new Uint8Array(3), { client, ring: 'payroll', privateKey });
 const whole = await decryptBytes(bytes, { client, privateKey: async ({ ringname }) => ringname, allowInvalidAsset: true });
 export const valid: boolean | undefined = whole.answer.asset?.valid;
@@ -187,11 +188,12 @@ test('it compiles in every way that TypeScript finds modules, and what it makes 
     { module: 'preserve' },
   ];
   const program = `
-import { createClient, generateRingKey, KmsError, publicKeyOf, readPrivateKey } from '${clientName}';
+import { createClient, generateRingKey, KmsError, publicKeyOf, readPrivateKeys } from '${clientName}';
 const client = createClient({ baseUrl: 'http://127.0.0.1:9', retries: 0 });
 const pair = generateRingKey();
 const why: unknown = await client.getKeyring({ ringname: 'payroll' }).catch((error: unknown) => error);
-const same: boolean = publicKeyOf(readPrivateKey(pair.privateKey, 'it')) === pair.publicKey;
+const [read] = readPrivateKeys(pair.privateKey, 'it');
+const same: boolean = read !== undefined && publicKeyOf(read) === pair.publicKey;
 console.log(why instanceof KmsError && why.code, same);
 `;
   for (const [at, way] of ways.entries()) {

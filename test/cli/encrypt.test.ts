@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { Readable, Writable } from 'node:stream';
 import test from 'node:test';
+import { toBech32 } from '../../src/crypto/bech32.ts';
 import type { Ran } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
@@ -34,6 +35,30 @@ for (const size of [0, 1, chunk - 1, chunk, chunk + 1, 64 * chunk, 64 * chunk + 
     assert.deepEqual((await readdir(d.dir)).sort(), ['back', 'config', 'in', 'kms-data', 'out.kms']);
   });
 }
+
+test('a hybrid keyring encrypts and decrypts, with the private key in any of its forms', async () => {
+  await using d = await servedDesk();
+  interface Made {
+    readonly ring: { readonly kem: string; readonly publicKey: string };
+    readonly privateKey: string;
+  }
+  const { ring, privateKey } = await d.json<Made>('keyring create payroll --kem mlkem768-x25519 --json');
+  assert.deepEqual([ring.kem, Buffer.from(ring.publicKey, 'base64').length], ['mlkem768-x25519', 1240]);
+  assert.deepEqual(told(await d.kms('encrypt --ring payroll -o out.kms', { stdin: 'hello' })), [0, '', '']);
+  assert.deepEqual(told(await d.kms('decrypt out.kms')), [0, 'hello', '']);
+  const seed = Buffer.from(privateKey, 'base64').subarray(-32);
+  const forms = [privateKey, toBech32('age-secret-key-pq-', seed).toUpperCase(), seed.toString('base64')];
+  for (const form of forms) {
+    await writeFile(d.path('payroll.key'), form, { mode: 0o600 });
+    assert.deepEqual(told(await d.kms('decrypt --private-key payroll.key out.kms')), [0, 'hello', '']);
+  }
+  const other = await d.json<Made>('keyring create other --kem mlkem768-x25519 --json');
+  await writeFile(d.path('payroll.key'), other.privateKey, { mode: 0o600 });
+  const refused = await d.kms('decrypt --private-key payroll.key out.kms');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /it is not the private key of its ring/);
+  assert.equal((await d.kms('keyring create third --kem pq')).code, 2);
+});
 
 test('works over the network with the one flag that each needs', async () => {
   await using d = await withRing();
@@ -161,7 +186,7 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
     [
       'encrypt --ring payroll --private-key rsa.pem -o out in',
       1,
-      `${d.path('rsa.pem')} holds no X25519 private key; expected PEM (PKCS#8), base64 of PKCS#8 DER, or base64 of the 32 bytes`,
+      `${d.path('rsa.pem')} holds no private key of X25519 or MLKEM768-X25519; expected PEM (PKCS#8), base64 of PKCS#8 DER, or base64 of the 32 bytes`,
     ],
     [
       'encrypt --ring payroll --json in',

@@ -11,6 +11,7 @@ import {
   formatIdentity,
   formatRecipient,
   isForRing,
+  isKeyOf,
   openFileKey,
   parseIdentity,
   parseRecipient,
@@ -18,11 +19,18 @@ import {
   sealFileKey,
 } from '../../src/client/age-keys.ts';
 import { speakAge } from '../../src/client/age-plugin.ts';
+import { publicKeyOf } from '../../src/client/ring-keys.ts';
+import { fromBech32, toBech32 } from '../../src/crypto/bech32.ts';
 import { fromHex, toHex } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
+import { type Kem, kemNames } from '../../src/model/kems.ts';
 import { Stanzas, stanza } from '../support/age-client.ts';
 
-type Said = Omit<AgeRecipient, 'fingerprint'> & { readonly fingerprint: string; readonly text: string };
+type Said = Omit<AgeRecipient, 'kem' | 'fingerprint'> & {
+  readonly kem?: Kem;
+  readonly fingerprint: string;
+  readonly text: string;
+};
 
 interface Frozen {
   readonly ringId: string;
@@ -32,22 +40,46 @@ interface Frozen {
   readonly stanza: { readonly key: string; readonly fileKey: string; readonly args: string[]; readonly body: string };
 }
 
-const frozen: Frozen = JSON.parse(readFileSync(new URL('../compat/age-1.json', import.meta.url), 'utf8'));
+const fixture = <T>(name: string): T =>
+  JSON.parse(readFileSync(new URL(`../compat/${name}.json`, import.meta.url), 'utf8'));
+/** Of a keyring of X25519. */
+const frozen = fixture<Frozen>('age-1');
+/** Of one that is hybrid. */
+const hybrid = fixture<Omit<Frozen, 'stanza'>>('age-hybrid-1');
 const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 test('recipients and identities of version 1 are read as they were meant, and made again', () => {
   assert.ok(frozen.recipients.length > 1 && frozen.identities.length > 2);
-  for (const { text, ...said } of frozen.recipients) {
-    const recipient = { ...said, fingerprint: hex(said.fingerprint) };
-    assert.deepEqual(parseRecipient(text), recipient);
-    assert.equal(formatRecipient(recipient), text);
-    assert.deepEqual(fingerprintOf(frozen.publicKey), recipient.fingerprint);
+  for (const [kem, { publicKey, recipients, identities }] of [
+    ['x25519', frozen],
+    ['mlkem768-x25519', hybrid],
+  ] as const) {
+    for (const { text, ...said } of recipients) {
+      const recipient = { ...said, kem, fingerprint: hex(said.fingerprint) };
+      assert.deepEqual(parseRecipient(text), recipient);
+      assert.equal(formatRecipient(recipient), text);
+      assert.deepEqual(fingerprintOf(publicKey), recipient.fingerprint);
+    }
+    for (const { text, privateKeyBytes, ...said } of identities) {
+      const inside = privateKeyBytes === undefined ? {} : { privateKey: hex(privateKeyBytes) };
+      const identity: AgeIdentity = { ...said, kem, fingerprint: hex(said.fingerprint), ...inside };
+      assert.deepEqual(parseIdentity(text), identity);
+      assert.equal(formatIdentity(identity), text);
+      if (privateKeyBytes !== undefined)
+        assert.ok(isKeyOf(identity, publicKeyOf({ kem, bytes: hex(privateKeyBytes) })));
+    }
   }
-  for (const { text, privateKeyBytes, ...said } of frozen.identities) {
-    const inside = privateKeyBytes === undefined ? {} : { privateKey: hex(privateKeyBytes) };
-    const identity: AgeIdentity = { ...said, fingerprint: hex(said.fingerprint), ...inside };
-    assert.deepEqual(parseIdentity(text), identity);
-    assert.equal(formatIdentity(identity), text);
+});
+
+test('a way of wrapping that nobody knows yet is refused', () => {
+  const text = hybrid.recipients[0]?.text ?? '';
+  const { bytes, prefix } = fromBech32(text) ?? assert.fail('no recipient');
+  assert.equal(bytes[1], 2);
+  for (const number of [0, 3, 255]) {
+    assert.throws(
+      () => parseRecipient(toBech32(prefix, bytes.with(1, number))),
+      /of a kind that this program does not/,
+    );
   }
 });
 
@@ -67,6 +99,7 @@ test('recipients and identities of any ring and place come back, and nothing els
     {
       ring: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/),
       ringId: fc.constant(frozen.ringId),
+      kem: fc.constantFrom(...kemNames),
       fingerprint: fc.uint8Array({ minLength: 16, maxLength: 16 }),
       place: fc.record(
         {

@@ -185,12 +185,12 @@ test('pieces that are no bytes are refused', async () => {
   assert.match(String(error), /expected a stream of bytes/);
 });
 
-test('the key of an answer opens with the private key of its ring alone', () => {
+test('the key of an answer opens with the private key of its ring alone', async () => {
   const ring = generateX25519(systemRandom);
   const { wrapped, iv } = wrapRingKey('ks', ring.publicKey, 'key_1', key, systemRandom);
   const wire = (id: string, value: string) =>
     ({ id, type: 'aes256', keyData: { encrypted: { key: { value, encoding: 'base64' } }, iv } }) as const;
-  assert.deepEqual(unwrapRingKey({ privateKey: ring.privateKey, key: wire('key_1', wrapped) }), key);
+  assert.deepEqual(await unwrapRingKey({ privateKey: ring.privateKey, key: wire('key_1', wrapped) }), key);
   const other = generateX25519(systemRandom).privateKey;
   for (const [privateKey, answer] of [
     [other, wire('key_1', wrapped)],
@@ -198,8 +198,8 @@ test('the key of an answer opens with the private key of its ring alone', () => 
     [ring.privateKey, wire('key_1', wrapped.slice(4))],
     [ring.privateKey, wire('key_1', '')],
   ] as const) {
-    assert.throws(() => unwrapRingKey({ privateKey, key: answer }), /the private key does not open key_/);
+    await assert.rejects(unwrapRingKey({ privateKey, key: answer }), /the private key does not open key_/);
   }
   const short = wrapRingKey('ks', ring.publicKey, 'key_1', systemRandom(16), systemRandom).wrapped;
-  assert.throws(() => unwrapRingKey({ privateKey: ring.privateKey, key: wire('key_1', short) }), { code: 'invalid' });
+  await assert.rejects(unwrapRingKey({ privateKey: ring.privateKey, key: wire('key_1', short) }), { code: 'invalid' });
 });

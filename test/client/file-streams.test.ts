@@ -15,7 +15,7 @@ import {
   encryptStream,
 } from '../../src/client/file-streams.ts';
 import type { Client } from '../../src/client/methods.ts';
-import { generateRingKey, readPrivateKey } from '../../src/client/ring-keys.ts';
+import { generateRingKey, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { fromHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
@@ -25,7 +25,7 @@ import { collect, inPieces, readable } from './streams.ts';
 
 const pair = generateRingKey();
 const { privateKey } = pair;
-const raw = readPrivateKey(privateKey, 'it');
+const raw = readPrivateKeys(privateKey, 'it')[0]?.bytes ?? assert.fail('no key');
 const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 interface Asked {
@@ -38,7 +38,7 @@ function appliance(bytes: Uint8Array = systemRandom(32), header = 'AQAB'): Asked
   const publicKey = parsePublicKey(pair.publicKey) ?? assert.fail('no key');
   const { wrapped: value, iv } = wrapRingKey('ks', publicKey, 'key_1', bytes, systemRandom);
   const keyData = { encrypted: { key: { value, encoding: 'base64' as const } }, iv };
-  const key = { id: 'key_1', type: 'aes256' as const, props: {}, keyData };
+  const key = { id: 'key_1', type: 'aes256' as const, kem: 'x25519' as const, props: {}, keyData };
   const calls: unknown[] = [];
   return {
     calls,
@@ -168,7 +168,12 @@ test('of the keys that are kept the last four are named, and what rotated is unw
       const id = `key_${++n}`;
       const { wrapped: value, iv } = wrapRingKey('ks', publicKey, id, systemRandom(32), systemRandom);
       const keyData = { encrypted: { key: { value, encoding: 'base64' as const } }, iv };
-      return { key: { id, type: 'aes256', props: {}, keyData }, ringId: 'ring_1', hash: 'h', header: 'AQAB' };
+      return {
+        key: { id, type: 'aes256', kem: 'x25519', props: {}, keyData },
+        ringId: 'ring_1',
+        hash: 'h',
+        header: 'AQAB',
+      };
     },
   };
   for (let i = 0; i < 7; i++) await encryptBytes(new Uint8Array(), { client, ring: 'r', privateKey });
@@ -372,7 +377,10 @@ test('the private key in each form, and found by the ring', async () => {
   });
   assert.deepEqual(found.bytes, message);
   for (const wrong of ['', 'x', pair.publicKey, new Uint8Array(31), Buffer.from('nothing')]) {
-    assert.throws(() => encryptWith({ privateKey: wrong }), { code: 'invalid', message: /privateKey holds no X25519/ });
+    assert.throws(() => encryptWith({ privateKey: wrong }), {
+      code: 'invalid',
+      message: /privateKey holds no private key/,
+    });
     assert.throws(() => decryptWith({ privateKey: wrong }), { code: 'invalid' });
     await assert.rejects(decryptBytes(bytes, { client, privateKey: () => wrong }), { code: 'invalid' });
   }

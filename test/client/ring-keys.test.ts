@@ -2,11 +2,33 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { generateRingKey, isPublicKey, publicKeyOf, readPrivateKey } from '../../src/client/ring-keys.ts';
+import {
+  generateRingKey,
+  isPublicKey,
+  type PrivateKey,
+  privateKeyPem,
+  publicKeyOf,
+  type RingPrivateKey,
+  readPrivateKeys,
+  unwrapRingKey,
+} from '../../src/client/ring-keys.ts';
+import { toBech32 } from '../../src/crypto/bech32.ts';
+import { fromBase64 } from '../../src/crypto/bytes.ts';
+import { parseHybridKey } from '../../src/crypto/hybrid-keys.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { wrapRingKey } from '../../src/crypto/ring-key.ts';
+import { parsePublicKey } from '../../src/crypto/x25519.ts';
+
+/** The one key in there. */
+function readOne(key: PrivateKey): RingPrivateKey {
+  const [read, ...rest] = readPrivateKeys(key, 'it');
+  assert.deepEqual(rest, []);
+  return read ?? assert.fail('no key');
+}
 
 test('the two halves belong together, here and for Node', () => {
   const { privateKey, publicKey } = generateRingKey();
-  assert.equal(publicKeyOf(readPrivateKey(privateKey, 'it')), publicKey);
+  assert.equal(publicKeyOf(readOne(privateKey)), publicKey);
   assert.ok(isPublicKey(publicKey));
   const theirs = createPrivateKey(privateKey);
   assert.equal(theirs.asymmetricKeyType, 'x25519');
@@ -21,7 +43,88 @@ test('each pair is another one, and all of it comes from the given bytes', () =>
     asked.push(length);
     return seed.slice();
   };
-  assert.deepEqual(generateRingKey(random), generateRingKey(random));
-  assert.deepEqual(asked, [32, 32]);
-  assert.deepEqual(readPrivateKey(generateRingKey(random).privateKey, 'it'), seed);
+  for (const kem of ['x25519', 'mlkem768-x25519'] as const) {
+    assert.deepEqual(generateRingKey(kem, random), generateRingKey(kem, random));
+    assert.deepEqual(readOne(generateRingKey(kem, random).privateKey), { kem, bytes: seed });
+  }
+  assert.deepEqual(asked, Array(6).fill(32));
+});
+
+const kem = 'mlkem768-x25519';
+
+test('a hybrid pair belongs together, and its PEM is what the answer of the API makes', () => {
+  const { privateKey, publicKey } = generateRingKey(kem);
+  const { bytes } = readOne(privateKey);
+  assert.equal(bytes.length, 32);
+  assert.equal(publicKeyOf({ kem, bytes }), publicKey);
+  assert.ok(isPublicKey(publicKey));
+  assert.ok(!isPublicKey(publicKey.slice(4)));
+  const der = privateKey.split('\n').slice(1, -2).join('');
+  assert.equal(privateKeyPem(der), privateKey);
+  assert.deepEqual(readOne(new Uint8Array(Buffer.from(der, 'base64'))), { kem, bytes });
+  assert.deepEqual(readOne(toBech32('age-secret-key-pq-', bytes).toUpperCase()), { kem, bytes });
+  // 32 bytes alone may be either's.
+  assert.deepEqual(readOne(bytes), { bytes });
+});
+
+/** A key as the service answers it, wrapped to a public key. */
+function wrappedTo(publicKey: string, id = 'key_1') {
+  const raw = parsePublicKey(publicKey) ?? parseHybridKey(publicKey) ?? assert.fail('no public key');
+  const bytes = systemRandom(32);
+  const { wrapped: value, iv } = wrapRingKey('ks', raw, id, bytes, systemRandom);
+  const keyData = { encrypted: { key: { value, encoding: 'base64' as const } }, iv };
+  return { bytes, key: { id, type: 'aes256' as const, kem, props: {}, keyData } };
+}
+
+test('a file with the private keys of several pairs opens what is wrapped to each, and one of them its own', async () => {
+  const pairs = [generateRingKey(), generateRingKey(kem), generateRingKey(kem)];
+  const file = new TextEncoder().encode(pairs.map(({ privateKey }) => `${privateKey}\n`).join('\r\n'));
+  const read = readPrivateKeys(file, 'it');
+  assert.deepEqual(
+    read.map(publicKeyOf),
+    pairs.map(({ publicKey }) => publicKey),
+  );
+  assert.equal(privateKeyPem(read), pairs.map(({ privateKey }) => privateKey).join(''));
+  for (const [at, pair] of pairs.entries()) {
+    const { bytes, key } = wrappedTo(pair.publicKey);
+    assert.deepEqual(await unwrapRingKey({ privateKey: file, key }), bytes);
+    assert.deepEqual(await unwrapRingKey({ privateKey: read, key }), bytes);
+    assert.deepEqual(await unwrapRingKey({ privateKey: pair.privateKey, key }), bytes);
+    assert.deepEqual(await unwrapRingKey({ privateKey: read[at]?.bytes ?? '', key }), bytes);
+    for (const other of pairs.filter((each) => each !== pair)) {
+      await assert.rejects(unwrapRingKey({ privateKey: other.privateKey, key }), { code: 'invalid' });
+    }
+  }
+  const { key } = wrappedTo(pairs[1]?.publicKey ?? '');
+  await assert.rejects(
+    unwrapRingKey({ privateKey: pairs[0]?.privateKey ?? '', key }),
+    /key_1 is wrapped by mlkem768-x25519, and the private key is one of x25519/,
+  );
+  const short = { ...key, keyData: { encrypted: { key: { value: 'AAAA', encoding: 'base64' as const } }, iv: '' } };
+  await assert.rejects(unwrapRingKey({ privateKey: file, key: short }), /the private key does not open key_1/);
+});
+
+test('a file with anything else beside its keys holds none', () => {
+  const [one, other] = [generateRingKey().privateKey, generateRingKey(kem).privateKey];
+  const publicPem = `-----BEGIN PUBLIC KEY-----\n${generateRingKey(kem).publicKey}\n-----END PUBLIC KEY-----\n`;
+  const cut = one.replace('MC4', 'MC5');
+  for (const text of [
+    '',
+    `x${one}${other}`,
+    `${one}${other}x`,
+    `${one}x${other}`,
+    `${one}${publicPem}`,
+    `${one}${cut}`,
+    one + other.slice(0, 40),
+    one.slice(1) + other,
+    `${one}${one.split('\n')[1]}`,
+    '[]',
+    '{}',
+  ]) {
+    assert.throws(() => readPrivateKeys(text, 'it'), /it holds no private key of X25519 or MLKEM768-X25519/);
+  }
+  assert.throws(() => readPrivateKeys([], 'it'), { code: 'invalid' });
+  // What a program without types finds where nothing is.
+  assert.throws(() => readPrivateKeys(undefined as unknown as string, 'it'), { code: 'invalid' });
+  assert.equal(fromBase64(one.split('\n')[1] ?? '')?.length, 48);
 });

@@ -22,7 +22,9 @@ import {
 } from '../../src/core/keyrings.ts';
 import { restorableFor } from '../../src/core/rings.ts';
 import { fromBase64, toBase64 } from '../../src/crypto/bytes.ts';
+import { hybridKeyToSpki, parseHybridKey, parseSeed } from '../../src/crypto/hybrid-keys.ts';
 import { unwrapRingKey } from '../../src/crypto/ring-key.ts';
+import { xWingPublicKey } from '../../src/crypto/x-wing.ts';
 import { generateX25519, parsePrivateKey, pkcs8ToPem, publicKeyToSpki } from '../../src/crypto/x25519.ts';
 import { refusal, seededRandom, testTenant } from '../support/context.ts';
 
@@ -43,6 +45,7 @@ test('a new ring answers itself, its key and the private key that opens it', asy
     'custody',
     'displayName',
     'id',
+    'kem',
     'name',
     'props',
     'publicKey',
@@ -56,7 +59,7 @@ test('a new ring answers itself, its key and the private key that opens it', asy
   assert.equal(ring.createdAt, '2026-01-02T03:04:05.678Z');
   assert.equal(ring.updatedAt, ring.createdAt);
   assert.deepEqual(ring.props, { team: 'hr' });
-  assert.deepEqual(Object.keys(key).sort(), ['id', 'keyData', 'props', 'type']);
+  assert.deepEqual(Object.keys(key).sort(), ['id', 'kem', 'keyData', 'props', 'type']);
   assert.equal(key.type, 'aes256');
   assert.deepEqual(key.props, { level: 3 });
   assert.deepEqual(Object.keys(key.keyData).sort(), ['encrypted', 'iv']);
@@ -158,11 +161,13 @@ test('rotation keeps the old key and gives the new one the configured props', as
   assert.equal(now.activeKey, second.id);
   assert.equal(now.updatedAt, '2026-01-02T03:04:06.678Z');
   assert.equal(now.createdAt, ring.createdAt);
+  const wrappedTo = { kem: 'x25519', publicKey: ring.publicKey };
   assert.deepEqual((await tenant.list(listKeys, { ring: { id: ring.id }, page })).items, [
-    { id: first.id, type: 'aes256', props: { n: 1 }, createdAt: ring.createdAt },
-    { id: second.id, type: 'aes256', props: { n: 2 }, createdAt: '2026-01-02T03:04:06.678Z' },
+    { id: first.id, type: 'aes256', ...wrappedTo, props: { n: 1 }, createdAt: ring.createdAt },
+    { id: second.id, type: 'aes256', ...wrappedTo, props: { n: 2 }, createdAt: '2026-01-02T03:04:06.678Z' },
   ]);
-  assert.deepEqual(await tenant.call(getKey, { ring: { name: 'a' }, keyId: first.id }), first);
+  const { publicKey } = ring;
+  assert.deepEqual(await tenant.call(getKey, { ring: { name: 'a' }, keyId: first.id }), { ...first, publicKey });
   await refusal('not-found', tenant.call(rotateKeyring, { ringname: 'b' }));
 });
 
@@ -293,6 +298,139 @@ test('limits hold for rings and for keys in a ring, deleted rings aside', async 
   assert.equal((await tenant.list(listKeys, { ring: { name: 'b' }, page })).items.length, 2);
 });
 
+test('a hybrid ring: a pair made here or a key that is given, and keys wrapped to it, of either service', async () => {
+  const tenant = await testTenant();
+  const kem = 'mlkem768-x25519';
+  const made = await tenant.call(createKeyring, { name: 'made', kem });
+  assert.equal(made.ring.kem, kem);
+  const seed = parseSeed(made.privateKey ?? '') ?? assert.fail('no seed');
+  assert.deepEqual(parseHybridKey(made.ring.publicKey), xWingPublicKey(seed));
+  const opened = unwrapRingKey('ks', seed, made.key.id, made.key.keyData.encrypted.key.value);
+  assert.equal(opened?.length, 32);
+  const { key: next } = await tenant.call(rotateKeyring, { ringname: 'made' });
+  assert.ok(unwrapRingKey('ks', seed, next.id, next.keyData.encrypted.key.value));
+
+  const publicKey = toBase64(xWingPublicKey(seed));
+  const given = await tenant.call(createKeyring, { name: 'given', publicKey });
+  assert.deepEqual([given.ring.kem, given.ring.publicKey, given.privateKey], [kem, made.ring.publicKey, undefined]);
+  assert.ok(unwrapRingKey('ks', seed, given.key.id, given.key.keyData.encrypted.key.value));
+  assert.equal((await tenant.call(createKeyring, { name: 'plain' })).ring.kem, 'x25519');
+
+  const asym = await tenant.call(createAsymKeyring, { name: 'devices', kem });
+  const asymSeed = parseSeed(asym.privateKey) ?? assert.fail('no seed');
+  assert.ok(unwrapRingKey('asym', asymSeed, asym.key.id, asym.key.keyData.key));
+
+  const overflowing = xWingPublicKey(seed);
+  overflowing.fill(0xff, 0, 3);
+  for (const input of [
+    { publicKey, kem: 'x25519' as const },
+    { publicKey: toBase64(generateX25519(seededRandom(1)).publicKey), kem } as const,
+    { publicKey: toBase64(overflowing) },
+    { publicKey: toBase64(overflowing.subarray(1)), kem } as const,
+  ]) {
+    await refusal('invalid', tenant.call(createKeyring, { name: 'refused', ...input }));
+  }
+});
+
+test('whoever names no kem gets the default, which a public key that is given overrules', async () => {
+  const tenant = await testTenant({ defaultKem: 'mlkem768-x25519' });
+  const { ring, key } = await tenant.call(createKeyring, { name: 'a' });
+  assert.deepEqual([ring.kem, key.kem], ['mlkem768-x25519', 'mlkem768-x25519']);
+  assert.equal((await tenant.call(createAsymKeyring, { name: 'a' })).ring.kem, 'mlkem768-x25519');
+  assert.equal((await tenant.call(createKeyring, { name: 'b', kem: 'x25519' })).ring.kem, 'x25519');
+  const publicKey = toBase64(generateX25519(seededRandom(1)).publicKey);
+  assert.equal((await tenant.call(createKeyring, { name: 'c', publicKey })).ring.kem, 'x25519');
+});
+
+test('a ring that gets another public key: later keys are wrapped to it, each key tells to which it is', async () => {
+  const tenant = await testTenant();
+  const random = seededRandom(7);
+  const { ring, key: first } = await tenant.call(createKeyring, { name: 'a' });
+  const pairs = Array.from({ length: 3 }, () => {
+    const seed = random(32);
+    const publicKey = toBase64(hybridKeyToSpki(xWingPublicKey(seed)));
+    return { seed, publicKey };
+  });
+  const give = (publicKey: string) => tenant.call(putConfig, { ringname: 'A', config: { publicKey } });
+  const ringNow = async () => (await tenant.call(getKeyring, { ring: { name: 'a' } })).ring;
+  const keysNow = async () =>
+    (await tenant.list(listKeys, { ring: { name: 'a' }, page })).items.map(({ id, kem, publicKey }) => [
+      id,
+      kem,
+      publicKey,
+    ]);
+  const [one, two, three] = pairs;
+  assert.ok(one && two && three);
+  tenant.advance(1000);
+  await give(one.publicKey);
+  assert.deepEqual(await ringNow(), {
+    ...ring,
+    kem: 'mlkem768-x25519',
+    publicKey: one.publicKey,
+    updatedAt: '2026-01-02T03:04:06.678Z',
+  });
+  assert.deepEqual(await keysNow(), [[first.id, 'x25519', ring.publicKey]]);
+  // No key was wrapped to the one before: nothing is left of it.
+  await give(two.publicKey);
+  await give(two.publicKey);
+  const { key: second } = await tenant.call(rotateKeyring, { ringname: 'a' });
+  assert.equal(second.kem, 'mlkem768-x25519');
+  assert.ok(unwrapRingKey('ks', two.seed, second.id, second.keyData.encrypted.key.value));
+  assert.equal(unwrapRingKey('ks', one.seed, second.id, second.keyData.encrypted.key.value), undefined);
+  await give(three.publicKey);
+  const { key: third } = await tenant.call(rotateKeyring, { ringname: 'a' });
+  await give(ring.publicKey);
+  const { key: fourth } = await tenant.call(rotateKeyring, { ringname: 'a' });
+  const wanted = [
+    [first.id, 'x25519', ring.publicKey],
+    [second.id, 'mlkem768-x25519', two.publicKey],
+    [third.id, 'mlkem768-x25519', three.publicKey],
+    [fourth.id, 'x25519', ring.publicKey],
+  ];
+  assert.deepEqual(await keysNow(), wanted);
+  const withUsage = await tenant.list(listKeys, { ring: { name: 'a' }, usage: true, page });
+  assert.deepEqual(
+    withUsage.items.map(({ id, kem, publicKey }) => [id, kem, publicKey]),
+    wanted,
+  );
+  for (const [keyId = '', kem, publicKey] of wanted) {
+    const key = await tenant.call(getKey, { ring: { name: 'a' }, keyId });
+    assert.deepEqual([key.kem, key.publicKey], [kem, publicKey]);
+  }
+  for (const publicKey of ['', 'AAAA', toBase64(new Uint8Array(32)), three.publicKey.slice(4)]) {
+    const error = await refusal('invalid', give(publicKey));
+    assert.deepEqual(Object.keys(error.fields ?? {}), ['config.publicKey']);
+  }
+  await refusal('not-found', tenant.call(putConfig, { ringname: 'b', config: { publicKey: one.publicKey } }));
+  assert.deepEqual(await keysNow(), wanted);
+
+  // A ring that is erased takes its earlier public keys along.
+  await tenant.call(deleteKeyring, { name: 'a' });
+  tenant.advance(restorableFor);
+  assert.equal(await purgeExpired(tenant.store, tenant.world.now()), 1);
+  for (const pair of [0, 1, 2, 3]) {
+    assert.equal(await tenant.run(({ tx }) => tx.rings.earlierPublicKey(ring.id, pair)), undefined);
+  }
+});
+
+test('a change of the public key is noted by its name alone', async () => {
+  const tenant = await testTenant();
+  const { ring } = await tenant.call(createKeyring, { name: 'a' });
+  const publicKey = toBase64(hybridKeyToSpki(xWingPublicKey(new Uint8Array(32))));
+  const noted: unknown[] = [];
+  const put = (key: string) =>
+    tenant.run((ctx) =>
+      putConfig({ ...ctx, note: (deed) => noted.push(deed) }, { ringname: 'a', config: { publicKey: key } }),
+    );
+  await put(publicKey);
+  await put(publicKey);
+  const object = { type: 'keyring', id: ring.id, name: 'a' };
+  assert.deepEqual(noted, [
+    { object, changed: ['kem', 'publicKey'] },
+    { object, changed: [] },
+  ]);
+});
+
 test('the asym service answers its own shapes', async () => {
   const tenant = await testTenant();
   const { ring, key, privateKey } = await tenant.call(createAsymKeyring, {
@@ -307,18 +445,23 @@ test('the asym service answers its own shapes', async () => {
     'custody',
     'displayName',
     'id',
+    'kem',
     'name',
     'publicKey',
     'updatedAt',
   ]);
-  assert.deepEqual(Object.keys(key).sort(), ['id', 'keyData', 'props', 'type']);
+  assert.deepEqual(Object.keys(key).sort(), ['id', 'kem', 'keyData', 'props', 'type']);
   assert.equal(key.type, 'AES256');
   assert.deepEqual(Object.keys(key.keyData), ['key']);
   const opener = parsePrivateKey(privateKey);
   assert.ok(opener && unwrapRingKey('asym', opener, key.id, key.keyData.key));
   const rotated = await tenant.call(rotateAsymKeyring, { ringname: 'a' });
   assert.deepEqual(rotated.key.props, { k: 1 });
-  assert.deepEqual(await tenant.call(getAsymKey, { ring: { id: ring.id }, keyId: key.id }), key);
-  assert.deepEqual(await tenant.call(getAsymKey, { ring: { name: 'A' }, keyId: rotated.key.id }), rotated.key);
+  const { publicKey } = ring;
+  assert.deepEqual(await tenant.call(getAsymKey, { ring: { id: ring.id }, keyId: key.id }), { ...key, publicKey });
+  assert.deepEqual(await tenant.call(getAsymKey, { ring: { name: 'A' }, keyId: rotated.key.id }), {
+    ...rotated.key,
+    publicKey,
+  });
   await refusal('not-found', tenant.call(rotateAsymKeyring, { ringname: 'b' }));
 });

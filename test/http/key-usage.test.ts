@@ -153,7 +153,7 @@ test('it is told only where it is asked for, by true or false alone, and a page 
   const { a } = await withRing();
   for (const query of ['', '?usage=false']) {
     const { body } = await a.call('GET', `/ks/keyrings/payroll/keys${query}`);
-    assert.deepEqual(Object.keys(body.data[0]).sort(), ['createdAt', 'id', 'props', 'type']);
+    assert.deepEqual(Object.keys(body.data[0]).sort(), ['createdAt', 'id', 'kem', 'props', 'publicKey', 'type']);
   }
   for (const wrong of ['', '1', 'yes', 'TRUE']) {
     assert.equal((await a.call('GET', `/ks/keyrings/payroll/keys?usage=${wrong}`)).status, 400, wrong);

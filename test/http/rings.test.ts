@@ -13,16 +13,17 @@ const configure = (a: Appliance, config: object) => a.call('PUT', '/ks/config', 
 
 test('keys say since when they are', async () => {
   const a = await testAppliance();
-  const { key } = (await a.call('POST', '/ks/keyrings', { name: 'payroll', keyProps: { k: 1 } })).body;
+  const { ring, key } = (await a.call('POST', '/ks/keyrings', { name: 'payroll', keyProps: { k: 1 } })).body;
+  const wrappedTo = { kem: 'x25519', publicKey: ring.publicKey };
   a.advance(day);
   const rotated = (await a.call('POST', '/ks/rotate', { ringname: 'payroll' })).body;
   const { data } = (await a.call('GET', '/ks/keyrings/payroll/keys')).body;
   assert.deepEqual(data, [
-    { id: key.id, type: 'aes256', props: { k: 1 }, createdAt: iso(startTime) },
-    { id: rotated.key.id, type: 'aes256', props: { k: 1 }, createdAt: iso(startTime + day) },
+    { id: key.id, type: 'aes256', ...wrappedTo, props: { k: 1 }, createdAt: iso(startTime) },
+    { id: rotated.key.id, type: 'aes256', ...wrappedTo, props: { k: 1 }, createdAt: iso(startTime + day) },
   ]);
   const one = (await a.call('GET', `/ks/keyrings/payroll/keys/${key.id}`)).body;
-  assert.deepEqual(Object.keys(one).sort(), ['id', 'keyData', 'props', 'type']);
+  assert.deepEqual(Object.keys(one).sort(), ['id', 'kem', 'keyData', 'props', 'publicKey', 'type']);
 });
 
 test('what an encrypt without the private key and its decrypt gave out is recorded, and who may not ask gets nothing', async () => {

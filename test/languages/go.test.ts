@@ -133,3 +133,17 @@ test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; sl
     assert.equal(fingerprint('kms/master/v1/fingerprint', bytes(Plaintext)), frozen.master);
   }
 });
+
+test('the standard library opens the vectors of wrapped keys, hybrid ones too', async () => {
+  const said = await desk.run(
+    go,
+    ['run', join(root, 'test/languages/ring-keys.go'), join(root, 'test/vectors/ring-keys.json')],
+    env,
+  );
+  assert.deepEqual(said.trimEnd().split('\n'), [
+    'x25519 ks true',
+    'x25519 asym true',
+    'mlkem768-x25519 ks true',
+    'mlkem768-x25519 asym true',
+  ]);
+});

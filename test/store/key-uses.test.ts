@@ -25,32 +25,32 @@ const keys = testStoreKeys();
 const day = 24 * 60 * 60 * 1000;
 const now = Date.UTC(2026, 0, 2, 12);
 
-function open(files: SimFiles, generator: Prng, migrations = tenantMigrations): Promise<Store<Tables>> {
-  return openEmbedded({
-    files,
-    dir,
-    keys,
-    wasm: sqlWasm,
-    migrations,
-    tables: tenantTables,
-    random: (length) => generator.bytes(length),
-    now: () => now,
-    later: () => {},
-    limits: { checkpointBytes: 20_000 },
-  });
+const settings = (files: SimFiles, generator: Prng) => ({
+  files,
+  dir,
+  keys,
+  wasm: sqlWasm,
+  random: (length: number) => generator.bytes(length),
+  now: () => now,
+  later: () => {},
+  limits: { checkpointBytes: 20_000 },
+});
+
+function open(files: SimFiles, generator: Prng): Promise<Store<Tables>> {
+  return openEmbedded({ ...settings(files, generator), migrations: tenantMigrations, tables: tenantTables });
 }
 
-async function newStore(generator: Prng, migrations = tenantMigrations) {
+async function newStore(generator: Prng) {
   const files = new SimFiles({ prng: generator });
   await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: now });
-  return { files, store: await open(files, generator, migrations) };
+  return { files, store: await open(files, generator) };
 }
 
 async function addKeys({ rings, ringKeys }: Tables, ...ids: string[]): Promise<void> {
-  const made = { algorithm: 'aes256', props: {}, createdAt: now };
-  const ring = { service: 'ks', name: 'r', displayName: 'r', kem: 'x25519', publicKey: '', keyProps: {} } as const;
+  const made = { algorithm: 'aes256', kem: 'x25519', props: {}, createdAt: now } as const;
+  const ring = { service: 'ks', name: 'r', displayName: 'r', publicKey: '', keyProps: {} } as const;
   await rings.insert({ id: 'ring_1', ...ring, ...made, activeKey: 'key_1', maxEncryptCount: 9, updatedAt: now });
-  for (const id of ids) await ringKeys.insert({ id, ringId: 'ring_1', wrapped: '', iv: '', ...made });
+  for (const id of ids) await ringKeys.insert({ id, ringId: 'ring_1', pair: 0, wrapped: '', iv: '', ...made });
 }
 
 const addRing = (store: Store<Tables>, ...ids: string[]) => store.transaction((tx) => addKeys(tx, ...ids));
@@ -201,16 +201,37 @@ test('what stands beside the tables stays little, however many keys are used on 
 test('what an older program served is not taken for unused: from when on uses are known is told', async () => {
   const generator = prng(4);
   const before = tenantMigrations.findIndex(({ name }) => name === 'when and by whom keys were used');
-  const older = await newStore(generator, tenantMigrations.slice(0, before));
-  await addRing(older.store, 'key_1');
-  await older.store.close();
-  const store = await open(older.files, generator);
+  const files = new SimFiles({ prng: generator });
+  await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: now });
+  const older = await openEmbedded({
+    ...settings(files, generator),
+    migrations: tenantMigrations.slice(0, before),
+    tables: (sql) => ({ run: sql.run }),
+  });
+  // As it was when one key pair was all that a ring could have.
+  await older.transaction(async ({ run }) => {
+    await run(
+      `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+        max_encrypt_count, created_at, updated_at) VALUES ('ring_1', 'ks', 'r', 'r', 'aes256', 'key_1', 'x25519', 'old',
+        '{}', '{}', 9, 0, 0)`,
+    );
+    await run(
+      `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
+        VALUES ('key_1', 'ring_1', 'aes256', '', '', '{}', 0, 0)`,
+    );
+  });
+  await older.close();
+  const store = await open(files, generator);
+  const pairs = await store.transaction(({ ringKeys }) =>
+    ringKeys.list('ring_1', { limit: 9 }, ({ kem, pair }, publicKey) => ({ kem, pair, publicKey })),
+  );
+  assert.deepEqual(pairs.items, [{ kem: 'x25519', pair: 0, publicKey: 'old' }]);
   const sinceOf = async (id: string) => (await usageOf(store)).get(id)?.since;
   assert.equal(await sinceOf('key_1'), undefined);
   await noteUsesSince(store, { now: () => now + 5 });
   await noteUsesSince(store, { now: () => now + 6 });
   assert.equal(await sinceOf('key_1'), now + 5);
-  const made = { algorithm: 'aes256', props: {}, createdAt: now + 9 };
+  const made = { algorithm: 'aes256', kem: 'x25519', pair: 0, props: {}, createdAt: now + 9 } as const;
   await store.transaction(({ ringKeys }) =>
     ringKeys.insert({ id: 'key_2', ringId: 'ring_1', wrapped: '', iv: '', ...made }),
   );

@@ -7,6 +7,7 @@ import type { Reader } from '../../src/core/pages.ts';
 import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { parseFlags } from '../../src/model/flags.ts';
+import type { Kem } from '../../src/model/kems.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { Soon } from '../../src/store/sql.ts';
@@ -44,13 +45,14 @@ export interface TestTenantOptions {
   readonly epochs?: readonly number[];
   /** Where it is not a new one. */
   readonly store?: Store;
+  readonly defaultKem?: Kem;
 }
 
 export async function testTenant(options: TestTenantOptions = {}): Promise<TestTenant> {
-  const { limits = {}, seed = 1, epochs = [1] } = options;
+  const { limits = {}, seed = 1, epochs = [1], defaultKem } = options;
   const store = options.store ?? (await createMemoryStore({ migrations: tenantMigrations, tables: tenantTables }));
   const clock = { now: startTime };
-  const world = testWorld(clock, seed);
+  const world = { ...testWorld(clock, seed), ...(defaultKem && { defaultKem }) };
   const keys = tenantKeys(new Map(epochs.map((epoch) => [epoch, new Uint8Array(32).fill(seed * 16 + epoch)])));
   const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
   const run: TestTenant['run'] = (fn, caller = localCaller) =>

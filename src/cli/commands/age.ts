@@ -15,7 +15,7 @@ import {
 } from '../../client/age-keys.ts';
 import { speakAge } from '../../client/age-plugin.ts';
 import { askForKey } from '../../client/known-keys.ts';
-import { publicKeyOf } from '../../client/ring-keys.ts';
+import { publicKeyOf, type RingPrivateKey } from '../../client/ring-keys.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, openConnection, withClient } from '../connect.ts';
@@ -25,7 +25,7 @@ import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
 import { say, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
-import { keptRingKey, namedRingKey, readRingKey } from '../ring-key-file.ts';
+import { keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
 import { addressOf, optionsFor, placeOf } from '../target.ts';
 import { visible } from '../text.ts';
 
@@ -50,7 +50,7 @@ export async function identity(cli: CliOf<typeof age.identity>): Promise<void> {
 async function recipientOf(cli: Cli, ringname: string): Promise<AgeRecipient> {
   const place = await placeOf(cli);
   const { ring } = await withClient(cli, (client) => client.getKeyring({ ringname }));
-  return { ring: ring.name, ringId: ring.id, fingerprint: fingerprintOf(ring.publicKey), place };
+  return { ring: ring.name, ringId: ring.id, kem: ring.kem, fingerprint: fingerprintOf(ring.publicKey), place };
 }
 
 /** Profiles are one user's own: others know the address. */
@@ -75,17 +75,24 @@ async function withKey(
   const key = await (file === undefined
     ? withClient(cli, (_client, connection) => keptRingKey(cli, connection, recipient.ring))
     : readRingKey(file));
-  mustFit(recipient, key);
+  const { bytes } = fitting(recipient, key);
   if (!inside) return { ...recipient, ...(file !== undefined && { privateKey: file }) };
   await say(cli.io, 'the identity holds the private key: keep it where only those can read it who may decrypt');
-  return { ...recipient, privateKey: key };
+  return { ...recipient, privateKey: bytes };
 }
 
-function mustFit(recipient: AgeRecipient, privateKey: Uint8Array): void {
-  if (isKeyOf(recipient, publicKeyOf(privateKey))) return;
+/** The one of the private keys that is meant. */
+function fitting(recipient: AgeRecipient, privateKeys: RingPrivateKeys): RingPrivateKey {
+  const fitting = privateKeys.find((key) => fits(recipient, key));
+  if (fitting) return fitting;
   throw new KmsError('invalid', `the private key is not the one of the keyring ${recipient.ring} that is meant`, {
     hint: `if the keyring was made anew, make a new recipient: kms age recipient ${recipient.ring}`,
   });
+}
+
+/** 32 bytes alone are taken for what the recipient says. */
+function fits(recipient: AgeRecipient, { kem = recipient.kem, bytes }: RingPrivateKey): boolean {
+  return kem === recipient.kem && isKeyOf(recipient, publicKeyOf({ kem, bytes }));
 }
 
 export async function install(cli: CliOf<typeof agePlugin.install>): Promise<void> {
@@ -172,9 +179,10 @@ async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Co
           hint: `if it was made anew, make a new recipient: kms age recipient ${ringname}`,
         });
       }
-      const privateKey = await privateKeyOf(cli, recipient, connection);
-      mustFit(recipient, privateKey);
-      return privateKey;
+      const privateKeys = await privateKeyOf(cli, recipient, connection);
+      const meant = fitting(recipient, privateKeys);
+      // What is told to be safe from quantum computers is wrapped so; to a ring of X25519 that was upgraded it may be too.
+      return recipient.kem === 'x25519' ? privateKeys : [{ ...meant, kem: recipient.kem }];
     },
   );
   return { key: bytes, header: answer.header };
@@ -197,11 +205,13 @@ async function decryptKey(
 }
 
 /** The one that the identity names, else the one of KMS_PRIVATE_KEY where that fits, else the one that is kept. */
-async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connection): Promise<Uint8Array> {
-  if (of.privateKey !== undefined)
-    return typeof of.privateKey === 'string' ? readRingKey(of.privateKey) : of.privateKey;
+async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connection): Promise<RingPrivateKeys> {
+  const { kem, privateKey } = of;
+  if (privateKey !== undefined) {
+    return typeof privateKey === 'string' ? readRingKey(privateKey) : [{ kem, bytes: privateKey }];
+  }
   const named = await namedRingKey(cli);
-  if (named !== undefined && isKeyOf(of, publicKeyOf(named))) return named;
+  if (named?.some((key) => fits(of, key))) return named;
   try {
     return await keptRingKey(cli, connection, of.ring);
   } catch (error) {

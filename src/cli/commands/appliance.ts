@@ -132,6 +132,7 @@ export async function serveOptions(cli: Cli<Values<typeof serving>>) {
     behindProxy: cli.get('--behind-proxy'),
     bodyLimit: cli.get('--body-limit'),
     crypto: cli.get('--crypto'),
+    defaultKem: cli.get('--default-kem'),
     logLevel: cli.get('--log-level'),
     people: await peopleSettings(cli),
     copies: await copySettings(cli),

@@ -26,7 +26,7 @@ export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
     const answer = await withClient(cli, async (client, appliance) => {
       const privateKey = named ?? (await keptRingKey(cli, appliance, ringname));
       const answer = await client.encrypt(given({ ringname, asset }));
-      return { ...answer, bytes: unwrapRingKey({ privateKey, key: answer.key }) };
+      return { ...answer, bytes: await unwrapRingKey({ privateKey, key: answer.key }) };
     }).catch(async (error) => {
       await output.discard();
       throw error;
@@ -75,7 +75,7 @@ export async function decrypt(cli: CliOf<typeof files.decrypt>): Promise<void> {
       [answer, key] = await withClient(cli, async (client, appliance) => {
         const answer = await ask(cli, client, header);
         const privateKey = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, answer.ringname));
-        return [answer, unwrapRingKey({ privateKey, key: answer.key })];
+        return [answer, await unwrapRingKey({ privateKey, key: answer.key })];
       });
     } catch (error) {
       await output.discard();

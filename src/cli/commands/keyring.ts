@@ -17,7 +17,13 @@ import type { Column } from '../table.ts';
 export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
   const publicKey = await readPublicKey(cli);
-  const input = given({ name, publicKey, props: cli.get('--props'), keyProps: cli.get('--key-props') });
+  const input = given({
+    name,
+    kem: cli.get('--kem'),
+    publicKey,
+    props: cli.get('--props'),
+    keyProps: cli.get('--key-props'),
+  });
   await withClient(cli, async (client, appliance) => {
     const place = publicKey === undefined ? await reserveKeyPlace(cli, appliance, 'rings', name) : undefined;
     const answer = await client.createKeyring(input).catch(async (error) => {
@@ -46,8 +52,8 @@ async function readPublicKey(cli: CliOf<typeof keyring.create>): Promise<string 
   }
   const text = (await readSmallText(path, 'the public key')).trim();
   if (isPublicKey(text)) return text;
-  throw new KmsError('invalid', `${path} holds no X25519 public key that can be used`, {
-    hint: 'expected PEM, base64 of SPKI DER, or base64 of the 32 bytes',
+  throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
+    hint: 'expected PEM, base64 of SPKI DER, or base64 of the raw bytes',
   });
 }
 
@@ -169,6 +175,7 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
     ['active key', ring.activeKey],
     ['algorithm', ring.activeAlgorithm],
     ['custody', ring.custody],
+    ['kem', ring.kem],
     ['public key', ring.publicKey],
     ['offline', ring.offlineDecrypt ? 'its private key alone opens files' : undefined],
     ['props', JSON.stringify(ring.props)],

@@ -16,7 +16,7 @@ import { sentenceOf } from '../exit.ts';
 import type { kubernetes } from '../grammar/other-software.ts';
 import { serveGrpc } from '../grpc.ts';
 import { say } from '../io.ts';
-import { keptRingKey, namedRingKey } from '../ring-key-file.ts';
+import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-file.ts';
 import { visible } from '../text.ts';
 
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
@@ -34,7 +34,7 @@ export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPl
   });
 }
 
-function callsOf(cli: Cli, ringname: string, connection: Connection, named: Uint8Array | undefined) {
+function callsOf(cli: Cli, ringname: string, connection: Connection, named: RingPrivateKeys | undefined) {
   const { client } = connection;
   const privateKeyOf = async (ring: string) => named ?? (await keptRingKey(cli, connection, ring));
   return {

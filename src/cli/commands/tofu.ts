@@ -28,7 +28,7 @@ export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
       ));
     const { answer, bytes } = await askForKey(
       client,
-      { ringname, privateKey: await privateKeyOf(ringname) },
+      { ringname, privateKeys: await privateKeyOf(ringname) },
       (known) => inTime(connection, (signal) => client.encrypt({ ringname, ...known }, { signal })),
       () => privateKeyOf(ringname),
     );

@@ -1,5 +1,6 @@
 // The commands that make an appliance and run it: `kms init` and `kms serve`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
+import { kemNames } from '../../model/kems.ts';
 import {
   alternatives,
   command,
@@ -67,6 +68,12 @@ export const serving = {
     'what does signatures, hashes and ciphers: Node itself, tested at each start (node, the default), or ' +
       'noble alone',
     ['node', 'noble'],
+  ),
+  '--default-kem': oneOf(
+    'KEM',
+    'how keys of a ring are wrapped whose maker names no kem: x25519 (the default), or mlkem768-x25519, which ' +
+      'withstands quantum computers too',
+    kemNames,
   ),
   '--log-level': text('LEVEL', 'debug, info (default), warn, error or silent', [
     'debug',

@@ -1,5 +1,6 @@
 // The commands about keyrings of the key service, `kms keyring …`.
-import { age, argument, boolean, command, integer, object, path, toggle } from './declaration.ts';
+import { kemNames } from '../../model/kems.ts';
+import { age, argument, boolean, command, integer, object, oneOf, path, toggle } from './declaration.ts';
 import { byId, destroying, paged } from './option-sets.ts';
 
 export const keyring = {
@@ -9,7 +10,12 @@ export const keyring = {
     ['kms keyring create payroll', 'kms keyring create payroll --public-key payroll.pub'],
     {
       '<NAME>': argument(),
-      '--public-key': path('FILE', 'use this X25519 public key (PEM or base64) instead of making a pair'),
+      '--kem': oneOf(
+        'KEM',
+        'how its keys are wrapped; mlkem768-x25519 withstands quantum computers too (default: x25519)',
+        kemNames,
+      ),
+      '--public-key': path('FILE', 'use this public key (PEM or base64) instead of making a pair'),
       '--private-key-out': path(
         'FILE',
         'where the private key goes (default: $XDG_CONFIG_HOME/kms/rings/<appliance>/<NAME>.key)',

@@ -1,7 +1,7 @@
 // A file job is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far
 // it is, stopping it, and what came of it.
 import { type Child, useEffect, useRef } from 'hono/jsx/dom';
-import { readPrivateKey } from '../../client/ring-keys.ts';
+import { type RingPrivateKey, readPrivateKeys } from '../../client/ring-keys.ts';
 import { FieldProblems, fileErrorText, isStopped } from '../error-text.ts';
 import { useHold } from '../navigation.ts';
 import { FileField, TextArea } from '../parts/fields.tsx';
@@ -25,7 +25,7 @@ interface FileStream<Answer> extends ReadableWritablePair<Uint8Array, Uint8Array
 interface FileJobInput<Answer> {
   readonly file: File;
   /** Emptied when the job is over. */
-  readonly privateKey: Uint8Array;
+  readonly privateKey: readonly RingPrivateKey[];
   /** Of what is saved. */
   readonly name: string;
   readonly stream: (signal: AbortSignal) => FileStream<Answer>;
@@ -39,7 +39,7 @@ export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Ans
 
   const run = async ({ file, privateKey, name, stream }: FileJobInput<Answer>): Promise<void> => {
     if (!writesToDisk() && file.size > mostInMemory) {
-      privateKey.fill(0);
+      wipe(privateKey);
       const most = `This browser holds a whole file in memory before it is saved: ${bytesText(mostInMemory)} at most.`;
       throw new FieldProblems({ file: `${most} Use a browser that lets pages write files, or the command line.` });
     }
@@ -59,10 +59,14 @@ export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Ans
     } catch (error) {
       setJob(isStopped(error) ? { is: 'stopped' } : { is: 'failed', text: fileErrorText(error) });
     } finally {
-      privateKey.fill(0);
+      wipe(privateKey);
     }
   };
   return [job, run];
+}
+
+function wipe(keys: readonly RingPrivateKey[]): void {
+  for (const { bytes } of keys) bytes.fill(0);
 }
 
 interface FileJobViewProps<Answer> {
@@ -155,7 +159,7 @@ interface Chosen {
   readonly onFile: (file: File | undefined) => void;
   /** For `PrivateKeyFields`. */
   readonly onKeyFile: (file: File | undefined) => void;
-  /** With the 32 bytes of the key. Throws `FieldProblems`. */
+  /** With the ring's private keys. Throws `FieldProblems`. */
   read(values: FormValues): Promise<Pick<FileJobInput<unknown>, 'file' | 'privateKey'>>;
 }
 
@@ -180,7 +184,7 @@ export function useChosen(): Chosen {
 /** A key file is small; anything larger was chosen by mistake. */
 const largestKeyFile = 16 * 1024;
 
-async function privateKeyOf(pasted: string, chosen: File | null): Promise<Uint8Array> {
+async function privateKeyOf(pasted: string, chosen: File | null): Promise<readonly RingPrivateKey[]> {
   if (pasted !== '' && chosen) throw new FieldProblems({ privateKey: 'Choose a file or paste the key, not both.' });
   if (pasted !== '') return parsed(pasted, 'privateKey');
   if (!chosen) throw new FieldProblems({ keyFile: 'Choose the file with the private key, or paste the key.' });
@@ -188,12 +192,12 @@ async function privateKeyOf(pasted: string, chosen: File | null): Promise<Uint8A
   return parsed(new Uint8Array(await chosen.arrayBuffer()), 'keyFile');
 }
 
-function parsed(key: string | Uint8Array, field: 'privateKey' | 'keyFile'): Uint8Array {
+function parsed(key: string | Uint8Array, field: 'privateKey' | 'keyFile'): readonly RingPrivateKey[] {
   try {
-    return readPrivateKey(key, 'this');
+    return readPrivateKeys(key, 'this');
   } catch {
     throw new FieldProblems({
-      [field]: 'This is no X25519 private key: neither PEM, nor base64 of PKCS#8 DER, nor base64 of 32 bytes.',
+      [field]: 'This is no private key of a keyring: neither PEM, nor base64 of PKCS#8 DER, nor base64 of 32 bytes.',
     });
   }
 }

@@ -32,7 +32,7 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
     const fields = { name, props: objectIn(values, 'props'), keyProps: objectIn(values, 'keyProps') };
     if (pair === 'elsewhere') {
       const publicKey = values.text('publicKey');
-      if (!isPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no X25519 public key.' });
+      if (!isPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no public key for a keyring.' });
       const { ring } = await api.createKeyring({ ...fields, publicKey });
       toast(`The keyring ${ring.displayName} is made.`);
       open(ring);

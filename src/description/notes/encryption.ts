@@ -12,6 +12,7 @@ const asset = { id: { description: 'id of the Asset', example: sample.assetId } 
 const wrapped = {
   id: sample.keyId,
   type: 'aes256',
+  kem: 'x25519',
   props: {},
   keyData: { encrypted: { key: { value: sample.wrappedKey, encoding: 'base64' } }, iv: sample.iv },
 };

@@ -18,6 +18,7 @@ const asymName = { ringname: { description: 'name of the KeyRing; with `id=true`
 export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id'], Note>> = {
   createKeyring: {
     description: [
+      'With `kem` `mlkem768-x25519` the ring is hybrid: what is recorded of it today, a quantum computer does not open later. Clients of it need HPKE with the KEM 0x647a.',
       'Creates a KeyRing and its first key. If you give the `publicKey` of a pair made on the client, the private key never crosses the network. Without one, the appliance makes a pair and returns the `privateKey`, only once: keep it, because it is stored nowhere.',
     ],
     body: { name: 'Payroll', algo: 'aes256', props: { team: 'finance' }, keyProps: {} },
@@ -27,7 +28,8 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
         badName,
         {
           field: 'publicKey',
-          message: 'expected an X25519 public key: base64 SPKI DER, PEM, or base64 of the 32 raw bytes',
+          message:
+            'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
         },
       ],
     },
@@ -56,14 +58,16 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   },
   listKeys: {
     description: [
-      'Lists every key that the ring has had, with the time of its creation, without the keys themselves.',
+      'Lists every key that the ring has had, with the time of its creation and the public key that it is wrapped to, without the keys themselves.',
       'With `usage=true` each key shows when and by whom it was last requested to encrypt and to decrypt, and how often on each of the last 100 days (UTC), so you can see that an old key is no longer used. A page then has at most 200 keys.',
       'Every answer of `/ks/encrypt` and `/ks/decrypt` that contains the key counts, even a decrypt with 422 because the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
     ],
     problems: { 404: [noRing] },
   },
   getKey: {
-    description: ["Returns a key, wrapped to the ring's public key: only the holder of the private key can use it."],
+    description: [
+      'Returns a key, wrapped to a public key of the ring, which is in the answer: only the holder of its private key can use it.',
+    ],
     problems: { 404: [noRing, noKey] },
   },
   rotateKeyring: {
@@ -80,6 +84,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   putConfig: {
     description: [
       'Replaces what the request names, keeps the rest, and returns the whole configuration.',
+      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone.',
       'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
       '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: nobody is asked, and nothing is recorded. It holds for what is encrypted from then on.',
     ],
@@ -87,6 +92,11 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
       400: [
         { field: 'config.algos.aes256.maxEncryptCount', message: 'must be at least 1' },
         { field: 'config.rotateAfter', message: 'must be at least 3600' },
+        {
+          field: 'config.publicKey',
+          message:
+            'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
+        },
       ],
       404: [noRing],
     },
@@ -102,7 +112,7 @@ export const asymNotes: Readonly<Record<(typeof asymEndpoints)[number]['id'], No
     limits: [ringLimit],
   },
   getAsymKey: {
-    description: ["Returns a key, wrapped to the ring's public key."],
+    description: ["Returns a key, wrapped to the ring's public key, which is in the answer."],
     params: { ...asymName, keyId: { description: 'id of the key', example: sample.asymKeyId } },
     problems: { 404: [noRing, noKey] },
   },

@@ -374,6 +374,24 @@ export const tenantMigrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    name: 'rings that change their key pair',
+    statements: [
+      // The pairs of a ring are counted from 0: which one the ring has now, and which one a key is wrapped to.
+      `ALTER TABLE rings ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
+      `ALTER TABLE ring_keys ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
+      `ALTER TABLE ring_keys ADD COLUMN kem TEXT NOT NULL DEFAULT 'x25519'`,
+      // Those before, to which keys of the ring are wrapped.
+      `CREATE TABLE ring_pairs (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        ring_id TEXT NOT NULL REFERENCES rings (id) ON DELETE CASCADE,
+        pair INTEGER NOT NULL,
+        kem TEXT NOT NULL,
+        public_key TEXT NOT NULL,
+        UNIQUE (ring_id, pair)
+      )`,
+    ],
+  },
 ];
 
 /** The ten characters with which a ULID begins, from the milliseconds in a column. */

@@ -1,4 +1,5 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
+import type { Kem } from '../../model/kems.ts';
 import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { endOfSlice, type Part, readPart } from './page.ts';
@@ -8,6 +9,10 @@ export interface RingKey {
   readonly id: string;
   readonly ringId: string;
   readonly algorithm: string;
+  /** How it is wrapped. */
+  readonly kem: Kem;
+  /** The number of the ring's pair that it is wrapped to. */
+  readonly pair: number;
   /** Base64 of the encapsulated key and the ciphertext. */
   readonly wrapped: string;
   /** Base64 of the HPKE base nonce. */
@@ -25,6 +30,8 @@ interface RingKeyRow extends Row {
   id: string;
   ring_id: string;
   algorithm: string;
+  kem: string;
+  pair: number;
   wrapped: string;
   iv: string;
   props: string;
@@ -40,11 +47,13 @@ export function ringKeyTable(sql: Sql) {
   return {
     async insert(key: NewRingKey): Promise<void> {
       await sql.run(
-        `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
-          VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
+        `INSERT INTO ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
         key.id,
         key.ringId,
         key.algorithm,
+        key.kem,
+        key.pair,
         key.wrapped,
         key.iv,
         toJson(key.props),
@@ -69,13 +78,16 @@ export function ringKeyTable(sql: Sql) {
 
     countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
-    /** The oldest first, each as `answer` makes it. */
-    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey) => T): Promise<Part<T>> =>
+    /** The oldest first, each as `answer` makes it of the key and the public key that it is wrapped to. */
+    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Promise<Part<T>> =>
       readPart(
         sql,
         page,
-        (row: RingKeyRow) => answer(fromRow(row)),
-        'SELECT * FROM ring_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        (row: RingKeyRow & { public_key: string }) => answer(fromRow(row), row.public_key),
+        `SELECT k.*, coalesce(p.public_key, r.public_key) AS public_key FROM ring_keys k
+          JOIN rings r ON r.id = k.ring_id
+          LEFT JOIN ring_pairs p ON p.ring_id = k.ring_id AND p.pair = k.pair
+          WHERE k.ring_id = ? AND k.seq > ? ORDER BY k.seq LIMIT ?`,
         ringId,
       ),
 
@@ -111,6 +123,9 @@ function fromRow(row: RingKeyRow): RingKey {
     id: row.id,
     ringId: row.ring_id,
     algorithm: row.algorithm,
+    // Cast: nothing else was ever written.
+    kem: row.kem as Kem,
+    pair: row.pair,
     wrapped: row.wrapped,
     iv: row.iv,
     props: objectOf(row.props),

@@ -1,4 +1,5 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
+import type { Kem } from '../../model/kems.ts';
 import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { type Part, readPart } from './page.ts';
@@ -15,10 +16,12 @@ export interface Ring {
   readonly algorithm: string;
   /** The id of the key that encrypts. */
   readonly activeKey: string;
-  /** How keys are wrapped to `publicKey`. */
-  readonly kem: string;
+  /** How new keys are wrapped to `publicKey`. */
+  readonly kem: Kem;
   /** Base64 SPKI DER. */
   readonly publicKey: string;
+  /** The number of the pair that `publicKey` is of, from 0. */
+  readonly pair: number;
   readonly props: JsonObject;
   /** The props that new keys get. */
   readonly keyProps: JsonObject;
@@ -32,7 +35,7 @@ export interface Ring {
   readonly deletedAt: number | undefined;
 }
 
-type NewRing = Omit<Ring, 'seq' | 'rotateAfter' | 'offlineDecrypt' | 'deletedAt'>;
+type NewRing = Omit<Ring, 'seq' | 'pair' | 'rotateAfter' | 'offlineDecrypt' | 'deletedAt'>;
 
 interface RingChange {
   readonly props: JsonObject;
@@ -61,6 +64,7 @@ interface RingRow extends Row {
   active_key: string;
   kem: string;
   public_key: string;
+  pair: number;
   props: string;
   key_props: string;
   max_encrypt_count: number;
@@ -70,6 +74,9 @@ interface RingRow extends Row {
   updated_at: number;
   deleted_at: number | null;
 }
+
+/** Some 2 kB each. */
+const pairsAtOnce = 100;
 
 export type RingTable = ReturnType<typeof ringTable>;
 
@@ -194,6 +201,38 @@ export function ringTable(sql: Sql) {
       );
     },
 
+    /** Gives the ring the public key of its next pair. Keys may be wrapped to the one before, which is kept. */
+    async changePublicKey(before: Ring, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): Promise<void> {
+      await sql.run(
+        'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
+        before.id,
+        before.pair,
+        before.kem,
+        before.publicKey,
+      );
+      await sql.run(
+        'UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?',
+        kem,
+        publicKey,
+        before.id,
+      );
+    },
+
+    /** Gives it another public key in place of the one to which no key is wrapped. */
+    async replacePublicKey(id: string, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): Promise<void> {
+      await sql.run('UPDATE rings SET kem = ?, public_key = ? WHERE id = ?', kem, publicKey, id);
+    },
+
+    /** The public key of an earlier pair of the ring. */
+    async earlierPublicKey(id: string, pair: number): Promise<string | undefined> {
+      const row = await sql.get<{ public_key: string }>(
+        'SELECT public_key FROM ring_pairs WHERE ring_id = ? AND pair = ?',
+        id,
+        pair,
+      );
+      return row?.public_key;
+    },
+
     async markDeleted(id: string, deletedAt: number): Promise<void> {
       await sql.run('UPDATE rings SET deleted_at = ? WHERE id = ?', deletedAt, id);
     },
@@ -211,7 +250,15 @@ export function ringTable(sql: Sql) {
       return row?.id;
     },
 
-    /** Erases the ring; its keys are the caller's to erase before. */
+    /** Erases earlier public keys of the ring, as many as go in one slice; answers how many. */
+    async erasePairs(id: string): Promise<number> {
+      return sql.run(
+        `DELETE FROM ring_pairs WHERE seq IN (SELECT seq FROM ring_pairs WHERE ring_id = ? LIMIT ${pairsAtOnce})`,
+        id,
+      );
+    },
+
+    /** Erases the ring; its keys and earlier public keys are the caller's to erase before. */
     async erase(id: string): Promise<void> {
       await sql.run('DELETE FROM rings WHERE id = ?', id);
     },
@@ -231,8 +278,10 @@ function fromRow(row: RingRow): Ring {
     displayName: row.display_name,
     algorithm: row.algorithm,
     activeKey: row.active_key,
-    kem: row.kem,
+    // Cast: nothing else was ever written.
+    kem: row.kem as Kem,
     publicKey: row.public_key,
+    pair: row.pair,
     props: objectOf(row.props),
     keyProps: objectOf(row.key_props),
     maxEncryptCount: row.max_encrypt_count,
