@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Initialised } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
+import { clients } from './clients/all.ts';
 import { type Recording, Replay, readsOf } from './recording.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'kms-interop-'));
@@ -79,7 +80,16 @@ const address = (): string => serving.transitAddress ?? assert.fail('an address 
 
 const directory = new URL('recorded/', import.meta.url);
 const files = readdirSync(directory).filter((name) => name.endsWith('.json'));
-test('there are recordings', () => assert.ok(files.length >= 6, String(files)));
+test('there are recordings', () => assert.ok(files.length >= 7, String(files)));
+
+test('the page on interoperability tells of every client', () => {
+  const page = readFileSync(new URL('../../docs/interoperability.md', import.meta.url), 'utf8');
+  const told = [...page.matchAll(/^ok +(\S+) /gm)].map(([, name]) => name);
+  assert.deepEqual(
+    [...new Set(told)],
+    clients.map(({ name }) => name),
+  );
+});
 
 for (const file of files) {
   const { client, version, steps }: Recording = JSON.parse(readFileSync(new URL(file, directory), 'utf8'));
