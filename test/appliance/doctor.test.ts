@@ -19,6 +19,7 @@ import { after, before, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { type DoctorOptions, examine } from '../../src/appliance/doctor/doctor.ts';
 import type { Host } from '../../src/appliance/doctor/machine.ts';
+import { systemWorld } from '../../src/appliance/environment.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { sqlWasm } from '../../src/appliance/program-files.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
@@ -329,6 +330,37 @@ test('a directory that another process has open is said to be', async () => {
     assert.deepEqual(await found(one, {}), [`in-use ${one.data}`]);
   } finally {
     lock.release();
+  }
+});
+
+test('Tang: a listener that is open to everybody, and pairs that nothing uses any more', async () => {
+  const one = patient();
+  const clock = systemWorld();
+  let ahead = 0;
+  const world = { ...clock, now: () => clock.now() + ahead };
+  const tangAllow = ['10.0.0.0/8', '::/0'];
+  const appliance = await openAppliance({ data: one.data, keyFile: one.key, world, tangAllow });
+  const local = async (method: string, path: string) => {
+    const answer = await appliance.fetchLocal(new Request(`http://kms.local${path}`, { method }));
+    assert.equal(answer.status, 200);
+    return answer.json();
+  };
+  const tang = async (): Promise<string[]> =>
+    (await local('GET', '/local/doctor')).findings
+      .filter(({ name }: { name: string }) => name.startsWith('tang-'))
+      .map(({ name, severity, subject }: Record<string, string>) => `${name} ${severity} ${subject}`);
+  try {
+    await local('POST', '/tang/pairs');
+    ahead = 100 * day;
+    assert.deepEqual(await tang(), ['tang-open warning --tang-listen'], 'what is advertised is never too old');
+    const { pair } = await local('POST', '/tang/pairs');
+    ahead += 89 * day;
+    assert.deepEqual(await tang(), ['tang-open warning --tang-listen']);
+    ahead += 2 * day;
+    assert.deepEqual(await tang(), ['tang-open warning --tang-listen', 'tang-old-pairs advice default']);
+    assert.equal((await local('GET', '/tang/pairs')).pairs[0].thumbprint, pair.thumbprint);
+  } finally {
+    await appliance.close();
   }
 });
 

@@ -30,3 +30,16 @@ test('tang: make, show, list, rotate and delete', async () => {
   assert.deepEqual([gone.code, gone.stdout], [0, `${first} is deleted\n`]);
   assert.equal((await d.kms(`tang delete ${first} --yes`)).code, 1);
 });
+
+test('pairs are in a backup, and open where it is restored', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  await d.kms('tang rotate');
+  await d.kms('tang rotate');
+  const listed = (await d.kms('tang list')).stdout;
+  assert.equal((await d.kms('backup create all.backup')).code, 0);
+  assert.equal((await d.kms('restore all.backup --data again --key-file kms-data.master.key')).code, 0);
+  const there = ['--data', d.path('again'), '--key-file', d.path('kms-data.master.key')];
+  assert.equal((await d.kms(['tang', 'list', ...there])).stdout, listed);
+  assert.equal((await d.kms(['tang', 'rotate', ...there])).code, 0);
+});

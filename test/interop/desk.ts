@@ -26,6 +26,8 @@ export interface Desk {
   readonly dir: string;
   /** Where the appliance answers as Vault does. */
   readonly address: string;
+  /** Where it answers as tangd does. */
+  readonly tang: string;
   /** Where it answers as itself. */
   readonly url: string;
   readonly root: { readonly key: string; readonly keyid: string };
@@ -142,11 +144,12 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     const made = JSON.parse((await succeeded(command, [...before, 'init', '--data', data, '--json'])).stdout) as {
       apiKey: { key: string; keyid: string };
     };
-    const listen = ['--listen', '127.0.0.1:0', '--transit-listen', '127.0.0.1:0'];
+    const listen = ['--listen', '--transit-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
     const server = start(command, [...before, 'serve', '--data', data, '--log-level', 'warn', ...listen]);
-    await server.until('the appliance serves', async () => /Vault transit: listening/.test(server.output()));
+    await server.until('the appliance serves', async () => /Tang: listening/.test(server.output()));
     const [, url = ''] = /kms: listening on (http\S+)/.exec(server.output()) ?? [];
     const [, transit = ''] = /Vault transit: listening on (http\S+)/.exec(server.output()) ?? [];
+    const [, tang = ''] = /Tang: listening on (http\S+)/.exec(server.output()) ?? [];
     const address = recorder ? await recorder.between(transit) : transit;
     recorder?.name(made.apiKey.key, 'root');
     recorder?.name(made.apiKey.keyid, 'root id');
@@ -160,6 +163,7 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     return {
       dir,
       address,
+      tang,
       url,
       root: made.apiKey,
       path,

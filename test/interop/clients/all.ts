@@ -1,4 +1,6 @@
 // All clients, in the order in which they are told of.
+
+import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
 import { ageOfDebian, ageOfGo, borg, kubernetes, restic } from './keyrings.ts';
@@ -22,4 +24,5 @@ export const clients: readonly Client[] = [
   kubernetes,
   restic,
   borg,
+  clevis,
 ];
