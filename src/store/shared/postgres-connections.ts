@@ -4,7 +4,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
 import { KmsError } from '../../errors.ts';
-import { EngineError } from './engine.ts';
+import { EngineError, type EngineFault } from './engine.ts';
 
 export interface PostgresHost {
   /** A name, an address, or the directory of a Unix socket. */
@@ -24,6 +24,9 @@ export interface PostgresConfig {
   /** Whom to trust by TLS and what to show; asked for each connection too. */
   tls?(): Promise<ConnectionOptions>;
 }
+
+/** What runs statements. */
+export type Query = Pick<Client, 'query'>;
 
 /** Of those that take no turn. */
 const mostSpare = 4;
@@ -135,22 +138,38 @@ export class PostgresConnections {
   }
 
   /**
-   * Runs on a connection that nothing else uses meanwhile. It is used again unless `run` failed with an error that is not
-   * `harmless` to it.
+   * Runs on a connection that nothing else uses meanwhile, which is used again unless the database failed. Throws
+   * `EngineError`, and what `run` throws of its own.
    */
-  async with<R>(run: (client: Client) => Promise<R>, harmless: (error: unknown) => boolean): Promise<R> {
+  async reading<R>(run: (client: Client) => Promise<R>): Promise<R> {
     const client = await this.#take();
     let isSound = true;
     try {
       return await run(client);
     } catch (error) {
-      isSound = harmless(error) && !warned.has(client);
-      throw error;
+      isSound = isOwn(error) && !warned.has(client);
+      throw isOwn(error) ? error : faultOf(error);
     } finally {
       if (isSound && this.#isOfUse(client)) this.#spare.push(client);
       else client.end().catch(() => {});
       this.#release();
     }
+  }
+
+  /** The same in a transaction, which is durable when this resolves. */
+  writing<R>(run: (client: Client) => Promise<R>): Promise<R> {
+    return this.reading(async (client) => {
+      await client.query('BEGIN');
+      await client.query('SET LOCAL synchronous_commit = on');
+      const result = await run(client).catch(async (error: unknown) => {
+        if (isOwn(error)) await client.query('ROLLBACK');
+        throw error;
+      });
+      const { command } = await client.query('COMMIT');
+      if (command !== 'COMMIT') throw new EngineError('retry');
+      if (hasWarned(client)) throw new EngineError('in-doubt');
+      return result;
+    });
   }
 
   async #take(): Promise<Client> {
@@ -263,8 +282,33 @@ function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
   return failed(place, wordsOf(cause), cause);
 }
 
+/** Not of the database: a file that is not there, or something of the product. */
+export function isOwn(error: unknown): boolean {
+  return error instanceof KmsError || codeOf(error) === 'ENOENT';
+}
+
+/** The database has said that it did not do it, on a connection that goes on. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
+}
+
+const faults: Readonly<Record<string, EngineFault>> = {
+  '25006': 'read-only',
+  '53100': 'full',
+  '40001': 'retry',
+  '40P01': 'retry',
+  '23505': 'retry',
+  '42P07': 'retry',
+};
+
+/** Of what went wrong on a connection that was open. */
+export function faultOf(error: unknown): KmsError {
+  if (error instanceof KmsError) return error;
+  return new EngineError(faults[codeOf(error)] ?? 'unreachable', error, refusalOf(error));
+}
+
 /** Why the server refuses what it was asked for on a connection that it let in, where there is more to say of it. */
-export function refusalOf(error: unknown): { readonly reason: string; readonly hint: string } | undefined {
+function refusalOf(error: unknown): { readonly reason: string; readonly hint: string } | undefined {
   const [reason, hint] = knownOf(error) ?? [];
   return reason === undefined || hint === undefined ? undefined : { reason, hint };
 }
