@@ -164,7 +164,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async checkpoint(): Promise<void> {
     await this.#service.inService();
-    return this.#service.maintenance.checkpoint();
+    await this.#service.maintenance.checkpoints.run();
   }
 
   droppable(before: number, upTo: number): DroppedActivity | undefined {
@@ -173,7 +173,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async dropActivity(seq: number): Promise<void> {
     await this.#service.inService();
-    return this.#service.maintenance.drop(seq);
+    return this.#service.maintenance.checkpoints.drop(seq);
   }
 
   async reseal(): Promise<readonly number[]> {

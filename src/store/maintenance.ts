@@ -1,10 +1,12 @@
 // Maintenance looks after the files of a store while it serves: checkpoints that keep the logs short, holds for whoever
 // copies the files, and resealing under the newest key. No request waits for any of it.
-import { KmsError, reasonOf } from '../errors.ts';
+import { KmsError } from '../errors.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import { droppedFiles } from './activity/dropped.ts';
 import { epochsOfSegments, resealSegments } from './activity/resealing.ts';
 import { segmentPath } from './activity/segment.ts';
+import type { CheckpointResult } from './checkpoint.ts';
+import { CheckpointRuns } from './checkpoint-runs.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
 import type { LogWriter } from './log-file.ts';
 import type { SegmentSummary, StoreHold } from './port.ts';
@@ -58,21 +60,19 @@ export class FilesGone extends KmsError {
 export class Maintenance {
   readonly #world: MaintenanceWorld;
   readonly #service: Serving;
-  #checkpoint: Promise<void> | undefined;
-  #notBefore = Number.NEGATIVE_INFINITY;
+  readonly checkpoints: CheckpointRuns<CheckpointResult>;
   #resealing: Promise<readonly number[]> | undefined;
   #stopped = false;
   /** How many want the files to stay, and up to where files have to go when nobody does any more. */
   #holders = 0;
   #superseded: number | undefined;
-  /** Up to which record activity is to be dropped by the next checkpoint. */
-  #dropTo: number | undefined;
   readonly #removing = new SerialQueue();
   #waiting: (() => void)[] = [];
 
   constructor(world: MaintenanceWorld, service: Serving) {
     this.#world = world;
     this.#service = service;
+    this.checkpoints = new CheckpointRuns(world, (dropTo) => this.#checkpoint(dropTo));
   }
 
   /** Ends a resealing after the file at hand, and waits for a checkpoint under way. */
@@ -80,47 +80,24 @@ export class Maintenance {
     this.#stopped = true;
     this.#wake();
     await this.#resealing?.catch(() => {});
-    while (this.#checkpoint) await this.#checkpoint.catch(() => {});
+    await this.checkpoints.stop();
   }
 
   /** Starts a checkpoint when the logs have outgrown the snapshot. */
   startWhenDue({ log, snapshot }: Maintained): void {
-    const { limits, now } = this.#world;
-    if (this.#checkpoint || log.bytes <= Math.max(limits.checkpointBytes, snapshot.bytes)) return;
-    if (now() < this.#notBefore) return;
-    this.checkpoint().catch(() => {});
+    this.checkpoints.startWhenDue(log.bytes, snapshot.bytes);
   }
 
-  /** Runs a checkpoint, after the one under way if there is one, and puts its result in the place of the old files. */
-  async checkpoint(): Promise<void> {
-    while (this.#checkpoint) await this.#checkpoint.catch(() => {});
-    this.#checkpoint = this.#checkpointOnce();
-    try {
-      await this.#checkpoint;
-      this.#notBefore = Number.NEGATIVE_INFINITY;
-    } catch (cause) {
-      this.#notBefore = this.#world.now() + this.#world.limits.checkpointRetry;
-      const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
-      this.#world.onEvent({ kind: 'checkpoint-failed', message, cause });
-      throw cause;
-    } finally {
-      this.#checkpoint = undefined;
-    }
-  }
-
-  /** Lets go of the segments of the activity log up to record `seq`, by a checkpoint. */
-  async drop(seq: number): Promise<void> {
-    this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
-    await this.checkpoint();
-  }
-
-  async #checkpointOnce(): Promise<void> {
+  /** Puts what it makes in the place of the old files. */
+  async #checkpoint(dropTo: number | undefined): Promise<CheckpointResult | undefined> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#service.serving();
-    const dropTo = this.#dropTo;
     const through = await log.rotate(dropTo !== undefined);
     // Nothing new, but what was held until now may have to go.
-    if (through <= snapshot.generation) return this.#removeSuperseded();
+    if (through <= snapshot.generation) {
+      await this.#removeSuperseded();
+      return undefined;
+    }
     const at = now();
     const result = await runCheckpoint({
       dir,
@@ -136,13 +113,13 @@ export class Maintenance {
       live.log.forget(through);
       live.snapshot = { generation: through, bytes: result.snapshotBytes, savedAt: at };
     }
-    if (this.#dropTo === dropTo) this.#dropTo = undefined;
     this.#superseded = through;
     await this.#removeSuperseded();
     this.#world.onEvent({
       kind: 'checkpoint',
       message: `${snapshotName(dir, through)}: ${result.snapshotBytes} bytes`,
     });
+    return result;
   }
 
   /** One after the other: two at once would list the same files, and each remove them. */
@@ -230,7 +207,7 @@ export class Maintenance {
   }
 
   async #resealOnce(): Promise<readonly number[]> {
-    await this.checkpoint();
+    await this.checkpoints.run();
     await resealSegments(await this.#resealed());
     // Whoever copies the files now may have those of before.
     await this.#free();

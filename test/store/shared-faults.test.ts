@@ -154,14 +154,11 @@ if (!programs) {
     }
   }
 
-  /** The last thing that was said in a transaction under which a checkpoint is made. */
-  const ofCheckpoint = 'kms_job|SET LOCAL';
-
   test('a node is stopped in the middle of a checkpoint, and keeps the others from theirs for seconds alone', async (context) => {
     await using nodes = await Nodes.open(postgres.address, 2);
     await postgres.query('CREATE ROLE frozen LOGIN SUPERUSER');
     const other = await SharedProcess.start({ ...postgres.address, user: 'frozen' }, nodes.uid, 1e6, 4);
-    await stopWhile(other, 'frozen', `bool_or(query ~ '${ofCheckpoint}')`);
+    await stopWhile(other, 'frozen', `bool_or(query ~ 'kms_job|SET LOCAL idle')`);
     const stopped = Date.now();
     const made = (): number => nodes.nodes.flatMap(({ events }) => events).filter(isCheckpoint).length;
     const before = made();
@@ -191,8 +188,8 @@ if (!programs) {
     await postgres.query('CREATE ROLE stopped LOGIN SUPERUSER');
     const config = { ...postgres.address, user: 'stopped' };
     const other = await SharedProcess.start(config, nodes.uid, 1e6, 4);
-    // A turn, and not a checkpoint, which would keep the others from theirs.
-    await stopWhile(other, 'stopped', `count(*) = 1 AND bool_and(query !~ '${ofCheckpoint}')`);
+    // A turn, which has read, and not a checkpoint, which would keep the others from theirs.
+    await stopWhile(other, 'stopped', `count(*) = 1 AND bool_and(query ~ 'system_seq')`);
     const rows = `SELECT min(seq)::int AS first, max(seq)::int AS last FROM kms_log
       WHERE store = '${Buffer.from(nodes.uid).toString('hex')}'`;
     const [before] = (await postgres.query(rows)).rows;

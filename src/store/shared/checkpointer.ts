@@ -1,8 +1,8 @@
 // Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others take
 // over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
-import { reasonOf } from '../../errors.ts';
 import { droppedFiles } from '../activity/dropped.ts';
 import { segmentPath } from '../activity/segment.ts';
+import { CheckpointRuns } from '../checkpoint-runs.ts';
 import type { StoreLimits } from '../embedded-options.ts';
 import type { StoreEvent } from '../port.ts';
 import { listStoreFiles, snapshotName } from '../store-files.ts';
@@ -31,56 +31,12 @@ export interface How {
 
 export class Checkpointer<T extends object> {
   readonly #world: CheckpointerWorld<T>;
-  #running: Promise<unknown> | undefined;
-  #notBefore = Number.NEGATIVE_INFINITY;
-  /** Up to which record activity is to be dropped by the next checkpoint. */
-  #dropTo: number | undefined;
+  /** Where another node is at one, or was, that one stands for it. */
+  readonly runs: CheckpointRuns<SharedCheckpoint, How>;
 
   constructor(world: CheckpointerWorld<T>) {
     this.#world = world;
-  }
-
-  /** Waits for the one under way. */
-  async stop(): Promise<void> {
-    while (this.#running) await this.#running.catch(() => {});
-  }
-
-  /** Starts one when the rows have outgrown the snapshot. */
-  startWhenDue({ logBytes, snapshot }: SharedLive<T>): void {
-    const { limits, now } = this.#world;
-    if (this.#running || logBytes <= Math.max(limits.checkpointBytes, snapshot.bytes)) return;
-    if (now() < this.#notBefore) return;
-    this.checkpoint().catch(() => {});
-  }
-
-  /** Runs one after the one under way. Where another node is at it, that one stands for it. */
-  async checkpoint(): Promise<void> {
-    await this.cover({});
-  }
-
-  /** The same; undefined where another node is at it, or was. */
-  async cover(how: How): Promise<SharedCheckpoint | undefined> {
-    await this.stop();
-    const running = this.#checkpoint(how);
-    this.#running = running;
-    try {
-      const made = await running;
-      this.#notBefore = Number.NEGATIVE_INFINITY;
-      return made;
-    } catch (cause) {
-      this.#notBefore = this.#world.now() + this.#world.limits.checkpointRetry;
-      const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
-      this.#world.onEvent({ kind: 'checkpoint-failed', message, cause });
-      throw cause;
-    } finally {
-      this.#running = undefined;
-    }
-  }
-
-  /** Lets go of the segments of the activity log up to record `seq`, by a checkpoint. */
-  async drop(seq: number): Promise<void> {
-    this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
-    await this.checkpoint();
+    this.runs = new CheckpointRuns(world, (dropTo, how) => this.#checkpoint(dropTo, how));
   }
 
   /**
@@ -107,22 +63,24 @@ export class Checkpointer<T extends object> {
     live.adopt({ generation: header.generation, bytes: size, savedAt: manifest.savedAt });
   }
 
-  async #checkpoint(how: How): Promise<SharedCheckpoint | undefined> {
+  async #checkpoint(dropTo: number | undefined, how: How = {}): Promise<SharedCheckpoint | undefined> {
     const { engine, uid } = this.#world;
     let made: SharedCheckpoint | undefined;
     const done = await engine.alone(storeIdOf(uid), async () => {
       await this.adoptNewer();
-      made = await this.#write(how);
+      made = await this.#write(dropTo, how);
     });
     if (!done) await this.adoptNewer();
     return made;
   }
 
-  async #write({ counted = false, keep = this.#world.limits.keepRows }: How): Promise<SharedCheckpoint | undefined> {
+  async #write(
+    dropTo: number | undefined,
+    { counted = false, keep = this.#world.limits.keepRows }: How,
+  ): Promise<SharedCheckpoint | undefined> {
     const { engine, uid, now, onEvent, limits, runCheckpoint } = this.#world;
     const { segmentRecords } = limits;
     const { place, snapshot } = await this.#world.serving();
-    const dropTo = this.#dropTo;
     const through = place.seq;
     if (through <= snapshot.generation && dropTo === undefined) return undefined;
     const at = now();
@@ -143,7 +101,6 @@ export class Checkpointer<T extends object> {
       live.activity.adopt(segments, dropped);
       live.adopt({ generation: through, bytes: snapshotBytes, savedAt: at });
     }
-    if (this.#dropTo === dropTo) this.#dropTo = undefined;
     onEvent({ kind: 'checkpoint', message: `${file}: ${snapshotBytes} bytes` });
     return made;
   }

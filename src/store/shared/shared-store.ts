@@ -130,7 +130,7 @@ class SharedStore<T extends object> implements Store<T> {
       leave: (live, cause) => this.#leave(live, cause),
       onTurn: (live) => {
         this.#hadTurn = true;
-        if (!live.dead) this.#checkpointer.startWhenDue(live);
+        if (!live.dead) this.#checkpointer.runs.startWhenDue(live.logBytes, live.snapshot.bytes);
       },
     });
     this.#checkpointer = new Checkpointer({ ...world, serving });
@@ -249,7 +249,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   async checkpoint(): Promise<void> {
     await this.#barrier();
-    return this.#checkpointer.checkpoint();
+    await this.#checkpointer.runs.run();
   }
 
   droppable(before: number, upTo: number): DroppedActivity | undefined {
@@ -259,7 +259,7 @@ class SharedStore<T extends object> implements Store<T> {
   async dropActivity(seq: number): Promise<void> {
     // The other nodes know a newer snapshot by its row.
     await this.#appendNothing();
-    return this.#checkpointer.drop(seq);
+    return this.#checkpointer.runs.drop(seq);
   }
 
   /** An empty transaction. */
@@ -289,7 +289,7 @@ class SharedStore<T extends object> implements Store<T> {
     for (const until = now() + limits.holdMs; ; await this.#pause()) {
       // There is something to cover then, and it is of the newest key.
       await this.#appendNothing();
-      const made = await this.#checkpointer.cover(how);
+      const made = await this.#checkpointer.runs.run(how);
       if (made) return made;
       if (now() > until) {
         throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
@@ -361,7 +361,7 @@ class SharedStore<T extends object> implements Store<T> {
     this.#availability.beginClosing();
     await this.#resealing?.catch(() => {});
     await this.#turns.idle();
-    await this.#checkpointer.stop();
+    await this.#checkpointer.runs.stop();
     this.status();
     this.#mark = this.mark;
     const live = await this.#availability.end();

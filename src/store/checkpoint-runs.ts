@@ -1,0 +1,73 @@
+// When a store has checkpoints, whatever it is kept in: once its log has outgrown the snapshot, one at a time, and where
+// one failed a while later again.
+import { reasonOf } from '../errors.ts';
+import type { StoreLimits } from './embedded-options.ts';
+import type { StoreEvent } from './port.ts';
+
+interface RunsWorld {
+  readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'>;
+  readonly now: () => number;
+  readonly onEvent: (event: StoreEvent) => void;
+}
+
+/**
+ * Makes one, and drops the segments of activity up to record `dropTo` where that is given. Answers undefined where there
+ * was nothing to be made, or others were at it.
+ */
+type MakeCheckpoint<R, How> = (dropTo: number | undefined, how: How | undefined) => Promise<R | undefined>;
+
+export class CheckpointRuns<R, How = never> {
+  readonly #world: RunsWorld;
+  readonly #make: MakeCheckpoint<R, How>;
+  #running: Promise<R | undefined> | undefined;
+  #notBefore = Number.NEGATIVE_INFINITY;
+  /** Up to which record activity is to be dropped by the next one. */
+  #dropTo: number | undefined;
+
+  constructor(world: RunsWorld, make: MakeCheckpoint<R, How>) {
+    this.#world = world;
+    this.#make = make;
+  }
+
+  /** Waits for the one under way. */
+  async stop(): Promise<void> {
+    while (this.#running) await this.#running.catch(() => {});
+  }
+
+  /** Starts one when the log has outgrown the snapshot. */
+  startWhenDue(logBytes: number, snapshotBytes: number): void {
+    const { limits, now } = this.#world;
+    if (this.#running || logBytes <= Math.max(limits.checkpointBytes, snapshotBytes)) return;
+    if (now() < this.#notBefore) return;
+    this.run().catch(() => {});
+  }
+
+  /** Runs one after the one under way. */
+  async run(how?: How): Promise<R | undefined> {
+    // Here, so that of several that wait one goes on alone.
+    while (this.#running) await this.#running.catch(() => {});
+    const dropTo = this.#dropTo;
+    const running = this.#make(dropTo, how);
+    this.#running = running;
+    try {
+      const made = await running;
+      this.#notBefore = Number.NEGATIVE_INFINITY;
+      if (made !== undefined && this.#dropTo === dropTo) this.#dropTo = undefined;
+      return made;
+    } catch (cause) {
+      const { limits, now, onEvent } = this.#world;
+      this.#notBefore = now() + limits.checkpointRetry;
+      const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
+      onEvent({ kind: 'checkpoint-failed', message, cause });
+      throw cause;
+    } finally {
+      this.#running = undefined;
+    }
+  }
+
+  /** Lets go of the segments of the activity log up to record `seq`, by a checkpoint. */
+  async drop(seq: number): Promise<void> {
+    this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
+    await this.run();
+  }
+}

@@ -1,0 +1,73 @@
+// When checkpoints of a store run: one at a time, when the log is due, and later again where one failed.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CheckpointRuns } from '../../src/store/checkpoint-runs.ts';
+import type { StoreEvent } from '../../src/store/port.ts';
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function setUp() {
+  const clock = { now: 0 };
+  const events: StoreEvent[] = [];
+  const made: (number | undefined)[] = [];
+  const state = { running: 0, most: 0, fails: false, answer: 'made' as string | undefined };
+  const world = {
+    limits: { checkpointBytes: 100, checkpointRetry: 60 },
+    now: () => clock.now,
+    onEvent: (event: StoreEvent) => void events.push(event),
+  };
+  const runs = new CheckpointRuns<string>(world, async (dropTo) => {
+    state.most = Math.max(state.most, ++state.running);
+    await turn();
+    state.running--;
+    made.push(dropTo);
+    if (state.fails) throw new Error('no room');
+    return state.answer;
+  });
+  return { clock, events, made, state, runs };
+}
+
+test('of several that are asked for at once each runs alone, also behind one that fails', async () => {
+  const { state, made, runs } = setUp();
+  state.fails = true;
+  const first = assert.rejects(runs.run(), /no room/);
+  const others = Array.from({ length: 5 }, () => runs.run());
+  await Promise.allSettled([first, ...others]);
+  assert.deepEqual([state.most, made.length], [1, 6]);
+});
+
+test('one starts when the log has outgrown the limit and the snapshot, and after a failure not before its time', async () => {
+  const { clock, events, state, made, runs } = setUp();
+  for (const [log, snapshot] of [
+    [100, 0],
+    [500, 500],
+  ] as const) {
+    runs.startWhenDue(log, snapshot);
+    await runs.stop();
+  }
+  assert.equal(made.length, 0);
+  state.fails = true;
+  for (const at of [0, 59, 60]) {
+    clock.now = at;
+    runs.startWhenDue(501, 500);
+    runs.startWhenDue(501, 500);
+    await runs.stop();
+  }
+  assert.equal(made.length, 2);
+  assert.deepEqual(
+    events.map(({ kind, message }) => [kind, message]),
+    Array(2).fill(['checkpoint-failed', 'a checkpoint failed, nothing is lost, the log grows on: no room']),
+  );
+});
+
+test('what is to be dropped is asked for until one was made that did it', async () => {
+  const { state, made, runs } = setUp();
+  state.answer = undefined;
+  await runs.drop(7);
+  state.fails = true;
+  await assert.rejects(runs.drop(5), /no room/);
+  Object.assign(state, { fails: false, answer: 'made' });
+  await runs.run();
+  await runs.run();
+  assert.deepEqual(made, [7, 7, 7, undefined]);
+});
