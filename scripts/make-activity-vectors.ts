@@ -74,8 +74,8 @@ const later = chainOf(audited);
 
 const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(7)]]));
 const tenant = { id: 'tenant_01kdyjk84e0000000000000000', name: 'blue', limits: {}, keys };
-const headAt = (seq: number, of = hashes) =>
-  signHead(tenant, { seq, hash: toBase64Url(of[seq] ?? genesisHash()) }, start + 60_000);
+const headAt = (seq: number, of = hashes, isPostQuantum = false) =>
+  signHead(tenant, { seq, hash: toBase64Url(of[seq] ?? genesisHash()) }, start + 60_000, isPostQuantum);
 
 const [, , third = ''] = lines;
 const changed = third.replace('"status":200', '"status":201');
@@ -86,6 +86,7 @@ const cases = [
   { file: 'valid.jsonl', lines, valid: true, upTo: 8 },
   { file: 'valid.jsonl', since: 'head-8.json', valid: true, upTo: 8 },
   { file: 'valid.jsonl', since: 'head-5.json', valid: true, upTo: 8 },
+  { file: 'valid.jsonl', since: 'head-5-ml-dsa-65.json', valid: true, upTo: 8 },
   { file: 'later.jsonl', lines: lines.slice(5), since: 'head-5.json', valid: true, upTo: 8 },
   { file: 'later.jsonl', valid: false, record: 1 },
   { file: 'changed.jsonl', lines: lines.with(2, changed), valid: false, record: 3 },
@@ -101,6 +102,7 @@ const cases = [
   { file: 'cut.jsonl', since: 'head-8.json', valid: false, record: 8 },
   { file: 'rewritten.jsonl', lines: forged, valid: true, upTo: 8 },
   { file: 'rewritten.jsonl', since: 'head-5.json', valid: false, record: 5 },
+  { file: 'rewritten.jsonl', since: 'head-5-ml-dsa-65.json', valid: false, record: 5 },
   { file: 'valid.jsonl', since: 'head-forged.json', valid: false, record: 5 },
   { file: 'audited.jsonl', lines: later.lines, valid: true, upTo: 4 },
   { file: 'audited.jsonl', since: 'head-audited.json', valid: true, upTo: 4 },
@@ -123,6 +125,7 @@ mkdirSync(dir, { recursive: true });
 const write = (name: string, text: string): void => writeFileSync(new URL(name, dir), text);
 for (const { file, lines: content } of cases) if (content) write(file, content.join(''));
 for (const seq of [5, 8]) write(`head-${seq}.json`, `${JSON.stringify(headAt(seq), null, 2)}\n`);
+write('head-5-ml-dsa-65.json', `${JSON.stringify(headAt(5, hashes, true), null, 2)}\n`);
 write('head-audited.json', `${JSON.stringify(headAt(4, later.hashes), null, 2)}\n`);
 write('head-forged.json', `${JSON.stringify({ ...headAt(5), signedAt: '2027-01-01T00:00:00.000Z' }, null, 2)}\n`);
 const manifest = cases.map(({ lines: _, ...rest }) => rest);

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { concatBytes, fromBase64, toBase64, utf8 } from '../src/crypto/bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519ToSpki } from '../src/crypto/ed25519.ts';
+import { mlDsaSign } from '../src/crypto/ml-dsa.ts';
 
 const dir = new URL('../test/vectors/activity/', import.meta.url);
 const read = (name: string): string => readFileSync(new URL(name, dir), 'utf8');
@@ -39,6 +40,8 @@ interface Verdict {
   readonly record?: number;
   /** The last record that retention dropped, by the first line of an export that verifies. */
   readonly dropped?: number;
+  /** The verdict of who can check such signatures; others say that they can't. */
+  readonly needs?: 'ML-DSA-65';
 }
 
 const verdicts: Verdict[] = [];
@@ -70,6 +73,7 @@ interface HeadCase {
   /** The last record of a valid one; else the record that is named, none for what is no head. */
   readonly upTo?: number;
   readonly record?: number;
+  readonly needs?: 'ML-DSA-65';
 }
 
 function head(name: string, content: Fields | string | Uint8Array, { file = whole, ...rest }: HeadCase = {}): void {
@@ -106,6 +110,65 @@ head('seq 0', signed({ seq: 0, hash: toHash(undefined) }), good);
 head('seq 0, and an export that begins later', signed({ seq: 0, hash: toHash(undefined) }), { file: later, record: 1 });
 head('seq 0 with a hash of its own', signed({ seq: 0, hash: elsewhere.hash }));
 head('the largest seq', signed({ seq: Number.MAX_SAFE_INTEGER }), { record: Number.MAX_SAFE_INTEGER });
+
+// ML-DSA-65 beside Ed25519.
+const hybrid: Fields = JSON.parse(read('head-5-ml-dsa-65.json'));
+const noted = createHash('sha256')
+  .update(Buffer.from(String(hybrid.mlDsaPublicKey), 'base64'))
+  .digest('hex');
+const needs = 'ML-DSA-65';
+
+/** Signed by somebody with both keys. */
+function signedTwice(fields: Fields, over: Fields = {}): Fields {
+  const one = signed(fields);
+  const { spki, signature } = mlDsaSign(seed, messageOf({ ...one, ...over }));
+  return { ...one, mlDsaPublicKey: toBase64(spki), mlDsaSignature: toBase64(signature) };
+}
+
+function changedText(text: unknown, at: number, to: string): string {
+  return String(text).slice(0, at) + to + String(text).slice(at + to.length);
+}
+const { mlDsaPublicKey, mlDsaSignature } = hybrid;
+head('with ML-DSA-65', hybrid, { ...good, needs });
+head('with ML-DSA-65, and the key of Ed25519 that was noted', hybrid, { publicKey: own.publicKey, ...good, needs });
+head('with ML-DSA-65, and the key of that that was noted', hybrid, { publicKey: noted, ...good, needs });
+head('with another key of ML-DSA-65 than was noted', signedTwice({}), { publicKey: noted, record: 5 });
+head('without the key of ML-DSA-65 that was noted', own, { publicKey: noted, record: 5 });
+head(
+  'its SHA-256 in a field of its own',
+  { ...own, sha256: noted, checked: true, mlDsa: noted },
+  { publicKey: noted, record: 5 },
+);
+head('with ML-DSA-65 by another, which nobody noted', signedTwice({}), { ...good, needs });
+head('another message signed with ML-DSA-65', signedTwice({}, { seq: 4 }), { record: 5, needs });
+head(
+  'a signature by ML-DSA-65 of another key',
+  { ...hybrid, mlDsaPublicKey: signedTwice({}).mlDsaPublicKey },
+  { record: 5, needs },
+);
+head(
+  'a bit of the signature by ML-DSA-65 changed',
+  { ...hybrid, mlDsaSignature: changedText(mlDsaSignature, 100, 'AAAA') },
+  { record: 5, needs },
+);
+head(
+  'the hints of the signature by ML-DSA-65 changed',
+  { ...hybrid, mlDsaSignature: changedText(mlDsaSignature, 4404, 'zz') },
+  { record: 5, needs },
+);
+head(
+  'forged with Ed25519, sound with ML-DSA-65',
+  { ...hybrid, signature: changedText(own.signature, 0, 'AAAA') },
+  { record: 5 },
+);
+head('a key of ML-DSA-65 alone', without(hybrid, 'mlDsaSignature'));
+head('a signature by ML-DSA-65 alone', without(hybrid, 'mlDsaPublicKey'));
+head('ML-DSA-65 with null', { ...own, mlDsaPublicKey: null, mlDsaSignature: null });
+head('ML-DSA-65 with empty texts', { ...own, mlDsaPublicKey: '', mlDsaSignature: '' });
+head('a key of Ed25519 for ML-DSA-65', { ...hybrid, mlDsaPublicKey: own.publicKey });
+head('a key of ML-DSA-87 by its name', { ...hybrid, mlDsaPublicKey: changedText(mlDsaPublicKey, 20, 'BMDg') });
+head('a signature by ML-DSA-65 with a byte less', { ...hybrid, mlDsaSignature: String(mlDsaSignature).slice(0, -4) });
+head('white space in a signature by ML-DSA-65', { ...hybrid, mlDsaSignature: `${mlDsaSignature}\n` });
 
 // Points and scalars on which rules of Ed25519 differ.
 const secret = 123456789n;

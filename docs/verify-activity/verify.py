@@ -2,7 +2,9 @@
 """Verifies an export of a kms activity log: verify.py EXPORT [HEAD [PUBLIC-KEY]]. docs/activity-export.md says why it is enough.
 
 Needs Python 3.8, and for a HEAD the package `cryptography` (Debian: python3-cryptography). HEAD is the JSON of `kms activity head --json`,
-kept since; PUBLIC-KEY the key in it, noted when it was first seen. Exit codes: 0 valid; 1 not valid; 2 wrong usage; 3 nothing was verified.
+kept since; PUBLIC-KEY the key in it, noted when it was first seen, or SHA-256 in hex of its ML-DSA-65 key. Signatures of that need
+`cryptography` 48 with OpenSSL 3.5; with another it says that they were not checked.
+Exit codes: 0 valid; 1 not valid; 2 wrong usage; 3 nothing was verified.
 """
 import base64, hashlib, json, re, sys
 
@@ -33,6 +35,21 @@ def is_signed(key, message, signature):
         return False
     except UnsupportedAlgorithm:
         end(3, "not verified: the Python package `cryptography` that is installed cannot do Ed25519")
+    return True
+
+def is_ml_dsa_signed(key, message, signature):
+    """None where this Python has no ML-DSA."""
+    try:
+        from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PublicKey
+    except ImportError:
+        return None
+    try:
+        MLDSA65PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    except UnsupportedAlgorithm:
+        return None
     return True
 
 def end(code, why):
@@ -86,15 +103,30 @@ def head_of(text, where):
             and (base64_bytes(key, 44) or b"").startswith(bytes.fromhex("302a300506032b6570032100"))
             and base64_bytes(signature, 64)):
         end(1, f"NOT VALID: {where} is no head")
+    ml_dsa = head.get("mlDsaPublicKey"), head.get("mlDsaSignature")
+    has_ml_dsa = "mlDsaPublicKey" in head or "mlDsaSignature" in head
+    if has_ml_dsa and not (type(ml_dsa[0]) is str and type(ml_dsa[1]) is str and base64_bytes(ml_dsa[1], 3309)
+            and (base64_bytes(ml_dsa[0], 1974) or b"").startswith(bytes.fromhex("308207b2300b0609608648016503040312038207a100"))):
+        end(1, f"NOT VALID: {where} is no head")
     seq = int(seq)
     message = f"{form}\n{tenant}\n{seq}\n{place}\n{signed_at}\n".encode()
     if not is_signed(base64_bytes(key, 44)[12:], message, base64_bytes(signature, 64)):
         bad(seq, "has a forged head")
-    return {**head, "seq": seq}
+    checked = digest = None
+    if has_ml_dsa:
+        spki = base64_bytes(ml_dsa[0], 1974)
+        checked, digest = is_ml_dsa_signed(spki[22:], message, base64_bytes(ml_dsa[1], 3309)), hashlib.sha256(spki).hexdigest()
+        if checked is False:
+            bad(seq, "has a forged head")
+    return {**head, "seq": seq, "checked": checked, "sha256": digest}
 
 def need_key(head, expected):
-    if expected is not None and expected != head["publicKey"]:
+    if expected is None or expected == head["publicKey"]:
+        return
+    if expected != head["sha256"]:
         bad(head["seq"], f"has a head of another key, {head['publicKey']}")
+    if not head["checked"]:
+        end(3, "not verified: this Python cannot check the ML-DSA-65 signature of a head")
 
 def read_lead(line, export, head, public_key):
     """Before the first line, where retention dropped what was before it: the head of the last record that was dropped."""
@@ -163,6 +195,10 @@ def main(export, head_file=None, public_key=None):
         print(f"record {head['seq']}, anchored at {head['signedAt']}, is one of them")
     elif head:
         print(f"record {head['seq']}, anchored at {head['signedAt']}, is still there; key: {head['publicKey']}")
+        if head["checked"]:
+            print(f"signed with ML-DSA-65, too; SHA-256 of the key: {head['sha256']}")
+        elif head["sha256"]:
+            print("its ML-DSA-65 signature was not checked: this Python cannot")
 
 if __name__ == "__main__":
     if not 2 <= len(sys.argv) <= 4:

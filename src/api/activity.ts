@@ -17,6 +17,7 @@ import {
   pathText,
   requiredText,
   timestamp,
+  trueParam,
 } from './values.ts';
 
 export const activity = z
@@ -152,6 +153,13 @@ export const activityHead = z
       examples: [sample.headKey],
     }),
     signature: base64.meta({ description: 'base64', examples: [sample.headSignature] }),
+    mlDsaPublicKey: base64.exactOptional().meta({
+      description: 'with `postQuantum`: the ML-DSA-65 key that signed the same, base64 SPKI DER',
+      examples: [sample.mlDsaKey],
+    }),
+    mlDsaSignature: base64
+      .exactOptional()
+      .meta({ description: 'with `postQuantum`: base64 of 3309 bytes', examples: [sample.mlDsaSignature] }),
   })
   .meta({ id: 'ActivityHead', description: 'the last record of the activity log with its hash, signed by the tenant' });
 
@@ -182,6 +190,11 @@ export const activityEndpoints = [
     tag,
     summary: 'Read the signed head of the activity log',
     access: { kind: 'flag', action: 'activity.read' },
+    query: z.object({
+      postQuantum: trueParam.exactOptional().meta({
+        description: '`true`: signed with ML-DSA-65, too, for a time in which Ed25519 can be forged',
+      }),
+    }),
     answer: activityHead,
   }),
   endpoint('exportActivity', {

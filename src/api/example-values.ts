@@ -57,6 +57,8 @@ export const sample = {
   tenantId: 'tenant_01kdyak3se5g95x5q7yjatpber',
   chainHash: 'LBluuPZydXbyk7ub9gXcy032uxQX55VCBycxdZaTRZQ',
   headKey: 'MCowBQYDK2VwAyEAu2jjGN4Raz5sKXDjtCGxGbrEMIiwc+NWTMjkmASBFHI=',
+  mlDsaKey: 'MIIHsjALBglghkgBZQMEAxIDggehALm0zTq7C2A3uA==',
+  mlDsaSignature: 'hZ5yQ0rJ8m1kq3cS0o7Wlw==',
   headSignature: '6BZAWf0G2iUrkQw8/I7NgwQdaitW8UF8LCB7UVh4ge0QFEbqfQEXVe+10zXNDTmVG1JL+ZZYjuEN6/dEICplAw==',
   cursor: 'AQABqItE1xOgeWsRybLjIkVKcCqSs97DUS0ZJ8YOuPhFpiXaxGQm5MvApadLYQ34-QA4',
 } as const;

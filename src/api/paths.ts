@@ -101,7 +101,7 @@ export const clientPaths = {
   searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],
 
   searchActivity: ['POST', '/auth/search/activity', 'cursor', 'limit'],
-  getActivityHead: ['GET', '/auth/activity/head'],
+  getActivityHead: ['GET', '/auth/activity/head', 'postQuantum'],
   getActivity: ['GET', '/auth/activity/{id}'],
 
   getBackups: ['GET', '/system/backups'],

@@ -1,8 +1,11 @@
 // Verifies an export of the activity log from its bytes alone, with no appliance. Format: docs/activity-export.md.
-import { type ActivityHead, isSigned, parseHead } from '../core/activity.ts';
+import { type ActivityHead, isSigned, isSignedBy, parseHead } from '../core/activity.ts';
 import { equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
+
+/** For commands too, which know no primitives. */
+export { mlDsaFingerprint } from '../core/activity.ts';
 
 interface ExportExpectations {
   /**
@@ -10,7 +13,7 @@ interface ExportExpectations {
    * one.
    */
   readonly since?: unknown;
-  /** The key that must have signed the head, base64 SPKI DER; any when absent. */
+  /** The key that must have signed the head, as `isSignedBy` takes it; any when absent. */
   readonly publicKey?: string;
 }
 
@@ -76,7 +79,7 @@ function parsedHead(line: Uint8Array): ActivityHead {
 function signedHead(value: unknown, publicKey: string | undefined): ActivityHead {
   const head = parseHead(value, 'since');
   if (!isSigned(head)) throw new KmsError('conflict', 'the head was changed: its signature does not verify');
-  if (publicKey === undefined || publicKey === head.publicKey) return head;
+  if (publicKey === undefined || isSignedBy(head, publicKey)) return head;
   throw new KmsError('conflict', `the head is signed by another key than expected, ${head.publicKey}`);
 }
 

@@ -5,8 +5,10 @@
 
 import type { Activity } from '../api/activity.ts';
 import type { Body } from '../api/endpoints.ts';
-import { fromBase64, fromBase64Url, toBase64, utf8 } from '../crypto/bytes.ts';
+import { fromBase64, fromBase64Url, toBase64, toHex, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
+import { hkdfSha256, sha256 } from '../crypto/hash.ts';
+import { isMlDsaSpki, mlDsaSign, mlDsaSignatureLength, mlDsaSpki, mlDsaVerify } from '../crypto/ml-dsa.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { ownActions } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
@@ -280,11 +282,21 @@ export interface ActivityHead {
   readonly publicKey: string;
   /** Base64. */
   readonly signature: string;
+  /** For readers in a time of quantum computers, where it was asked for: of an ML-DSA-65 key, base64 SPKI DER. */
+  readonly mlDsaPublicKey?: string;
+  /** Of the same message, base64. Only both are there, or none. */
+  readonly mlDsaSignature?: string;
 }
 
-type UnsignedHead = Omit<ActivityHead, 'publicKey' | 'signature'>;
+type UnsignedHead = Pick<ActivityHead, 'format' | 'tenant' | 'seq' | 'hash' | 'signedAt'>;
 
-export function signHead({ id, keys }: Tenant, place: { readonly seq: number; readonly hash: string }, now: number) {
+/** `isPostQuantum`: signed with ML-DSA-65, too, which takes some 20 ms. */
+export function signHead(
+  { id, keys }: Tenant,
+  place: { readonly seq: number; readonly hash: string },
+  now: number,
+  isPostQuantum = false,
+): ActivityHead {
   const head: UnsignedHead = {
     format: headFormat,
     tenant: id,
@@ -294,20 +306,51 @@ export function signHead({ id, keys }: Tenant, place: { readonly seq: number; re
   };
   const seed = keys.key('activity-head');
   const signature = toBase64(ed25519Sign(seed, headMessage(head)));
-  return { ...head, publicKey: headKey(seed), signature } satisfies ActivityHead;
+  const signed = { ...head, publicKey: headKey(seed), signature };
+  if (!isPostQuantum) return signed;
+  const { spki, signature: mlDsa } = mlDsaSign(mlDsaSeed(seed), headMessage(head));
+  return { ...signed, mlDsaPublicKey: toBase64(spki), mlDsaSignature: toBase64(mlDsa) };
+}
+
+/**
+ * From the seed of the Ed25519 key, so that retired epochs have it as well. A quantum computer finds the private scalar
+ * of that key, not its seed, of which the scalar is a hash.
+ */
+function mlDsaSeed(seed: Uint8Array): Uint8Array {
+  return hkdfSha256(seed, 'kms/activity-head/v1/ml-dsa-65', 32);
 }
 
 /** Whether the head is signed by the key that it names, whosever that is. */
 export function isSigned(head: ActivityHead): boolean {
   const key = ed25519FromSpki(fromBase64(head.publicKey) ?? new Uint8Array());
   const signature = fromBase64(head.signature);
-  return key !== undefined && signature !== undefined && ed25519Verify(key, headMessage(head), signature);
+  const message = headMessage(head);
+  if (key === undefined || signature === undefined || !ed25519Verify(key, message, signature)) return false;
+  const { mlDsaPublicKey, mlDsaSignature } = head;
+  if (mlDsaPublicKey === undefined || mlDsaSignature === undefined) return true;
+  const none = new Uint8Array();
+  return mlDsaVerify(fromBase64(mlDsaPublicKey) ?? none, message, fromBase64(mlDsaSignature) ?? none);
+}
+
+/**
+ * Whether `expected` names a key that the head is signed with: the text of `publicKey`, or SHA-256 of the ML-DSA-65 key
+ * in hex, which is short enough to be noted.
+ */
+export function isSignedBy({ publicKey, mlDsaPublicKey }: ActivityHead, expected: string): boolean {
+  return expected === publicKey || (mlDsaPublicKey !== undefined && expected === mlDsaFingerprint(mlDsaPublicKey));
+}
+
+export function mlDsaFingerprint(mlDsaPublicKey: string): string {
+  return toHex(sha256(fromBase64(mlDsaPublicKey) ?? new Uint8Array()));
 }
 
 /** Throws `conflict` unless this tenant signed the head. */
 export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
   if (head.tenant !== id) throw new KmsError('conflict', `the head is that of another tenant, ${head.tenant}`);
-  if (isSigned(head) && headKeys(keys).includes(head.publicKey)) return;
+  const seed = headSeeds(keys).find((each) => headKey(each) === head.publicKey);
+  const { mlDsaPublicKey } = head;
+  const isOwn = seed && (mlDsaPublicKey === undefined || toBase64(mlDsaSpki(mlDsaSeed(seed))) === mlDsaPublicKey);
+  if (isOwn && isSigned(head)) return;
   throw new KmsError('conflict', 'the head was changed: the signature is none of this tenant', {
     hint: 'take the head from where it was kept',
   });
@@ -319,7 +362,7 @@ export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
  */
 export function parseHead(value: unknown, field: string): ActivityHead {
   const given = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  const { format, tenant, seq, hash, signedAt, publicKey, signature } = given;
+  const { format, tenant, seq, hash, signedAt, publicKey, signature, mlDsaPublicKey, mlDsaSignature } = given;
   if (
     Object.values(given).some((each) => typeof each === 'object' && each !== null) ||
     format !== headFormat ||
@@ -336,9 +379,23 @@ export function parseHead(value: unknown, field: string): ActivityHead {
     !isText(signature, /^.{88}$/) ||
     fromBase64(signature)?.length !== 64
   ) {
-    throw invalidField(field, `expected a head of the format ${headFormat}, as \`kms activity head --json\` prints it`);
+    throw noHead(field);
   }
-  return { format, tenant, seq, hash, signedAt, publicKey, signature };
+  const head = { format: headFormat, tenant, seq, hash, signedAt, publicKey, signature } as const;
+  if (mlDsaPublicKey === undefined && mlDsaSignature === undefined) return head;
+  if (
+    typeof mlDsaPublicKey !== 'string' ||
+    !isMlDsaSpki(fromBase64(mlDsaPublicKey) ?? new Uint8Array()) ||
+    typeof mlDsaSignature !== 'string' ||
+    fromBase64(mlDsaSignature)?.length !== mlDsaSignatureLength
+  ) {
+    throw noHead(field);
+  }
+  return { ...head, mlDsaPublicKey, mlDsaSignature };
+}
+
+function noHead(field: string): KmsError {
+  return invalidField(field, `expected a head of the format ${headFormat}, as \`kms activity head --json\` prints it`);
 }
 
 function isText(value: unknown, form: RegExp): value is string {
@@ -354,6 +411,6 @@ function headKey(seed: Uint8Array): string {
 }
 
 /** Those of all tenant keys that are held: an old head was signed with an old one. */
-function headKeys(keys: TenantKeys): string[] {
-  return keys.epochs.map((epoch) => headKey(keys.key('activity-head', epoch)));
+function headSeeds(keys: TenantKeys): Uint8Array[] {
+  return keys.epochs.map((epoch) => keys.key('activity-head', epoch));
 }

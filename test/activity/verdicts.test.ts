@@ -23,6 +23,7 @@ interface Case {
   readonly upTo?: number;
   readonly record?: number;
   readonly dropped?: number;
+  readonly needs?: 'ML-DSA-65';
 }
 
 type PlainCase = Omit<Case, 'name' | 'export' | 'head'> & { readonly file: string; readonly since?: string };
@@ -56,22 +57,28 @@ const files = cases.map(({ export: log, head, publicKey }, at) => {
 
 const withHead = files[cases.findIndex(({ name }) => name === 'the head as it was made')] ?? [];
 
+const pythonMissesMlDsa =
+  spawnSync(pythonCommand, ['-c', 'import cryptography.hazmat.primitives.asymmetric.mldsa']).status !== 0;
+
 interface Verdict {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
+const mlDsaLine = 'signed with ML-DSA-65, too; SHA-256 of the key: [0-9a-f]{64}\n';
+
 /** What a program says of one that verifies. */
-function linesOf({ upTo, head, dropped }: Case): string {
+function linesOf({ upTo, head = '', dropped }: Case): string {
   const key = 'key: [^ ]{60}\n';
   const isDropped =
-    dropped !== undefined && head !== undefined && JSON.parse(Buffer.from(head, 'base64').toString()).seq < dropped;
+    dropped !== undefined && head !== '' && JSON.parse(Buffer.from(head, 'base64').toString()).seq < dropped;
   const state = isDropped ? 'is one of them\n' : `is still there; ${key}`;
   return [
     `valid up to record ${upTo}\n`,
     dropped === undefined ? '' : `records up to ${dropped} were dropped by retention; ${key}`,
-    head === undefined ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
+    head === '' ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
+    Buffer.from(head, 'base64').includes('"mlDsaPublicKey"') ? mlDsaLine : '',
   ].join('');
 }
 
@@ -121,7 +128,39 @@ json.dump(verdicts, sys.stdout)
     files,
   );
   assert.equal(verdicts.length, cases.length);
-  for (const [at, each] of cases.entries()) isRight(each, verdicts[at] ?? assert.fail());
+  for (const [at, each] of cases.entries()) {
+    if (each.needs === undefined || !pythonMissesMlDsa) isRight(each, verdicts[at] ?? assert.fail());
+  }
+});
+
+test('who cannot check ML-DSA-65 says so, and does not verify what is to be signed with it', () => {
+  const at = cases.findIndex(({ name }) => name === 'with ML-DSA-65');
+  const [log = '', head = ''] = files[at] ?? [];
+  const noted = cases.find(({ name }) => name.endsWith('the key of that that was noted'))?.publicKey ?? assert.fail();
+  const program = readFileSync(join(programs, 'verify.mjs'), 'utf8');
+  const place = 'function isMlDsaSigned(spki, message, signature) {\n';
+  assert.ok(program.includes(place));
+  writeFileSync(join(dir, 'older.mjs'), program.replace(place, `${place}  if (spki) return undefined;\n`));
+  const withoutMlDsa = `
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.modules["cryptography.hazmat.primitives.asymmetric.mldsa"] = None
+import verify
+verify.main(*sys.argv[2:])
+`;
+  const runs: readonly (readonly [string, readonly string[]])[] = [
+    [process.execPath, [join(dir, 'older.mjs')]],
+    ...(pythonMissing === false ? [[pythonCommand, ['-B', '-c', withoutMlDsa, programs]] as const] : []),
+  ];
+  for (const [command, args] of runs) {
+    const run = (...more: readonly string[]) => spawnSync(command, [...args, ...more], { encoding: 'utf8' });
+    const plain = run(log, head);
+    assert.equal(plain.status, 0, plain.stderr);
+    assert.match(plain.stdout, /is still there; .*\nits ML-DSA-65 signature was not checked: this \w+ cannot\n$/);
+    const strict = run(log, head, noted);
+    assert.deepEqual([strict.status, strict.stdout], [3, '']);
+    assert.match(strict.stderr, /^not verified: this \w+ cannot check the ML-DSA-65 signature of a head\n$/);
+  }
 });
 
 test('kms activity verify --file', async () => {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { toBase64 } from '../../src/crypto/bytes.ts';
+import { mlDsaSign } from '../../src/crypto/ml-dsa.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -145,6 +148,56 @@ test('an export of what came since begins after the head, and verifies with it',
   const changed = newer.replace('"keyring.create"', '"keyring.delete"');
   const verdict = await d.kms('activity verify --file - --since head.json', { stdin: changed });
   assert.match(verdict.stderr, /record 7 was changed: its hash does not fit/);
+});
+
+test('a head signed with ML-DSA-65, too: as JSON and as text, here, in the export, and never halfway', async () => {
+  await using d = await withExport();
+  const head = await d.json<Record<string, string>>('activity head --post-quantum --json');
+  await writeFile(d.path('head.json'), JSON.stringify(head));
+  await writeFile(d.path('head.txt'), (await d.kms('activity head --post-quantum')).stdout);
+  const spki = Buffer.from(head.mlDsaPublicKey ?? '', 'base64');
+  const noted = createHash('sha256').update(spki).digest('hex');
+  assert.deepEqual([spki.length, Buffer.from(head.mlDsaSignature ?? '', 'base64').length], [1974, 3309]);
+  const plain = await d.json<Record<string, string>>('activity head --json');
+  assert.deepEqual(
+    [plain.mlDsaPublicKey, plain.mlDsaSignature, plain.publicKey],
+    [undefined, undefined, head.publicKey],
+  );
+  await writeFile(d.path('log.jsonl'), (await d.kms('activity export')).stdout);
+  for (const file of ['head.json', 'head.txt']) {
+    for (const more of ['', '--file log.jsonl', `--file log.jsonl --public-key ${noted}`]) {
+      const { code, stdout, stderr } = await d.kms(`activity verify --since ${file} ${more}`.trim());
+      assert.equal(code, 0, `${file} ${more}: ${stderr}`);
+      assert.ok(stdout.endsWith(`\nsigned with ML-DSA-65, too; SHA-256 of the key: ${noted}\n`), stdout);
+    }
+  }
+  const other = await d.json<Record<string, string>>('activity head --post-quantum --json');
+  const { mlDsaSignature: _, ...without } = head;
+  const cases: readonly (readonly [object, string, RegExp])[] = [
+    [{ ...head, mlDsaSignature: other.mlDsaSignature }, '', /the head was changed/],
+    [{ ...head, mlDsaSignature: other.mlDsaSignature }, '--file log.jsonl', /the head was changed/],
+    [without, '', /expected a head of the format/],
+    [without, '--file log.jsonl', /expected a head of the format/],
+    [plain, `--file log.jsonl --public-key ${noted}`, /signed by another key/],
+    [head, `--file log.jsonl --public-key ${'0'.repeat(64)}`, /signed by another key/],
+  ];
+  for (const [wrong, more, message] of cases) {
+    await writeFile(d.path('wrong.json'), JSON.stringify(wrong));
+    const { code, stderr } = await d.kms(`activity verify --since wrong.json ${more}`.trim());
+    assert.deepEqual([code, message.test(stderr)], [1, true], stderr);
+  }
+  // Another's ML-DSA key beside this tenant's own Ed25519: sound by itself, and none of this tenant's.
+  const message = `${['format', 'tenant', 'seq', 'hash', 'signedAt'].map((name) => head[name]).join('\n')}\n`;
+  const { spki: theirs, signature } = mlDsaSign(new Uint8Array(32), Buffer.from(message));
+  const mixed = { ...head, mlDsaPublicKey: toBase64(theirs), mlDsaSignature: toBase64(signature) };
+  await writeFile(d.path('wrong.json'), JSON.stringify(mixed));
+  assert.equal((await d.kms('activity verify --since wrong.json --file log.jsonl')).code, 0);
+  assert.match((await d.kms('activity verify --since wrong.json')).stderr, /the signature is none of this tenant/);
+  // The old epoch's stays this tenant's own once that is retired.
+  assert.equal((await d.kms('tenant rekey default')).code, 0);
+  const later = await d.json<Record<string, string>>('activity head --post-quantum --json');
+  assert.notEqual(later.mlDsaPublicKey, head.mlDsaPublicKey);
+  assert.equal((await d.kms('activity verify --since head.json')).code, 0);
 });
 
 test('a head that was changed, or signed by another key, counts for nothing', async () => {

@@ -177,6 +177,7 @@ test('whoever may read activity takes heads and exports, each recorded once, the
   const { key, keyid } = await a.keyWith('activity.read');
   const head = (await a.call('GET', '/auth/activity/head', undefined, { key })).body;
   assert.deepEqual([head.format, head.seq], ['kms-activity-head-1', 1]);
+  assert.equal(head.mlDsaPublicKey, undefined);
   await a.call('GET', '/ks/keyrings');
   const response = await exportOf(a, key);
   assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/jsonl']);
@@ -194,6 +195,8 @@ test('whoever may read activity takes heads and exports, each recorded once, the
   const none = await a.keyWith('keyring.list');
   assert.equal((await exportOf(a, none.key)).status, 403);
   assert.equal((await a.call('GET', '/auth/activity/head', undefined, { key: none.key })).status, 403);
+  const odd = await a.call('GET', '/auth/activity/head?postQuantum=yes', undefined, { key });
+  assert.deepEqual([odd.status, odd.body.errors?.[0]?.field], [400, 'postQuantum']);
   const other = { ...head, tenant: 'tenant_other' };
   for (const since of [other, {}, { ...head, seq: 4 }, { ...head, hash: 'A'.repeat(43) }, 'head']) {
     assert.equal((await exportOf(a, key, { since })).status, 400, JSON.stringify(since));

@@ -127,7 +127,7 @@ function verdict({ validAction }: Activity): string {
 
 export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
   await withClient(cli, async (client) => {
-    const head = await client.getActivityHead();
+    const head = await client.getActivityHead(cli.get('--post-quantum') ? { postQuantum: true } : {});
     const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
     await printThing(cli, head, [...pairs, ['kept from', head.from]]);
   });
@@ -138,7 +138,12 @@ interface Verdict {
   readonly count: number;
   readonly head: { readonly seq: number; readonly hash: string };
   readonly broken?: { readonly seq: number; readonly problem: string };
-  readonly since?: { readonly seq: number; readonly signedAt: string; readonly publicKey: string };
+  readonly since?: {
+    readonly seq: number;
+    readonly signedAt: string;
+    readonly publicKey: string;
+    readonly mlDsaPublicKey?: string;
+  };
   /** The last record that retention dropped; in an export its signed head. */
   readonly dropped?: { readonly seq: number; readonly hash: string; readonly publicKey?: string };
 }
@@ -205,6 +210,10 @@ async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict)
     return;
   }
   await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is still there; key: ${since.publicKey}`);
+  const { mlDsaPublicKey } = since;
+  if (mlDsaPublicKey === undefined) return;
+  const { mlDsaFingerprint } = await import('../../appliance/verify-export.ts');
+  await printLine(cli, `signed with ML-DSA-65, too; SHA-256 of the key: ${mlDsaFingerprint(mlDsaPublicKey)}`);
 }
 
 function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: string): string {
@@ -260,6 +269,8 @@ const headLabels = {
   'signed at': 'signedAt',
   'public key': 'publicKey',
   signature: 'signature',
+  'ML-DSA-65 key': 'mlDsaPublicKey',
+  'ML-DSA-65 signature': 'mlDsaSignature',
 } as const;
 
 const headFormat = 'kms-activity-head-1';
@@ -293,6 +304,7 @@ function shown(text: string): object | undefined {
   const head: Record<string, unknown> = { format: headFormat };
   for (const [label, field] of Object.entries(headLabels)) {
     const value = values.get(label);
+    if (value === undefined && field.startsWith('mlDsa')) continue;
     if (value === undefined) return undefined;
     head[field] = field === 'seq' ? Number(value) : value;
   }

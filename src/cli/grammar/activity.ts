@@ -43,7 +43,14 @@ export const activity = {
   head: command(
     'head',
     'print the last record with its hash, signed; keep it elsewhere to detect later changes up to here',
-    ['kms activity head', 'kms activity head --json > head.json'],
+    [
+      'kms activity head',
+      'kms activity head --json > head.json',
+      'kms activity head --post-quantum --json > head.json',
+    ],
+    {
+      '--post-quantum': toggle('sign it with ML-DSA-65, too, for a time in which quantum computers can forge Ed25519'),
+    },
   ),
   verify: command(
     'verify',
@@ -56,7 +63,10 @@ export const activity = {
     {
       '--file': text('FILE', 'verify this export; needs no appliance', 'file'),
       '--since': path('HEAD-FILE', 'also verify that the head in this file, from `kms activity head`, is still there'),
-      '--public-key': text('KEY', 'with --file or --server: the key that must have signed the head'),
+      '--public-key': text(
+        'KEY',
+        "with --file or --server: the key that must have signed the head, or an ML-DSA-65 key's SHA-256 in hex",
+      ),
     },
   ),
   exportRecords: command(

@@ -140,6 +140,7 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
   getActivityHead: {
     description: [
       'Returns the number and the hash of the last record, signed by the tenant. If you keep it where the operators of the appliance cannot change it, you can detect later whether anything up to there was changed, removed or inserted. `docs/activity-export.md` of the source describes the signature.',
+      'With `postQuantum=true`, the answer also has `mlDsaPublicKey` and `mlDsaSignature`, for heads that have to convince somebody when quantum computers can forge Ed25519. The two add 7 KB.',
       segmentNote,
     ],
   },

@@ -20,9 +20,10 @@ import type { TenantHandle } from '../tenants.ts';
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
   searchActivity: beside(({ handle, body, page }) => searchActivity(handle.store, body, page)),
   getActivity: beside(({ handle, params }) => getActivity(handle.store, params.id)),
-  getActivityHead: beside(async ({ appliance, handle: { tenant, store } }) => {
+  getActivityHead: beside(async ({ appliance, handle: { tenant, store }, query }) => {
     const { seq } = chainBegin(store);
-    const head = signHead(tenant, await chainEnd(store), appliance.world.now());
+    const end = await chainEnd(store);
+    const head = signHead(tenant, end, appliance.world.now(), query.postQuantum === 'true');
     return seq === 0 ? head : { ...head, from: seq + 1 };
   }),
   exportActivity: {
