@@ -29,7 +29,11 @@ test('a record has its fields, and is found under its id', async () => {
     validAction: true,
     status: 200,
     address: '203.0.113.7',
-    props: { object: { type: 'keyring', id: ring.id, name: 'payroll' }, objects: [{ type: 'key', id: key.id }] },
+    props: {
+      custody: 'client',
+      object: { type: 'keyring', id: ring.id, name: 'payroll' },
+      objects: [{ type: 'key', id: key.id }],
+    },
   });
   assert.deepEqual((await a.call('GET', `/auth/activity/${id}`)).body, record);
   const unknown = await a.call('GET', '/auth/activity/act_00000000000000000000000000');
@@ -196,7 +200,7 @@ test('whoever may read activity takes heads and exports, each recorded once, the
   assert.equal((await exportOf(a, none.key)).status, 403);
   assert.equal((await a.call('GET', '/auth/activity/head', undefined, { key: none.key })).status, 403);
   const odd = await a.call('GET', '/auth/activity/head?postQuantum=yes', undefined, { key });
-  assert.deepEqual([odd.status, odd.body.errors?.[0]?.field], [400, 'postQuantum']);
+  assert.deepEqual([odd.status, Object.keys(odd.body.errors)], [400, ['postQuantum']]);
   const other = { ...head, tenant: 'tenant_other' };
   for (const since of [other, {}, { ...head, seq: 4 }, { ...head, hash: 'A'.repeat(43) }, 'head']) {
     assert.equal((await exportOf(a, key, { since })).status, 400, JSON.stringify(since));
