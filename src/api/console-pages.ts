@@ -20,6 +20,7 @@ export const consolePages = {
   keyring: { path: '/console/keyrings/{name}', title: 'Keyring' },
   asym: { path: '/console/asym', title: 'Asymmetric keyrings' },
   transit: { path: '/console/transit', title: 'Transit rings' },
+  transitRing: { path: '/console/transit/{name}', title: 'Transit ring' },
   apikeys: { path: '/console/apikeys', title: 'API keys' },
   newApikey: { path: '/console/new/apikey', title: 'New API key' },
   apikey: { path: '/console/apikeys/{id}', title: 'API key' },

@@ -16,6 +16,7 @@ import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
 import { TransitPage } from './keyrings/transit-page.tsx';
+import { TransitRingPage } from './keyrings/transit-ring-page.tsx';
 import { MePage } from './me/me-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import type { Page } from './page.ts';
@@ -30,6 +31,7 @@ export const pages: readonly Page[] = [
   { name: 'keyring', component: KeyringPage, under: 'keyrings' },
   { name: 'asym', component: AsymPage, under: 'asym', needs: ['asym.create', 'asym.read', 'asym.rotate'] },
   { name: 'transit', component: TransitPage, under: 'transit', needs: ['transit.list'] },
+  { name: 'transitRing', component: TransitRingPage, under: 'transit' },
   { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: ['apikey.read'] },
   { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },
   { name: 'apikey', component: ApikeyPage, under: 'apikeys' },

@@ -141,6 +141,65 @@ test('deleted keyrings are listed, and brought back unless their name is taken',
   assert.deepEqual(troubles, []);
 });
 
+test('a transit ring is rotated, set up, deleted by its name and brought back', async () => {
+  await appliance.call('POST', '/transit/rings', { name: 'Unseal' });
+  const items = [{ plaintext: 'aGVsbG8=' }];
+  const encrypted = (await appliance.call('POST', '/transit/rings/unseal/encrypt', { items })).body;
+  const decrypts = async () =>
+    (await appliance.call('POST', '/transit/rings/unseal/decrypt', encrypted)).body.items?.[0];
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/transit');
+  await page.getByRole('row').filter({ hasText: 'server' }).getByRole('link', { name: 'Unseal' }).click();
+  await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
+  await page.getByText('server: the service holds its keys, and can use them').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('status').filter({ hasText: 'It has the new version 2.' }).waitFor();
+  const versions = page.getByRole('table', { name: 'Versions of unseal' });
+  await versions.getByRole('row').filter({ hasText: 'latest' }).getByText('2').first().waitFor();
+  assert.equal(await versions.getByRole('row').count(), 3);
+
+  await page.getByRole('button', { name: 'Change settings' }).click();
+  await page.getByLabel('Decrypts from version').fill('3');
+  await page.getByLabel('Encrypts from version').fill('x');
+  await page.getByLabel('Age at which a version is replaced').fill('59m');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('This has to be a whole number from 1 to 2.').waitFor();
+  await page.getByText('This has to be a whole number from 0 to 2.').waitFor();
+  await page.getByText('This has to be an age of at least 1h, such as 12h or 90d.').waitFor();
+  await page.getByLabel('Decrypts from version').fill('2');
+  await page.getByLabel('Encrypts from version').fill('1');
+  await page.getByLabel('Age at which a version is replaced').fill('90d');
+  await page.getByLabel('It may be deleted').check();
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('This has to be 0, or at least the version above.').waitFor();
+  await page.getByLabel('Encrypts from version').fill('0');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await page.getByText('90d', { exact: true }).waitFor();
+  const { ring } = (await appliance.call('GET', '/transit/rings/unseal')).body;
+  assert.deepEqual([ring.minDecryptionVersion, ring.minEncryptionVersion, ring.deletionAllowed], [2, 0, true]);
+  assert.equal(ring.rotateAfter, 90 * 86_400);
+  assert.match((await decrypts()).error, /too old/);
+  await page.getByText('Messages of versions before 2 are refused').waitFor();
+  assert.equal(await versions.getByRole('row').count(), 2);
+  await page.getByRole('button', { name: 'Change settings' }).click();
+  await page.getByLabel('Decrypts from version').fill('1');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await versions.getByRole('row').nth(2).waitFor();
+  assert.deepEqual(await decrypts(), items[0]);
+
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel('Type unseal to confirm').fill('unseal');
+  await page.getByRole('button', { name: 'Delete the transit ring' }).click();
+  await page.getByText('There is no transit ring.').waitFor();
+  assert.equal((await appliance.call('GET', '/transit/rings/unseal')).status, 404);
+  await page.getByText('Deleted transit rings').first().click();
+  await page.getByRole('button', { name: 'Bring back Unseal' }).waitFor();
+  await page.getByRole('button', { name: 'Bring it back' }).click();
+  await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
+  assert.deepEqual(await decrypts(), items[0]);
+  assert.deepEqual(troubles, []);
+});
+
 test('each key of a keyring says by whom and how often it was used, or since when it was not', async () => {
   await appliance.call('POST', '/ks/keyrings', { name: 'archive' });
   const { body: accounts } = await appliance.call('GET', '/auth/accounts');

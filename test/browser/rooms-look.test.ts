@@ -28,6 +28,17 @@ await call('POST', '/auth/validate', {
 const { body: nameless } = await call('POST', '/ks/encrypt', { ringname: 'payroll', asset: { data: { pages: 2 } } });
 const made = await call('POST', '/ks/keyrings', { name: 'old' });
 await call('DELETE', '/ks/keyrings/old');
+for (const [name, type] of [
+  ['Unseal', 'aes256-gcm96'],
+  ['derived', 'chacha20-poly1305'],
+  ['s'.repeat(128), 'ecdsa-p256'],
+  ['gone', 'ed25519'],
+]) {
+  await call('POST', '/transit/rings', { name, type, derived: name === 'derived' });
+  for (let i = 0; i < 2; i++) await call('POST', `/transit/rings/${name}/rotate`, {});
+  await call('PUT', `/transit/rings/${name}/config`, { deletionAllowed: true, rotateAfter: 7_776_000 });
+}
+const gone = await call('DELETE', '/transit/rings/gone');
 await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': true, 'user.read': false }, props });
 
 interface State {
@@ -78,7 +89,22 @@ const states: readonly State[] = [
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
-  { name: 'transit', path: '/console/transit', text: 'There is no transit ring.' },
+  { name: 'transit', path: `/console/transit?deleted=${gone.body.id}&name=gone`, text: '3 entries' },
+  {
+    name: 'transit-bin',
+    path: '/console/transit',
+    go: (page) => page.getByText('Deleted transit rings').first().click(),
+    text: '1 entry.',
+  },
+  { name: 'transit-ring', path: '/console/transit/unseal', text: 'latest' },
+  {
+    name: 'transit-ring-settings',
+    path: '/console/transit/unseal',
+    go: pressed('Change settings'),
+    text: 'Save settings',
+  },
+  { name: 'transit-ring-delete', path: '/console/transit/unseal', go: pressed('Delete…'), text: 'to confirm' },
+  { name: 'transit-signer', path: `/console/transit/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
   { name: 'users', path: '/console/users', text: '3 entries' },
   { name: 'new-user', path: '/console/new/user', text: 'By an invitation' },
   { name: 'user', path: '/console/users/ada', text: 'API keys of this user' },

@@ -80,7 +80,7 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
     case 'asym-keyring':
       return hrefTo('asym');
     case 'transit-ring':
-      return hrefTo('transit');
+      return name === undefined ? hrefTo('transit') : hrefTo('transitRing', { name });
     case 'keyring':
       return name === undefined ? undefined : hrefTo('keyring', { name });
     case 'user':
@@ -93,7 +93,7 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
 /** What a record's ring is, by its action, and where it is shown. */
 export function ringOf(action: string, name: string): { readonly type: Thing['type']; readonly href: string } {
   if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
-  if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transit') };
+  if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transitRing', { name }) };
   return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 

@@ -1,15 +1,15 @@
 // KeyringsPage lists the keyrings, searched by name while one types, and those that were deleted and can still be brought
 // back.
-import type { KeyRing, ListedKeyRing } from '../../api/keyrings.ts';
+import type { KeyRing } from '../../api/keyrings.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { Button, ButtonLink } from '../parts/button.tsx';
-import { ActionError, toast } from '../parts/messages.tsx';
+import { ButtonLink } from '../parts/button.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { SearchBox, useNarrowed } from '../parts/search.tsx';
-import { useAction, useList, useState } from '../parts/state.ts';
+import { useList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Time } from '../parts/values.tsx';
+import { Bin, type DeletedRings, JustDeleted } from './deleted-rings.tsx';
 
 const columns: readonly Column<KeyRing>[] = [
   {
@@ -25,6 +25,14 @@ const columns: readonly Column<KeyRing>[] = [
 export function KeyringsPage({ api, navigate, query }: PageProps) {
   const all = useList((page, signal) => api.listKeyrings(page, { signal }), [], 500);
   const { sought, list, onInput } = useNarrowed(all, ({ name }) => [name]);
+  const deletedRings: DeletedRings = {
+    noun: 'keyring',
+    flags: 'keyring',
+    page: 'keyring',
+    navigate,
+    list: (page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal }),
+    restore: (id) => api.restoreKeyring({ id }),
+  };
   return (
     <>
       <PageHeader
@@ -41,7 +49,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
           </ButtonLink>
         }
       />
-      <JustDeleted {...{ api, navigate, query }} />
+      <JustDeleted {...deletedRings} query={query} />
       {all.items.length > 0 && <SearchBox label="Search by name" onInput={onInput} />}
       <DataTable
         caption="Keyrings"
@@ -63,83 +71,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
           )
         }
       />
-      <Bin {...{ api, navigate }} />
-    </>
-  );
-}
-
-type Props = Pick<PageProps, 'api' | 'navigate'>;
-
-async function restore({ api, navigate }: Props, id: string): Promise<void> {
-  const { ring } = await api.restoreKeyring({ id });
-  toast(`The keyring ${ring.displayName} is back.`);
-  navigate(hrefTo('keyring', { name: ring.name }));
-}
-
-/** Where the address says that a ring was deleted just now. */
-function JustDeleted({ query, ...props }: Pick<PageProps, 'api' | 'navigate' | 'query'>) {
-  const id = query.get('deleted');
-  const name = query.get('name');
-  const { isBusy, error, start } = useAction(restore);
-  if (id === null || name === null) return null;
-  return (
-    <div data-note data-tone="warn">
-      <p>
-        The keyring <strong>{name}</strong> is deleted. For 30 days it can be brought back.
-      </p>
-      <ActionError error={error} />
-      <Button kind="quiet" needs={`keyring.${name}.delete`} isBusy={isBusy} onClick={() => void start(props, id)}>
-        Bring it back
-      </Button>
-    </div>
-  );
-}
-
-/** Nobody looks into it each time: it is asked for when it is opened. */
-function Bin(props: Props) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details data-panel onToggle={(event: Event) => setOpen((event.target as HTMLDetailsElement).open)}>
-      <summary>Deleted keyrings</summary>
-      <p data-quiet>A deleted keyring can be brought back for 30 days, with all its keys; then its keys are erased.</p>
-      {isOpen && <Deleted {...props} />}
-    </details>
-  );
-}
-
-function Deleted(props: Props) {
-  const { api } = props;
-  const list = useList((page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal }));
-  const { isBusy, error, start } = useAction(restore);
-  const columns: readonly Column<ListedKeyRing>[] = [
-    { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
-    { title: 'Deleted', cell: ({ deletedAt = '' }) => <Time at={deletedAt} /> },
-    { title: 'Until', cell: ({ restorableUntil = '' }) => <Time at={restorableUntil} /> },
-    {
-      title: 'Bring back',
-      cell: ({ id, name, displayName }) => (
-        <Button
-          kind="quiet"
-          needs={`keyring.${name}.delete`}
-          isBusy={isBusy}
-          label={`Bring back ${displayName}`}
-          onClick={() => void start(props, id)}
-        >
-          Bring back
-        </Button>
-      ),
-    },
-  ];
-  return (
-    <>
-      <ActionError error={error} />
-      <DataTable
-        caption="Deleted keyrings"
-        columns={columns}
-        list={list}
-        keyOf={({ id }) => id}
-        empty={<p>There is none that can be brought back.</p>}
-      />
+      <Bin {...deletedRings} />
     </>
   );
 }

@@ -61,7 +61,14 @@ export function Moment({ at }: { readonly at: number | null }) {
 }
 
 /** Ids and public keys, which nobody types. */
-export function Copyable({ text, what }: { readonly text: string; readonly what: string }) {
+interface CopyableProps {
+  readonly text: string;
+  readonly what: string;
+  /** Broken anywhere, so that it fits in a table. */
+  readonly isLong?: boolean;
+}
+
+export function Copyable({ text, what, isLong }: CopyableProps) {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
@@ -72,7 +79,7 @@ export function Copyable({ text, what }: { readonly text: string; readonly what:
   };
   return (
     <span data-copy>
-      <code>{text}</code>{' '}
+      <code data-any={isLong ? '' : undefined}>{text}</code>{' '}
       <button type="button" data-kind="link" aria-label={`Copy ${what}`} onClick={copy}>
         Copy
       </button>
