@@ -27,6 +27,7 @@ import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/fast-hash.ts';
 import { formatKeyPair, minisign } from '../../src/crypto/minisign.ts';
 import { version } from '../../src/version.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { asker, type Ended, executable, until, workDirectory } from './kms.ts';
 
 const base = workDirectory();
@@ -111,13 +112,15 @@ after(() => {
 });
 
 let places = 0;
-async function place(): Promise<Place> {
+/** `store`: where several nodes have their data; then the directory is that of one of them. */
+async function place(store?: string): Promise<Place> {
   const dir = join(base, `place-${++places}`);
   mkdirSync(dir);
   const kms = join(dir, 'kms');
   linkSync(await sameDisk(), kms);
   const data = join(dir, 'kms-data');
-  const env = { PATH: process.env.PATH, HOME: dir, XDG_CONFIG_HOME: join(dir, 'config') };
+  const own = { PATH: process.env.PATH, HOME: dir, XDG_CONFIG_HOME: join(dir, 'config') };
+  const env = { ...own, ...(store !== undefined && { KMS_STORE: store }) };
   const begin = (args: readonly string[], program = kms): ChildProcess =>
     spawn(program, args, { cwd: dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const made: Place = {
@@ -391,3 +394,115 @@ test('a file that is changed while it is used, and one that grows beside the dat
   assert.equal(code, 0, stderr);
   await assertWorks(here, readFileSync(good), 'what was verified is what is there');
 });
+
+const programs = postgresPrograms();
+const postgres = programs === undefined ? undefined : new Postgres(programs);
+after(() => postgres?.end());
+let databases = 0;
+
+/** A node of an appliance that is in a database of its own. */
+async function node(): Promise<Place & { readonly store: string }> {
+  assert.ok(postgres);
+  const name = `upgrade${++databases}`;
+  postgres.createDatabase(name);
+  const store = `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+  return { ...(await place(store)), store };
+}
+
+if (!postgres) {
+  test('a node is upgraded', (context) => {
+    context.diagnostic('there is no PostgreSQL on this system: nothing was tried');
+  });
+} else {
+  test('a node is upgraded while another one serves: its executable alone, without a backup', async () => {
+    const here = await node();
+    const { apiKey } = await newKey(here);
+    const other = join(here.dir, 'other');
+    copyFileSync(`${here.data}.master.key`, `${other}.master.key`);
+    const port = await freePort();
+    const serving = spawn(executable, ['serve', '--data', other, '--listen', `127.0.0.1:${port}`], {
+      env: { ...process.env, KMS_STORE: here.store },
+      stdio: 'ignore',
+    });
+    after(() => serving.kill('SIGKILL'));
+    const url = `http://127.0.0.1:${port}`;
+    const ask = asker(apiKey);
+    await until('the other node serves', async () => (await ask(`${url}/readyz`, 'GET').catch(() => undefined))?.ok);
+    const statuses = new Set<number>();
+    let isOver = false;
+    const asking = (async () => {
+      for (let n = 0; !isOver; n++) {
+        statuses.add((await ask(`${url}/ks/keyrings`, 'POST', { name: `ring-${n}` })).status);
+        await delay(20);
+      }
+    })();
+    const { code, stdout, stderr } = await here.run([...upgradeWith(good), '--json']);
+    isOver = true;
+    await asking;
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), { upgrading: false, outcome: 'upgraded', version });
+    assert.deepEqual([...statuses], [200], 'the other one went on');
+    await assertWorks(here, readFileSync(good), 'the node');
+    assert.deepEqual(
+      readdirSync(here.data).filter((name) => /backup|before/.test(name)),
+      [],
+    );
+    const verified = await here.run(['activity', 'verify']);
+    assert.equal(verified.code, 0, verified.stderr);
+  });
+
+  test('what a node refuses: no word of its database, and a version that writes what the others cannot read', async () => {
+    const here = await node();
+    const formats = Object.fromEntries(Object.entries(ownFormats).map(([name, format]) => [name, format + 1]));
+    const file = release('newer-format', Buffer.from('x'), { formats });
+    const newer = await here.run(upgradeWith(file));
+    assert.equal(newer.code, 1);
+    assert.match(newer.stderr, /writes the seal in format \d+, .*the other nodes cannot read; make a backup, then end/);
+    const child = spawn(here.kms, upgradeWith(good), { cwd: here.dir, env: { HOME: here.dir } });
+    const blind = await ended(child);
+    assert.equal(blind.code, 1);
+    assert.match(blind.stderr, /is the directory of a node, whose appliance is in a database; name the database/);
+    await assertWorks(here, original, 'nothing was changed');
+  });
+
+  for (const [what, file, reason] of bad.filter((_, at) => at === 0 || at === 3 || at === 4)) {
+    test(`a version that ${what} is taken back from a node`, async () => {
+      const here = await node();
+      const { code, stderr } = await here.run(['upgrade', file, '--trusted-key', trusted, '--time-limit', '10s']);
+      assert.equal(code, 1, stderr);
+      if (!/time limit/.test(reason.source)) assert.match(stderr, reason);
+      assert.match(stderr, /went back to version .*; nothing that was acknowledged is lost\n/);
+      await assertWorks(here, original, what);
+    });
+  }
+
+  for (const step of [
+    'staging',
+    'stopping',
+    'copying',
+    'swapping',
+    'trying',
+    'passed',
+    'clearing',
+    'swapping-back',
+  ] as const) {
+    test(`of a node killed in the step ${step}, the next run finds a state that works`, async () => {
+      const file = steps[step].back ? (bad[4]?.[1] ?? '') : good;
+      const here = await node();
+      let isKilled = false;
+      for (let tries = 0; tries < 5 && !isKilled; tries++) {
+        if (tries > 0) {
+          rmSync(here.kms);
+          linkSync(await sameDisk(), here.kms);
+        }
+        isKilled = await killedAt(here, step, file);
+      }
+      assert.ok(isKilled, 'the step was never seen');
+      const runner = existsSync(join(here.dir, 'kms.previous')) ? join(here.dir, 'kms.previous') : here.kms;
+      const resumed = await here.run(['upgrade', '--resume', '--time-limit', '20s'], { kms: runner });
+      const passed = step === 'passed';
+      assert.equal(resumed.code, passed ? 0 : 1, resumed.stderr);
+      await assertWorks(here, passed ? readFileSync(good) : original, step);
+    });
+  }
+}

@@ -59,8 +59,8 @@ export interface Journal {
   readonly to: { readonly version: string; readonly sha256: string };
   readonly service: Service;
   readonly probes: readonly Probe[];
-  /** Name of the backup in the data directory. */
-  readonly backup: string;
+  /** Name of the backup in the data directory; absent where the data are in a database, which stays as it is. */
+  readonly backup?: string;
   /** Why it goes back. */
   readonly reason?: string;
   /** RFC 3339. */

@@ -98,6 +98,15 @@ export function olderFormat({ version, formats }: ReleaseManifest): string | und
   return undefined;
 }
 
+/** What a program with these formats would write anew, or change; undefined where there is nothing. */
+export function newerFormat({ version, formats }: ReleaseManifest): string | undefined {
+  for (const [what, its] of Object.entries(formats)) {
+    const own = ownFormats[what] ?? 0;
+    if (its > own) return `version ${version} writes ${what} in format ${its}, and this version in format ${own}`;
+  }
+  return undefined;
+}
+
 /**
  * Whether one version comes before another, by the numbers with dots that each begins with. What follows a hyphen comes
  * before the version without it (Semantic Versioning 2.0.0 §11); between two of those nothing is said.

@@ -29,7 +29,7 @@ import {
   writeJournal,
 } from './files.ts';
 import { type Journal, type Probe, readJournal, type Service, type Step } from './journal.ts';
-import { isBefore, olderFormat, type Release } from './release.ts';
+import { isBefore, newerFormat, olderFormat, type Release } from './release.ts';
 
 /** What an upgrade asks of whoever runs it. */
 export interface UpgradePorts {
@@ -59,6 +59,8 @@ interface UpgradeInput {
   readonly service: Service;
   /** Whether a version before the one in use is taken, too. */
   readonly allowDowngrade: boolean;
+  /** Whether the directory is a node's: what is in the database belongs to others too, and is neither copied nor changed. */
+  readonly isNode?: boolean;
 }
 
 /** How an upgrade ended, or one that had been cut off. */
@@ -93,6 +95,12 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
       hint: 'it may have faults that have been mended since; --allow-downgrade takes it all the same',
     });
   }
+  const newer = input.isNode ? newerFormat(release.manifest) : undefined;
+  if (newer !== undefined) {
+    throw new KmsError('refused', `${newer}: what it writes in the database the other nodes cannot read`, {
+      hint: 'make a backup, then end one node after the other, exchange its executable and start it: docs/upgrading.md',
+    });
+  }
   await needRoomForCopy(data);
   const at = new Date(ports.now()).toISOString();
   const run = new Run(data, ports, {
@@ -104,7 +112,7 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
     to,
     service,
     probes: [],
-    backup: `before-upgrade-${at.replace(/[-:]|\.\d+/g, '')}.kms-backup`,
+    ...(!input.isNode && { backup: `before-upgrade-${at.replace(/[-:]|\.\d+/g, '')}.kms-backup` }),
     startedAt: at,
   });
   return letGo(ports, service, () => run.forward(release.executable));
@@ -148,8 +156,10 @@ class Run {
       await keepOrders(this.#data, this.#journal);
       await this.#step('staging');
       await stageExecutable(this.#journal.executable, executable);
-      await this.#step('backing-up');
-      await this.#ports.backUp(backup);
+      if (backup !== undefined) {
+        await this.#step('backing-up');
+        await this.#ports.backUp(backup);
+      }
       await this.#step('probing');
       this.#journal = { ...this.#journal, probes: await this.#ports.probe() };
     } catch (error) {
@@ -225,7 +235,7 @@ class Run {
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
     await removeJournal(this.#data, this.#journal);
-    return { outcome: 'upgraded', version: to.version, backup };
+    return { outcome: 'upgraded', version: to.version, ...(backup !== undefined && { backup }) };
   }
 
   async #back(reason: string): Promise<Outcome> {
@@ -275,7 +285,7 @@ class Run {
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
     await removeJournal(this.#data, this.#journal);
-    return { outcome: 'returned', version: from.version, reason, backup };
+    return { outcome: 'returned', version: from.version, reason, ...(backup !== undefined && { backup }) };
   }
 
   /** As the owner of the data directory, while nobody else has it. */

@@ -19,7 +19,7 @@ import { readSmallText } from '../files.ts';
 import { upgradeLimit, type upgrading } from '../grammar/appliance.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
-import { dataDirectory, refuseRemote } from '../target.ts';
+import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { writeBackup } from './backup.ts';
 
@@ -38,6 +38,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   const { alone, resume } = await import('../../appliance/upgrade/upgrade.ts');
   if (cli.get('--resume')) {
     if (file !== undefined) throw cli.wrong('--resume takes no FILE');
+    await isNodes(cli, data);
     return alone(data, async () => {
       const journal = await readJournal(data);
       if (!journal) {
@@ -57,6 +58,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   const { alone, resume, upgrade } = await import('../../appliance/upgrade/upgrade.ts');
   const { readJournal } = await import('../../appliance/upgrade/journal.ts');
   const { needAppliance } = await import('../../appliance/data-dir.ts');
+  const isNode = await isNodes(cli, data);
   const release = await readRelease(file, parsePublicKey(await readSmallText(keyFile, 'a public key'), keyFile));
   const executable = await ownExecutable();
   return alone(data, async () => {
@@ -66,13 +68,21 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
       await say(cli.io, visible(`an upgrade had been cut off: ${outcomeLine(ended)}`));
       if (ended.outcome === 'upgraded') return show(cli, ended);
     }
-    await needAppliance(data);
+    if (!isNode) await needAppliance(data);
     const service = await serviceOf(cli, data, executable);
     const ports = await portsOf(cli, executable);
     await say(cli.io, visible(`${file} is version ${release.manifest.version}, signed by the trusted key`));
     const allowDowngrade = cli.get('--allow-downgrade') ?? false;
-    return show(cli, await upgrade({ data, executable, version, release, service, allowDowngrade }, ports));
+    return show(cli, await upgrade({ data, executable, version, release, service, allowDowngrade, isNode }, ports));
   });
+}
+
+/** Whether it is the directory of a node. Throws `refused` where it is, and nothing says in which database its data are. */
+async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
+  const { dataDirState, ofNode } = await import('../../appliance/data-dir.ts');
+  if ((await dataDirState(data)) !== 'node') return false;
+  if (!sharedStore(cli)) throw ofNode(data);
+  return true;
 }
 
 /** The file of this very program. Throws `refused` where it is not one that may be replaced. */
@@ -130,7 +140,10 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
   const { ServiceControl } = await import('../../appliance/upgrade/service.ts');
   const data = dataDirectory(cli);
   const limit = cli.get('--time-limit') ?? upgradeLimit;
-  const args = (['--key-file', '--passphrase-file'] as const).flatMap((option) => {
+  // What the environment says of the database, it says to the server too.
+  const ofStore = (['--store', '--store-password-file'] as const).filter((option) => cli.globals.isTyped(option));
+  const passed = ['--key-file', '--passphrase-file', ...ofStore] as const;
+  const args = passed.flatMap((option) => {
     const value = cli.globals.get(option);
     return value === undefined ? [] : [option, value];
   });
@@ -294,7 +307,7 @@ async function show(cli: Cli, ended: Outcome): Promise<number> {
   ]);
   if (outcome !== 'returned') return exitCodes.done;
   throw new KmsError('refused', outcomeLine(ended), {
-    hint: 'nothing that was acknowledged is lost; the backup of before stays in the data directory',
+    hint: `nothing that was acknowledged is lost${backup ? '; the backup of before stays in the data directory' : ''}`,
   });
 }
 
