@@ -98,7 +98,7 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
   const newer = input.isNode ? newerFormat(release.manifest) : undefined;
   if (newer !== undefined) {
     throw new KmsError('refused', `${newer}: what it writes in the database the other nodes cannot read`, {
-      hint: 'make a backup, then end one node after the other, exchange its executable and start it: docs/upgrading.md',
+      hint: 'end one node after the other, exchange its executable and start it: see docs/nodes.md',
     });
   }
   await needRoomForCopy(data);
