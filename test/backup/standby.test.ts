@@ -14,6 +14,8 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import type { KmsError } from '../../src/errors.ts';
 import { type ServeOptions, type Serving, serve, standBy } from '../../src/server/serve.ts';
+import { freePort } from '../support/postgres.ts';
+import { somePoint } from '../support/tang.ts';
 
 const bases: string[] = [];
 after(() => {
@@ -277,6 +279,33 @@ test('without the master key it follows, says so, and takes over once it gets th
   const right = await p.offline();
   assert.equal((await right.takeOver(quick)).isComplete, true);
   assert.ok(existsSync(`${p.second}.master.key`));
+});
+
+test('clients of Tang are told nothing by a standby, and recover once it took over', async () => {
+  const p = await place();
+  const first = await p.serveFirst({ tangListen: '127.0.0.1:0' });
+  const tangListen = `127.0.0.1:${await freePort()}`;
+  const second = await p.standby({ tangListen });
+  assert.equal((await fetch(`${first.tangAddress}/adv`)).status, 200);
+  const { pairs } = await (await p.ask(first, '/tang/pairs')).json();
+  await until('it has all of it', async () => {
+    const { behind, provenAt, shippedAt } = (await (await p.ask(second, '/readyz')).json()).standby;
+    return behind?.transactions === 0 && provenAt === shippedAt;
+  });
+  for (const path of ['/adv', '/healthz', '/metrics', '/readyz', '/local/status']) {
+    const answer = await fetch(`http://${tangListen}${path}`);
+    assert.deepEqual([answer.status, Object.keys(await answer.json())], [503, ['message']], path);
+  }
+  const recover = async (base: string) => {
+    const answer = await fetch(`${base}/rec/${pairs[0].exchange}`, { method: 'POST', body: JSON.stringify(somePoint) });
+    return [answer.status, await answer.json()] as const;
+  };
+  const [status, before] = await recover(first.tangAddress ?? '');
+  assert.equal(status, 200);
+  assert.equal((await promote(p.second)).status, 200);
+  assert.equal((await second.tookOver).tangAddress, `http://${tangListen}`);
+  assert.deepEqual(await recover(`http://${tangListen}`), [200, before]);
+  assert.equal((await recover(first.tangAddress ?? ''))[0], 503, 'the one before is fenced off');
 });
 
 /** Changes one byte of the shipped log of the tenant, near its end. */

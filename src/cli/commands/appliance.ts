@@ -77,13 +77,10 @@ async function sayNext(cli: Cli): Promise<void> {
 export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   const { signal } = cli.io;
   const hosts = cli.get('--host');
-  const tangAllow = cli.get('--tang-allow');
   const options = given({
     ...(await serveOptions(cli)),
     store: sharedStore(cli),
     transitListen: cli.get('--transit-listen'),
-    tangListen: cli.get('--tang-listen'),
-    tangAllow: tangAllow.length > 0 ? tangAllow : undefined,
     hosts: hosts.length > 0 ? hosts : undefined,
     acceptOlder: cli.get('--accept-older'),
     takeBack: cli.get('--take-back'),
@@ -122,6 +119,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
 
 /** What a standby that takes over needs as well. */
 export async function serveOptions(cli: Cli<Values<typeof serving>>) {
+  const tangAllow = cli.get('--tang-allow');
   return given({
     data: dataDirectory(cli),
     keyFile: cli.globals.get('--key-file'),
@@ -130,6 +128,8 @@ export async function serveOptions(cli: Cli<Values<typeof serving>>) {
     tlsCert: cli.get('--tls-cert'),
     tlsKey: cli.get('--tls-key'),
     behindProxy: cli.get('--behind-proxy'),
+    tangListen: cli.get('--tang-listen'),
+    tangAllow: tangAllow.length > 0 ? tangAllow : undefined,
     bodyLimit: cli.get('--body-limit'),
     crypto: cli.get('--crypto'),
     defaultKem: cli.get('--default-kem'),

@@ -43,6 +43,7 @@ async function follow(cli: StandbyCli): Promise<void> {
     const serving = await Promise.race([standing.tookOver, aborted(cli.io.signal)]);
     if (!serving) return;
     await say(cli.io, visible(`took over: serving on ${serving.url}`));
+    if (serving.tangAddress) await say(cli.io, `Tang: listening on ${serving.tangAddress}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
     await aborted(cli.io.signal);
   } finally {

@@ -101,6 +101,7 @@ const actions: readonly Candidate[] = [
   ...flagTable
     .filter(({ flag }) => flag !== '*')
     .map(({ flag, grants }) => ({ value: flag.replace(ofRings, ''), about: grants })),
+  { value: 'tang.recover', about: 'unlock something as a client of Tang' },
   { value: 'session.refresh', about: 'refresh a session' },
   { value: 'session.end', about: "log out, or end a session of one's own" },
   { value: 'session.read', about: "list one's own sessions" },

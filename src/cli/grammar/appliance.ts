@@ -48,6 +48,14 @@ export const serving = {
   '--tls-cert': path('FILE', 'the certificate chain for HTTPS, PEM'),
   '--tls-key': path('FILE', 'its private key, PEM'),
   '--behind-proxy': toggle('a proxy in front terminates TLS: allow plain HTTP on any address'),
+  '--tang-listen': text(
+    'HOST:PORT',
+    'also listen here for clients of Tang such as clevis, always in plain HTTP (default: not)',
+  ),
+  '--tang-allow': list(
+    'CIDR',
+    'an address or block that may ask at --tang-listen (default: loopback and private networks)',
+  ),
   '--body-limit': integer('BYTES', 'the largest body of a request (default: 1048576)'),
   '--access-ttl': duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d (default: 1h)'),
   '--session-max': duration('TIME', 'how long a login can be refreshed (default: 12h)'),
@@ -142,14 +150,6 @@ export const appliance = {
       '--transit-listen': text(
         'HOST:PORT',
         'also listen here for software that speaks Vault transit; TLS as for --listen (default: not)',
-      ),
-      '--tang-listen': text(
-        'HOST:PORT',
-        'also listen here for clients of Tang such as clevis, always in plain HTTP (default: not)',
-      ),
-      '--tang-allow': list(
-        'CIDR',
-        'an address or block that may ask at --tang-listen (default: loopback and private networks)',
       ),
       '--host': list('NAME', 'when initialising: answer requests for this host only'),
       '--accept-older': list(

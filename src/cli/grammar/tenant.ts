@@ -39,7 +39,7 @@ export const tenant = {
       ),
       '--custody': oneOf(
         'any|client',
-        'who may hold the keys of new rings: client allows no new transit rings, whose keys the appliance holds',
+        'who may hold new keys: client allows no new transit rings and Tang pairs, whose keys the appliance holds',
         ['any', 'client'],
       ),
     },
