@@ -15,6 +15,9 @@ export const openbao: Client = {
       version: '2.7.2',
       scenarios: [
         scenario('bao: status, keys, messages, lists, lookup, AppRole; a wrong token', (desk) => commands(desk, bao)),
+        scenario('bao: what is wrong, and what only OpenBao has, is refused and never a 5xx', (desk) =>
+          misused(desk, bao),
+        ),
         scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealed(desk, bao)),
       ],
     };
@@ -43,6 +46,59 @@ async function commands(desk: Desk, bao: string): Promise<void> {
   expect(denied.stderr, /Code: 403[\s\S]*permission denied/);
   const absent = await desk.refused(bao, ['read', 'transit/keys/absent'], { env });
   expect(absent.stderr, /No value found at transit\/keys\/absent/);
+}
+
+/** What an OpenBao has and this has not, and what is wrong: refused, and never as a fault of the server's. */
+async function misused(desk: Desk, bao: string): Promise<void> {
+  const env = desk.vault(desk.root.key);
+  await desk.kms('transit', 'create', 'misused');
+  await desk.kms('transit', 'create', 'misused-sign', '--type', 'ed25519');
+  desk.write('not.json', '{"plaintext": ');
+  desk.write('batch.json', '{"batch_input": {"plaintext": "aGVsbG8="}}');
+  for (const words of [
+    'write transit/hmac/misused input=aGVsbG8=',
+    'write -f transit/random/32',
+    'write transit/encrypt/misused plaintext=####',
+    'write transit/encrypt/misused plaintext=aGVsbG8= key_version=9',
+    'write transit/encrypt/misused plaintext=aGVsbG8= key_version=one',
+    'write transit/encrypt/misused @not.json',
+    'write transit/encrypt/misused @batch.json',
+    'write transit/encrypt/misused-sign plaintext=aGVsbG8=',
+    'write transit/decrypt/misused ciphertext=vault:v1:AAAA',
+    'write transit/sign/misused input=aGVsbG8=',
+    'write transit/sign/misused-sign input=#',
+    'write transit/datakey/plaintext/misused bits=7',
+    'write transit/keys/misused type=ed25519',
+    'write transit/keys/new type=rsa-4096',
+    'write transit/keys/new exportable=true',
+    'write transit/keys/%2e%2e%2fmisused type=ed25519',
+    'write transit/keys/misused/config min_decryption_version=7',
+    'write transit/keys/misused/trim min_available_version=1',
+    'read transit/export/encryption-key/misused',
+    'read transit/backup/misused',
+    'delete transit/keys/misused',
+    'delete transit/encrypt/misused',
+    'patch transit/keys/misused type=ed25519',
+    'read transit/encrypt/misused',
+    'write auth/approle/login role_id=x secret_id=y',
+    'write auth/approle/login role_id=x',
+    'login -method=userpass username=x password=y',
+    'token create',
+    'secrets list',
+    'policy list',
+    'kv put secret/x y=z',
+    'operator seal',
+    'operator init',
+    'operator generate-root -init',
+    'lease revoke x',
+    'unwrap x',
+  ]) {
+    await desk.refused(bao, words.split(' '), { env });
+  }
+  for (const namespace of ['nobody', '../root', '%2e%2e']) {
+    const strange = { ...env, BAO_NAMESPACE: namespace, VAULT_NAMESPACE: namespace };
+    await desk.refused(bao, ['read', 'transit/keys/misused'], { env: strange });
+  }
 }
 
 async function unsealed(desk: Desk, bao: string): Promise<void> {
