@@ -82,7 +82,7 @@ const directory = new URL('recorded/', import.meta.url);
 const files = readdirSync(directory).filter((name) => name.endsWith('.json'));
 test('there are recordings', () => assert.ok(files.length >= 7, String(files)));
 
-test('the page on interoperability tells of clients that there are', () => {
+test('the page on interoperability tells of every client', () => {
   const page = readFileSync(new URL('../../docs/interoperability.md', import.meta.url), 'utf8');
   const told = [...page.matchAll(/^ok +(\S+) /gm)].map(([, name]) => name);
   assert.deepEqual(

@@ -37,7 +37,12 @@ func main() {
 		if blob.KeyInfo.KeyId != os.Getenv("KEY_ID") {
 			log.Fatalf("expected the key id %s, got %s", os.Getenv("KEY_ID"), blob.KeyInfo.KeyId)
 		}
-		blob.Ciphertext[len(blob.Ciphertext)-5] ^= 1
+		altered := &blob.Ciphertext[len(blob.Ciphertext)-5]
+		if *altered == 'A' {
+			*altered = 'B'
+		} else {
+			*altered = 'A'
+		}
 		if _, err := wrapper.Decrypt(ctx, blob); err == nil {
 			log.Fatal("expected a refusal of what was altered")
 		}
