@@ -115,6 +115,45 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   };
 }
 
+/**
+ * Puts another text in the place of a file of this user's own, as a whole; `make` gets the one that is there, as `read`
+ * reads it. Whoever does the same at that moment is refused, so that nobody's text is lost. Answers what `make` answers.
+ */
+export async function replaceText<T>(
+  path: string,
+  read: (path: string) => Promise<string>,
+  make: (text: string) => { readonly text: string; readonly result: T },
+): Promise<T> {
+  const draft = `${await realPath(path)}.new`;
+  let handle: FileHandle;
+  try {
+    handle = await open(draft, 'wx', 0o600);
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw fileError('write', draft, error);
+    throw new KmsError('refused', `${path} is being written to: there is a file ${draft}`, {
+      hint: 'wait for the other command; if there is none, it was cut off: then remove that file',
+    });
+  }
+  let isRenamed = false;
+  try {
+    const before = await read(path);
+    const { text, result } = make(before);
+    if (text !== before) {
+      await handle.writeFile(text);
+      await handle.sync();
+      await rename(draft, draft.slice(0, -'.new'.length));
+      isRenamed = true;
+      await syncDirectory(dirname(draft));
+    }
+    return result;
+  } catch (error) {
+    throw fileError('write', path, error);
+  } finally {
+    await handle.close();
+    if (!isRenamed) await unlink(draft).catch(() => undefined);
+  }
+}
+
 /** A link never replaces anything, unlike a rename; file systems without links get the rename. */
 async function nameIt(temporary: string, path: string, hint: string): Promise<void> {
   try {

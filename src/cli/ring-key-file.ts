@@ -2,12 +2,18 @@
 // configuration directory, written once and never overwritten.
 import { access } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { privateKeyPem, type RingPrivateKey, readPrivateKeys } from '../client/ring-keys.ts';
+import {
+  generateRingKey,
+  privateKeyPem,
+  publicKeyOf,
+  type RingPrivateKey,
+  readPrivateKeys,
+} from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import type { Connection } from './connect.ts';
-import { fileError, type NewFile, newFile } from './files.ts';
+import { fileError, type NewFile, newFile, replaceText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
 import { readSecretFile } from './secrets.ts';
 
@@ -71,6 +77,35 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
 
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {
   return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
+}
+
+/**
+ * Adds a hybrid private key to the file that has the ring's, or finds the one that was added before and is not used
+ * yet. Answers its public key. Throws `invalid` for the file of another ring.
+ */
+export async function addHybridKey(
+  cli: Cli<{ '--private-key': string | undefined }>,
+  appliance: Appliance,
+  ring: { readonly name: string; readonly publicKey: string },
+): Promise<{ readonly path: string; readonly publicKey: string }> {
+  const named = cli.get('--private-key');
+  // That there is one, and what to do if not, is said before anything is written beside it.
+  await (named === undefined ? keptRingKey(cli, appliance, ring.name) : readRingKey(named));
+  const path = named ?? (await keptPath(cli, appliance, ring.name));
+  const read = (path: string) => readSecretFile(path, 'the private key');
+  const publicKey = await replaceText(path, read, (text) => {
+    const keys = readPrivateKeys(text, path);
+    if (!keys.some((key) => publicKeyOf(key) === ring.publicKey)) {
+      throw new KmsError('invalid', `${path} does not have the private key of the keyring ${ring.name}`, {
+        hint: 'name the file that has it with --private-key FILE, or give the public key of a pair of yours',
+      });
+    }
+    const last = keys.at(-1);
+    if (last?.kem === 'mlkem768-x25519') return { text, result: publicKeyOf(last) };
+    const made = generateRingKey('mlkem768-x25519');
+    return { text: privateKeyPem(keys) + made.privateKey, result: made.publicKey };
+  });
+  return { path, publicKey };
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */

@@ -82,9 +82,10 @@ export function privateKeyPem(key: PrivateKey): string {
     .join('');
 }
 
-/** Whether the text is a public key that a ring can be made with. */
-export function isPublicKey(text: string): boolean {
-  return (parsePublicKey(text) ?? parseHybridKey(text)) !== undefined;
+/** What the text is a public key of; undefined where no ring can be made with it. */
+export function kemOfPublicKey(text: string): Kem | undefined {
+  if (parsePublicKey(text)) return 'x25519';
+  return parseHybridKey(text) && 'mlkem768-x25519';
 }
 
 export interface RingKeyPair {

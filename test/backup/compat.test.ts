@@ -45,7 +45,9 @@ for (const version of ['backup-1']) {
         await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings/payroll/keys?usage=true'))
       ).json();
       assert.ok(used.data.length > 0);
-      for (const { usage } of used.data) {
+      for (const { usage, kem, publicKey } of used.data) {
+        // One pair was all that a ring could have, and of X25519.
+        assert.deepEqual([kem, publicKey], ['x25519', rings[0].publicKey]);
         assert.ok(usage.since === null || usage.since >= started, usage.since);
         assert.deepEqual([usage.lastEncryptAt, usage.lastDecryptAt, usage.days], [null, null, []]);
       }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import { formatRecipient, parseRecipient } from '../../src/client/age-keys.ts';
+import { publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { type Stanza, stanza, talk } from '../support/age-client.ts';
 import type { RunOptions } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -140,21 +141,79 @@ test('several recipients, identities and files in one run', async () => {
 
 test('labels are told to those who ask, grease and commands that nobody knows are passed over', async () => {
   await using d = await withRing();
-  const { recipient } = await pair(d, 'payroll');
-  const first = [
-    stanza('grease-1f', ['7', 'x'], randomBytes(100)),
-    stanza('add-recipient', [recipient]),
-    stanza('wrap-file-key', [], fileKey),
-    stanza('add-something', [recipient]),
-    stanza('extension-labels'),
+  await d.json('keyring create older --kem x25519 --json');
+  const [hybrid, older] = [await pair(d, 'payroll'), await pair(d, 'older')];
+  for (const [{ recipient }, labels] of [
+    [hybrid, ['postquantum']],
+    [older, []],
+  ] as const) {
+    const first = [
+      stanza('grease-1f', ['7', 'x'], randomBytes(100)),
+      stanza('add-recipient', [recipient]),
+      stanza('wrap-file-key', [], fileKey),
+      stanza('add-something', [recipient]),
+      stanza('extension-labels'),
+    ];
+    const { code, stderr, said } = await speak(d, 'recipient-v1', first.join(''));
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.deepEqual(
+      said.map(({ type }) => type),
+      ['labels', 'recipient-stanza', 'done'],
+    );
+    assert.deepEqual(said[0]?.args, labels);
+  }
+  // Beside a keyring that a quantum computer opens, a hybrid one would protect nothing: age is told no labels for both.
+  const both = [older, hybrid].map(({ recipient }) => stanza('add-recipient', [recipient])).join('');
+  const mixed = await speak(
+    d,
+    'recipient-v1',
+    `${both}${stanza('wrap-file-key', [], fileKey)}${stanza('extension-labels')}`,
+  );
+  const [place, message] = errorIn(mixed);
+  assert.equal(place, 'recipient 1');
+  assert.match(message, /^the keyring payroll is wrapped by mlkem768-x25519, others beside it are not/);
+  // A client that knows no labels could not keep them apart from its own recipients either.
+  assert.equal(stanzasIn(await wrapped(d, [older.recipient, hybrid.recipient])).length, 2);
+});
+
+test('a keyring that was upgraded: recipients and files from before go on, a hybrid recipient takes no less', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --kem x25519 --json');
+  const path = d.path('config', 'kms', 'rings', 'payroll.key');
+  const earlier = await readFile(path, 'utf8');
+  const before = await pair(d, 'payroll');
+  const inside = (await d.kms('age identity payroll --with-private-key')).stdout.split('\n')[2] ?? '';
+  const old = stanzasIn(await wrapped(d, [before.recipient]));
+  assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
+  const after = await pair(d, 'payroll');
+  assert.notEqual(after.recipient, before.recipient);
+  const made = [
+    old,
+    stanzasIn(await wrapped(d, [before.recipient])),
+    stanzasIn(await wrapped(d, [after.recipient])),
+    stanzasIn(await wrapped(d, [after.identity])),
   ];
-  const { code, stderr, said } = await speak(d, 'recipient-v1', first.join(''));
-  assert.deepEqual([code, stderr], [0, '']);
+  for (const identity of [before.identity, after.identity]) {
+    const { said } = await unwrapped(d, [identity], made);
+    assert.deepEqual(
+      said.map(({ type, body }) => (type === 'file-key' ? body : type)),
+      [fileKey, fileKey, fileKey, fileKey, 'done'],
+    );
+  }
+  // An identity that holds the earlier key opens what is from before, and says of the rest what is missing.
+  const { said } = await unwrapped(d, [inside], made.slice(0, 2));
   assert.deepEqual(
     said.map(({ type }) => type),
-    ['labels', 'recipient-stanza', 'done'],
+    ['file-key', 'error', 'done'],
   );
-  assert.deepEqual(said[0]?.args, []);
+  assert.match(String(said[1]?.body), /is wrapped by mlkem768-x25519, and the private key is one of x25519/);
+  // Back to X25519, by whoever may configure the keyring: what is told to be safe from quantum computers is not made.
+  const publicKey = publicKeyOf(readPrivateKeys(earlier, 'it')[0] ?? assert.fail('no key'));
+  await d.appliance.call('PUT', '/ks/config', { ringname: 'payroll', config: { publicKey } });
+  await d.appliance.call('POST', '/ks/rotate', { ringname: 'payroll' });
+  const [, message] = errorIn(await wrapped(d, [after.recipient]));
+  assert.match(message, /is wrapped by x25519, and the private key is one of mlkem768-x25519/);
+  assert.equal(stanzasIn(await wrapped(d, [before.recipient])).length, 1);
 });
 
 test('over the network, with a key that may do just this, found by its address', async () => {

@@ -206,7 +206,7 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
   assert.equal(wrong.code, 1);
   assert.match(
     wrong.stderr,
-    /^kms: the private key does not open key_\w+: it is not the private key of its ring; .*\n$/,
+    /^kms: key_\w+ is wrapped by mlkem768-x25519, and the private key is one of x25519; .*\n$/,
   );
   assert.deepEqual(await readdir(d.dir), before);
   assert.equal(await readFile(d.path('taken'), 'utf8'), 'mine');

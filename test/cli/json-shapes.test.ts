@@ -168,6 +168,8 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   const { id: gone } = await run('keyring delete gone --yes');
   await run('keyring list --deleted');
   await run(`keyring restore ${gone}`);
+  await run('keyring create older --kem x25519 --private-key-out older.pem');
+  await run('keyring upgrade older --private-key older.pem');
 
   await run('asym create partners --private-key-out partners.pem').then(({ key }) =>
     run(`asym show-key partners ${key.id}`),

@@ -3,6 +3,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:cry
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
+import { generateRingKey, publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
 import { serving } from './serving.ts';
@@ -20,14 +21,17 @@ test('create keeps the private key in its usual place, says where, and prints no
   assert.equal(stderr, `kms: the private key is in ${path}; nobody else has it, so keep a copy of it safe\n`);
   assert.match(
     stdout,
-    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\ncustody {5}client\nkem {9}x25519\npublic key {2}\S+\nprops {7}\{"a":1\}\n/,
+    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\ncustody {5}client\nkem {9}mlkem768-x25519\npublic key {2}\S+ \(whole with --json\)\nprops {7}\{"a":1\}\n/,
   );
   const pem = await readFile(path, 'utf8');
   assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   assert.equal((await stat(d.path('config', 'kms', 'rings'))).mode & 0o777, 0o700);
-  assert.equal(createPrivateKey(pem).asymmetricKeyType, 'x25519');
-  assert.ok(stdout.includes(createPublicKey(pem).export({ format: 'der', type: 'spki' }).toString('base64')));
+  const [key] = readPrivateKeys(pem, path);
+  assert.equal(key?.kem, 'mlkem768-x25519');
+  const shown = await d.json<{ ring: { publicKey: string } }>('keyring show payroll --json');
+  assert.equal(shown.ring.publicKey, publicKeyOf(key));
+  assert.ok(stdout.includes(`public key  ${shown.ring.publicKey.slice(0, 60)}... (`));
   assert.ok(!(stdout + stderr).includes(pem.split('\n')[1] ?? 'x'));
 });
 
@@ -35,8 +39,145 @@ test('create with --json prints what the API answers', async () => {
   await using d = await servedDesk();
   const answer = await d.json<Created>('keyring create r --json --private-key-out r.pem');
   assert.deepEqual(Object.keys(answer), ['ring', 'key', 'privateKey']);
-  const der = createPrivateKey(await readFile(d.path('r.pem'))).export({ format: 'der', type: 'pkcs8' });
+  const lines = (await readFile(d.path('r.pem'), 'utf8')).trimEnd().split('\n');
+  assert.equal(answer.privateKey, lines.slice(1, -1).join(''));
+});
+
+test('create makes a keyring of x25519 where that is said, which other programs read', async () => {
+  await using d = await servedDesk();
+  const answer = await d.json<Created>('keyring create r --kem x25519 --json --private-key-out r.pem');
+  const pem = await readFile(d.path('r.pem'), 'utf8');
+  const der = createPrivateKey(pem).export({ format: 'der', type: 'pkcs8' });
   assert.equal(answer.privateKey, der.toString('base64'));
+  const spki = createPublicKey(pem).export({ format: 'der', type: 'spki' }).toString('base64');
+  assert.equal(answer.ring.publicKey, spki);
+  assert.match(
+    (await d.kms('keyring show r')).stdout,
+    new RegExp(`^public key {2}${spki.replaceAll('+', '\\+')}$`, 'm'),
+  );
+  const { publicKey } = generateRingKey('mlkem768-x25519');
+  await writeFile(d.path('h.pub'), publicKey);
+  const own = await d.json<Created>('keyring create h --public-key h.pub --json');
+  assert.equal(own.ring.publicKey, publicKey);
+  const other = await d.kms('keyring create i --public-key h.pub --kem x25519');
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /publicKey: expected one of the kem x25519, got one of mlkem768-x25519/);
+});
+
+interface ShownRing {
+  readonly ring: { readonly kem: string; readonly publicKey: string; readonly activeKey: string };
+}
+
+test('upgrade gives a keyring a hybrid pair: what was encrypted before and after opens with its file', async () => {
+  await using d = await servedDesk();
+  const made = await d.json<ShownRing>('keyring create r --kem x25519 --json');
+  const path = d.path('config', 'kms', 'rings', 'r.key');
+  const before = await readFile(path, 'utf8');
+  assert.equal((await d.kms('encrypt --ring r -o old.kms', { stdin: 'old' })).code, 0);
+
+  // In two steps: the file first.
+  const prepared = await d.kms('keyring upgrade R --prepare');
+  assert.deepEqual(
+    [prepared.code, prepared.stderr],
+    [
+      0,
+      `kms: ${path} has the earlier private key and a hybrid one: hand it to all who use the keyring, then run this without --prepare\n`,
+    ],
+  );
+  assert.match(prepared.stdout, /^kem {9}x25519$/m);
+  const both = await readFile(path, 'utf8');
+  assert.ok(both.startsWith(before));
+  assert.equal((await stat(path)).mode & 0o777, 0o600);
+  assert.ok(!(prepared.stdout + prepared.stderr).includes(both.split('\n')[5] ?? 'x'));
+  assert.deepEqual((await d.json<ShownRing>('keyring show r --json')).ring, made.ring);
+  assert.equal((await d.kms('encrypt --ring r -o between.kms', { stdin: 'between' })).code, 0);
+
+  const upgraded = await d.kms('keyring upgrade r');
+  assert.equal(upgraded.code, 0, upgraded.stderr);
+  assert.match(upgraded.stdout, /^kem {9}mlkem768-x25519$/m);
+  assert.equal(await readFile(path, 'utf8'), both);
+  const { ring } = await d.json<ShownRing>('keyring show r --json');
+  const [earlier, hybrid] = readPrivateKeys(both, path).map(publicKeyOf);
+  assert.deepEqual([ring.kem, ring.publicKey], ['mlkem768-x25519', hybrid]);
+  assert.notEqual(ring.activeKey, made.ring.activeKey);
+  const { data } = await d.json<{ data: { id: string; kem: string; publicKey: string }[] }>('keyring keys r --json');
+  assert.deepEqual(
+    data.map(({ id, kem, publicKey }) => [id, kem, publicKey]),
+    [
+      [made.ring.activeKey, 'x25519', earlier],
+      [ring.activeKey, 'mlkem768-x25519', hybrid],
+    ],
+  );
+  assert.equal((await d.kms('encrypt --ring r -o new.kms', { stdin: 'new' })).code, 0);
+  for (const text of ['old', 'between', 'new']) {
+    assert.deepEqual([text, (await d.kms(`decrypt ${text}.kms`)).stdout], [text, text]);
+  }
+  // Who has the earlier private key alone is told what is missing.
+  await writeFile(d.path('before.pem'), before, { mode: 0o600 });
+  assert.equal((await d.kms('decrypt --private-key before.pem old.kms')).stdout, 'old');
+  const missing = await d.kms('decrypt --private-key before.pem new.kms');
+  assert.deepEqual([missing.code, missing.stdout], [1, '']);
+  assert.match(missing.stderr, /is wrapped by mlkem768-x25519, and the private key is one of x25519; if the ring was/);
+
+  // Again: nothing is left to do.
+  const again = await d.kms('keyring upgrade r');
+  assert.deepEqual([again.code, again.stderr], [0, '']);
+  assert.deepEqual((await d.json<ShownRing>('keyring show r --json')).ring, ring);
+  assert.equal(await readFile(path, 'utf8'), both);
+});
+
+test('upgrade goes on where it was cut off, and two at once agree', async () => {
+  await using d = await servedDesk();
+  for (const name of ['a', 'b'])
+    await d.json(`keyring create ${name} --kem x25519 --json --private-key-out ${name}.pem`);
+  // The ring has the public key, and no key of it yet.
+  assert.equal((await d.kms('keyring upgrade a --private-key a.pem --prepare')).code, 0);
+  const publicKey = publicKeyOf(readPrivateKeys(await readFile(d.path('a.pem')), 'it').at(-1) ?? assert.fail());
+  await d.appliance.call('PUT', '/ks/config', { ringname: 'a', config: { publicKey } });
+  const { ring } = await d.json<ShownRing>('keyring upgrade a --json --private-key a.pem');
+  const active = (await d.appliance.call('GET', `/ks/keyrings/a/keys/${ring.activeKey}`)).body;
+  assert.deepEqual([active.kem, active.publicKey], ['mlkem768-x25519', publicKey]);
+
+  const both = await Promise.all([1, 2].map(() => d.kms('keyring upgrade b --private-key b.pem')));
+  for (const { code, stderr } of both) assert.ok(code === 0 || /is being written to/.test(stderr), stderr);
+  assert.ok(both.some(({ code }) => code === 0));
+  const keys = readPrivateKeys(await readFile(d.path('b.pem')), 'it');
+  assert.equal(keys.length, 2);
+  assert.equal(
+    (await d.json<ShownRing>('keyring show b --json')).ring.publicKey,
+    publicKeyOf(keys[1] ?? assert.fail()),
+  );
+  assert.ok(!(await readdir(d.dir)).includes('b.pem.new'));
+});
+
+test('upgrade refuses what would lose a key, and changes nothing', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create r --kem x25519 --json --private-key-out r.pem');
+  await d.json('keyring create s --kem x25519 --json --private-key-out s.pem');
+  const { publicKey } = generateRingKey('mlkem768-x25519');
+  await writeFile(d.path('h.pub'), publicKey);
+  await writeFile(d.path('x.pub'), generateRingKey().publicKey);
+  await writeFile(d.path('busy.pem'), await readFile(d.path('r.pem')), { mode: 0o600 });
+  await writeFile(d.path('busy.pem.new'), '');
+  const file = await readFile(d.path('s.pem'), 'utf8');
+  for (const [line, code, message] of [
+    ['--private-key s.pem', 1, /s\.pem does not have the private key of the keyring r; name the file/],
+    ['', 1, /cannot read the private key from .*r\.key/],
+    ['--private-key busy.pem', 1, /busy\.pem is being written to: there is a file .*busy\.pem\.new; wait/],
+    ['--public-key x.pub', 2, /--public-key: expected a public key of mlkem768-x25519/],
+    ['--public-key h.pub --prepare', 2, /--prepare and --public-key exclude each other/],
+  ] as const) {
+    const answer = await d.kms(`keyring upgrade r ${line}`.trim());
+    assert.equal(answer.code, code, answer.stderr);
+    assert.match(answer.stderr, message);
+  }
+  assert.equal(await readFile(d.path('s.pem'), 'utf8'), file);
+  assert.equal((await d.json<ShownRing>('keyring show r --json')).ring.kem, 'x25519');
+  // With a pair of ones own no file is asked for.
+  const { ring } = await d.json<ShownRing>('keyring upgrade r --public-key h.pub --json');
+  assert.equal(ring.publicKey, publicKey);
+  const nobody = await d.kms('keyring upgrade nobody');
+  assert.equal(nobody.code, 1);
 });
 
 test('create with a public key of ones own writes no private key', async () => {
@@ -101,7 +242,7 @@ test('a private key whose place is taken in the meantime is not lost', async () 
   assert.equal(await readFile(d.path('keys', 'r.pem'), 'utf8'), 'mine');
   const [kept] = (await readdir(d.path('keys'))).filter((name) => name !== 'r.pem');
   assert.ok(kept && stderr.includes(kept), stderr);
-  assert.equal(createPrivateKey(await readFile(d.path('keys', kept))).asymmetricKeyType, 'x25519');
+  assert.equal(readPrivateKeys(await readFile(d.path('keys', kept)), 'it').length, 1);
 });
 
 for (const [name, text] of [
@@ -149,13 +290,13 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   const { ring } = await d.json<Created>('keyring create Payroll --json');
   assert.equal(
     (await d.kms('keyring list')).stdout,
-    `NAME     ID                               CUSTODY  ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  client   ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
+    `NAME     ID                               CUSTODY  KEM              ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  client   mlkem768-x25519  ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
   );
   assert.deepEqual(await d.json('keyring show payroll --json'), await d.json(`keyring show --id ${ring.id} --json`));
   const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');
   assert.equal(
     (await d.kms('keyring keys payroll')).stdout,
-    `ID                              TYPE    CREATED                   PROPS\n${ring.activeKey}  aes256  2026-01-02T03:04:05.678Z  {}\n${key.id}  aes256  2026-01-02T03:04:05.678Z  {}\n`,
+    `ID                              TYPE    KEM              CREATED                   PROPS\n${ring.activeKey}  aes256  mlkem768-x25519  2026-01-02T03:04:05.678Z  {}\n${key.id}  aes256  mlkem768-x25519  2026-01-02T03:04:05.678Z  {}\n`,
   );
   assert.equal(
     (await d.kms('keyring config payroll')).stdout,

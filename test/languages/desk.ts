@@ -17,7 +17,7 @@ export interface GuideDesk extends ServedDesk {
 export async function guideDesk(): Promise<GuideDesk> {
   const desk = await servedDesk();
   for (const command of [
-    'keyring create payroll --private-key-out payroll.pem',
+    'keyring create payroll --kem x25519 --private-key-out payroll.pem',
     'account create payroll-app',
     'apikey create --account payroll-app --flag keyring.payroll.encrypt --flag keyring.payroll.decrypt --secret-out payroll.apikey',
   ]) {

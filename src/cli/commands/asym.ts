@@ -8,7 +8,7 @@ import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
 
 export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
-  const input = given({ name, props: cli.get('--props'), keyProps: cli.get('--key-props') });
+  const input = given({ name, kem: cli.get('--kem'), props: cli.get('--props'), keyProps: cli.get('--key-props') });
   await withClient(cli, async (client, appliance) => {
     const place = await reserveKeyPlace(cli, appliance, 'asym', name);
     const answer = await client.createAsymKeyring(input).catch(async (error) => {
@@ -22,6 +22,7 @@ export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
       ['active key', ring.activeKey],
       ['algorithm', ring.activeAlgorithm],
       ['custody', ring.custody],
+      ['kem', ring.kem],
       ['public key', ring.publicKey],
       ['created', ring.createdAt],
     ]);

@@ -1,25 +1,35 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
-import { isPublicKey } from '../../client/ring-keys.ts';
+import { kemOfPublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
-import { type CliOf, given } from '../command.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { withClient } from '../connect.ts';
+import { type Connection, withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
+import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { checkedRingName, type KeyPlace, reserveKeyPlace } from '../ring-key-file.ts';
+import { addHybridKey, checkedRingName, type KeyPlace, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
+import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
+  if (cli.get('--public-key') !== undefined && cli.isTyped('--private-key-out')) {
+    throw new KmsError(
+      'usage',
+      '--public-key and --private-key-out exclude each other: with a public key of yours no private key is made',
+    );
+  }
   const publicKey = await readPublicKey(cli);
+  // One that is given tells it.
+  const kem = cli.get('--kem') ?? (publicKey === undefined ? hybrid : undefined);
   const input = given({
     name,
-    kem: cli.get('--kem'),
+    kem,
     publicKey,
     props: cli.get('--props'),
     keyProps: cli.get('--key-props'),
@@ -41,17 +51,11 @@ async function keep(place: KeyPlace | undefined, privateKey: string | undefined)
   else await place?.release();
 }
 
-async function readPublicKey(cli: CliOf<typeof keyring.create>): Promise<string | undefined> {
+async function readPublicKey(cli: Cli<{ '--public-key': string | undefined }>): Promise<string | undefined> {
   const path = cli.get('--public-key');
   if (path === undefined) return undefined;
-  if (cli.isTyped('--private-key-out')) {
-    throw new KmsError(
-      'usage',
-      '--public-key and --private-key-out exclude each other: with a public key of yours no private key is made',
-    );
-  }
   const text = (await readSmallText(path, 'the public key')).trim();
-  if (isPublicKey(text)) return text;
+  if (kemOfPublicKey(text)) return text;
   throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
     hint: 'expected PEM, base64 of SPKI DER, or base64 of the raw bytes',
   });
@@ -87,6 +91,7 @@ export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
 const keyColumns: readonly Column<KeyListItem>[] = [
   { title: 'id', value: (key) => key.id, whole: true },
   { title: 'type', value: (key) => key.type },
+  { title: 'kem', value: (key) => key.kem },
   { title: 'created', value: (key) => key.createdAt, whole: true },
   { title: 'props', value: (key) => JSON.stringify(key.props) },
 ];
@@ -118,6 +123,46 @@ export async function rotate(cli: CliOf<typeof keyring.rotate>): Promise<void> {
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, `${ringname} has the new active key ${answer.key.id}`);
   });
+}
+
+/**
+ * A new hybrid pair for a ring of X25519. Each step is found done where it was cut off after it: the private key is in
+ * its file before the ring has the public one, and the ring has that before it gets a key.
+ */
+export async function upgrade(cli: CliOf<typeof keyring.upgrade>): Promise<void> {
+  const ringname = checkedRingName(cli.get('<NAME>'));
+  const given = await readPublicKey(cli);
+  if (given !== undefined && kemOfPublicKey(given) !== hybrid) {
+    throw cli.wrong(`--public-key: expected a public key of ${hybrid}`);
+  }
+  if (given !== undefined && cli.get('--prepare')) {
+    throw cli.wrong('--prepare and --public-key exclude each other: of a pair of yours there is nothing to add here');
+  }
+  await withClient(cli, async (client, appliance) => {
+    const { ring } = await client.getKeyring({ ringname });
+    if (ring.kem !== hybrid) {
+      const publicKey = given ?? (await addKey(cli, appliance, ring));
+      if (!cli.get('--prepare')) await client.putConfig({ ringname, config: { publicKey } });
+    }
+    if (!cli.get('--prepare')) {
+      const active = await client.getKey({ ringname, keyId: ring.activeKey });
+      if (active.kem !== hybrid) await client.rotateKeyring({ ringname });
+    }
+    const answer = await client.getKeyring({ ringname });
+    await printThing(cli, answer, ringPairs(answer.ring));
+  });
+}
+
+const hybrid = 'mlkem768-x25519';
+
+/** Answers the public key of what the file has now. */
+async function addKey(cli: CliOf<typeof keyring.upgrade>, appliance: Connection, ring: KeyRing): Promise<string> {
+  const { path, publicKey } = await addHybridKey(cli, appliance, ring);
+  const what = cli.get('--prepare')
+    ? 'hand it to all who use the keyring, then run this without --prepare'
+    : 'whoever uses the keyring needs it with both of them from now on';
+  await say(cli.io, visible(`${path} has the earlier private key and a hybrid one: ${what}`));
+  return publicKey;
 }
 
 export async function config(cli: CliOf<typeof keyring.config>): Promise<void> {
@@ -176,7 +221,7 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
     ['algorithm', ring.activeAlgorithm],
     ['custody', ring.custody],
     ['kem', ring.kem],
-    ['public key', ring.publicKey],
+    ['public key', shortKey(ring.publicKey)],
     ['offline', ring.offlineDecrypt ? 'its private key alone opens files' : undefined],
     ['props', JSON.stringify(ring.props)],
     ['created', ring.createdAt],
@@ -184,10 +229,16 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
   ];
 }
 
+/** A hybrid one would fill the screen. */
+function shortKey(publicKey: string): string {
+  return publicKey.length <= 100 ? publicKey : `${publicKey.slice(0, 60)}... (whole with --json)`;
+}
+
 const ringColumns: readonly Column<KeyRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
   { title: 'custody', value: (ring) => ring.custody },
+  { title: 'kem', value: (ring) => ring.kem, spare: true },
   { title: 'active key', value: (ring) => ring.activeKey, whole: true, spare: true },
   { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
 ];

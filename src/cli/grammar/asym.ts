@@ -1,10 +1,12 @@
 // The commands about keyrings of the asym service, `kms asym …`.
-import { argument, command, object, path } from './declaration.ts';
+import { kemNames } from '../../model/kems.ts';
+import { argument, command, object, oneOf, path } from './declaration.ts';
 import { byId } from './option-sets.ts';
 
 export const asym = {
   create: command('create', 'make an asym keyring and keep its private key in a file', ['kms asym create partners'], {
     '<NAME>': argument(),
+    '--kem': oneOf('KEM', "how its keys are wrapped: x25519 or mlkem768-x25519 (default: the appliance's)", kemNames),
     '--private-key-out': path(
       'FILE',
       'where the private key goes (default: $XDG_CONFIG_HOME/kms/asym/<appliance>/<NAME>.key)',

@@ -12,7 +12,7 @@ export const keyring = {
       '<NAME>': argument(),
       '--kem': oneOf(
         'KEM',
-        'how its keys are wrapped; mlkem768-x25519 withstands quantum computers too (default: x25519)',
+        'how its keys are wrapped: mlkem768-x25519 (the default), which withstands quantum computers too, or x25519',
         kemNames,
       ),
       '--public-key': path('FILE', 'use this public key (PEM or base64) instead of making a pair'),
@@ -49,6 +49,20 @@ export const keyring = {
     ['kms keyring rotate payroll'],
     {
       '<NAME>': argument('ring'),
+    },
+  ),
+  upgrade: command(
+    'upgrade',
+    'give a keyring of x25519 a hybrid key pair; what was encrypted before needs the earlier private key as well',
+    ['kms keyring upgrade payroll --prepare', 'kms keyring upgrade payroll'],
+    {
+      '<NAME>': argument('ring'),
+      '--prepare': toggle('only add the new private key to the file, to be handed to all who use the keyring'),
+      '--private-key': path(
+        'FILE',
+        'the file that has its private key, and gets the new one too (default: where `keyring create` put it)',
+      ),
+      '--public-key': path('FILE', 'use this hybrid public key (PEM or base64) instead of making a pair'),
     },
   ),
   config: command(

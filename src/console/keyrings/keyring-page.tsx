@@ -90,6 +90,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
           ['Algorithm', ring.activeAlgorithm],
           ['Custody', `${ring.custody}: whoever holds its private key can use its keys, and the service cannot`],
+          ['Wrapping', ring.kem === 'x25519' ? 'X25519' : 'Hybrid: ML-KEM-768 and X25519'],
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
           ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
           ['Created', <Time at={ring.createdAt} />],

@@ -2,8 +2,9 @@
 // private half to whoever makes the ring, and nowhere else.
 
 import type { KeyRing } from '../../api/keyrings.ts';
-import { generateRingKey, isPublicKey } from '../../client/ring-keys.ts';
+import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
 import { isJsonObject } from '../../model/json.ts';
+import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';
 import { FieldProblems } from '../error-text.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
@@ -22,6 +23,7 @@ interface Made {
 }
 
 export function NewKeyringPage({ api, navigate }: PageProps) {
+  const [kem, setKem] = useState<Kem>('mlkem768-x25519');
   const [pair, setPair] = useState<'here' | 'elsewhere'>('here');
   const [made, setMade] = useState<Made | undefined>(undefined);
   const open = ({ name }: KeyRing): void => navigate(hrefTo('keyring', { name }), 'replace');
@@ -32,13 +34,13 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
     const fields = { name, props: objectIn(values, 'props'), keyProps: objectIn(values, 'keyProps') };
     if (pair === 'elsewhere') {
       const publicKey = values.text('publicKey');
-      if (!isPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no public key for a keyring.' });
+      if (!kemOfPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no public key for a keyring.' });
       const { ring } = await api.createKeyring({ ...fields, publicKey });
       toast(`The keyring ${ring.displayName} is made.`);
       open(ring);
       return;
     }
-    const { publicKey, privateKey } = generateRingKey();
+    const { publicKey, privateKey } = generateRingKey(kem);
     const { ring } = await api.createKeyring({ ...fields, publicKey });
     setMade({ ring, privateKey });
   };
@@ -67,11 +69,31 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
             },
           ]}
         />
+        {pair === 'here' && (
+          <Choice
+            legend="Kind"
+            name="kem"
+            chosen={kem}
+            onChange={setKem}
+            options={[
+              {
+                value: 'mlkem768-x25519',
+                label: 'Hybrid (ML-KEM-768 and X25519)',
+                hint: 'What is recorded of it today, a quantum computer will not open.',
+              },
+              {
+                value: 'x25519',
+                label: 'X25519',
+                hint: 'For programs in languages whose libraries do not know the other one yet.',
+              },
+            ]}
+          />
+        )}
         {pair === 'elsewhere' && (
           <TextArea
             name="publicKey"
             label="Public key"
-            hint="X25519, as PEM, base64 of SPKI DER, or base64 of the 32 bytes."
+            hint="X25519 or MLKEM768-X25519, as PEM, base64 of SPKI DER, or base64 of the bytes."
             isRequired
             isCode
           />
