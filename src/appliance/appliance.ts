@@ -3,17 +3,15 @@
 // 503, or open, with stores and tenants; it goes from one to the other while the sockets of a server stay open. A
 // command without a server opens one for itself.
 import { resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
-import { type App, createApp, type Straight, type Surface } from '../http/app.ts';
+import { type App, createApp } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
-import { refused, respond } from '../http/respond.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
 import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -28,13 +26,11 @@ import { filesInPlace } from './file-ports.ts';
 import { hardenProcess } from './hardening.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
+import { Requests } from './requests.ts';
 import { type SealPlace, sealedOnPurpose, sealInFiles } from './seal-keeper.ts';
 import type { SharedNode } from './shared-node.ts';
 import type { ApplianceActivity } from './tenants.ts';
 import { needNoUpgrade } from './upgrade/journal.ts';
-
-/** How long requests under way may take once the appliance is sealed, in milliseconds. */
-const grace = 10_000;
 
 /** How often a node that is sealed looks whether another one was unsealed, in milliseconds. */
 const lookEvery = 1000;
@@ -50,6 +46,7 @@ export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'cus
 
 export class HeldAppliance implements Appliance, Sealing {
   readonly app: App;
+  readonly requests: Requests;
   readonly world: World;
   readonly logger: Logger;
   readonly bodyLimit: number;
@@ -67,7 +64,6 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedState;
   #state: SealedState | Unsealed;
-  #underWay = 0;
   /** Opening or closing: one at a time. */
   readonly #queue = new SerialQueue();
   /** The last closing. */
@@ -80,8 +76,6 @@ export class HeldAppliance implements Appliance, Sealing {
   #timesSealed = 0;
   #closed = false;
   #rekeying = false;
-  /** Why nobody is answered any more, once a standby took over. */
-  #stopped: KmsError | undefined;
 
   /**
    * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
@@ -131,6 +125,7 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
     this.app = createApp(this);
+    this.requests = new Requests(this.app, () => this.#state.sealed);
   }
 
   /**
@@ -243,7 +238,7 @@ export class HeldAppliance implements Appliance, Sealing {
     if (state.sealed) throw sealedError;
     return {
       app: this.app,
-      fetchLocal: (request) => this.fetch(request, { local: true }),
+      fetchLocal: (request) => this.requests.fetch(request, { local: true }),
       status: state.status,
       copies: state.copies,
       custodians: state.custodians,
@@ -258,30 +253,6 @@ export class HeldAppliance implements Appliance, Sealing {
       return true;
     } catch {
       return false;
-    }
-  }
-
-  async fetch(request: Request, env: RequestEnv): Promise<Response> {
-    const isHealth = (): boolean => new URL(request.url).pathname === '/healthz';
-    if (this.#stopped && !isHealth()) return respond(refused(this.#stopped));
-    return this.#whileOpen(() => this.app.fetch(request, env));
-  }
-
-  /** As the app has it. */
-  straightTo(target: string, surface?: Surface): Straight | undefined {
-    if (this.#stopped) return undefined;
-    const straight = this.app.straightTo(target, surface);
-    return straight && ((env) => this.#whileOpen(() => straight(env)));
-  }
-
-  /** What is open is not closed before the requests that found it so are answered. */
-  async #whileOpen<R>(answer: () => R | Promise<R>): Promise<R> {
-    if (this.#state.sealed) return answer();
-    this.#underWay++;
-    try {
-      return await answer();
-    } finally {
-      this.#underWay--;
     }
   }
 
@@ -300,14 +271,11 @@ export class HeldAppliance implements Appliance, Sealing {
     if (!from.local && (step.retry || step.reset)) throw localOnly(step);
     // Another node may have been sealed a moment ago, of which no turn has told yet.
     if (!this.#node || this.#state.sealed || !(await this.#seal.isOnPurpose())) return this.#unseal(step, from);
-    // What closes does not wait for this request, which came while it was open.
-    this.#underWay--;
-    try {
+    // It came while the appliance was open.
+    return this.requests.uncounted(async () => {
       await this.#sealedElsewhere();
-      return await this.#unseal(step, from);
-    } finally {
-      this.#underWay++;
-    }
+      return this.#unseal(step, from);
+    });
   }
 
   async #unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
@@ -350,16 +318,11 @@ export class HeldAppliance implements Appliance, Sealing {
     }
   }
 
-  /** Resolves once the requests under way were answered; they may take so long, and no longer. */
-  async #answered(): Promise<void> {
-    for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
-  }
-
   /** For good: a standby took over. */
   readonly #stopping: Stopping = {
     stop: async (reason) => {
-      this.#stopped = reason;
-      await this.#answered();
+      this.requests.stop(reason);
+      await this.requests.answered();
     },
     end: () =>
       void this.#queue
@@ -372,7 +335,7 @@ export class HeldAppliance implements Appliance, Sealing {
   };
 
   async #shut(open: Unsealed): Promise<void> {
-    await this.#answered();
+    await this.requests.answered();
     await open.close();
     await this.#unsealer.look();
     this.#report('info', 'the appliance is sealed');

@@ -35,7 +35,7 @@ import { filesInPlace } from './file-ports.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
 import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
 import { sqlWasm } from './program-files.ts';
-import { acceptOlder, type ReadStores, readStores } from './read-stores.ts';
+import { acceptOlder, type ReadStores, readStores, reportAccepted } from './read-stores.ts';
 import { Rekeying } from './rekey.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from './seal-keeper.ts';
@@ -278,18 +278,6 @@ function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['syste
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
   return { before, now, all: [...new Set([now, before])].filter((to) => to !== '') };
-}
-
-function reportAccepted({ accepted, needless }: ReadStores, onEvent: ApplianceOptions['onEvent']): void {
-  for (const { name, what, from, to } of accepted) {
-    const outcome = `it goes on from transaction ${to}, and what came up to ${from} is lost`;
-    onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
-  }
-  for (const name of needless) {
-    const advice = 'take it away, or an older copy is accepted one day';
-    const message = `--accept-older ${name} has no effect, nothing of it is older than it was: ${advice}`;
-    onEvent?.({ level: 'warn', message });
-  }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { Row } from '../store/sql.ts';
 import type { SystemTables } from '../store/tables/databases.ts';
 import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts';
 import { nextEpoch, systemDir, tenantDir, witnessFile } from './data-dir.ts';
+import type { ApplianceEvent } from './events.ts';
 import type { SealKeeper } from './seal-keeper.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
 import { returnPlaces } from './streaming/places.ts';
@@ -208,6 +209,21 @@ export async function acceptOlder({ system, tenants, read, world }: Accepting): 
     await nextEpoch(tx.settings, world.now());
     for (const { name, from, to } of read.accepted) tx.record(record({ tenant: name, from, to }));
   });
+}
+
+export function reportAccepted(
+  { accepted, needless }: ReadStores,
+  onEvent: ((event: ApplianceEvent) => void) | undefined,
+): void {
+  for (const { name, what, from, to } of accepted) {
+    const outcome = `it goes on from transaction ${to}, and what came up to ${from} is lost`;
+    onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
+  }
+  for (const name of needless) {
+    const advice = 'take it away, or an older copy is accepted one day';
+    const message = `--accept-older ${name} has no effect, nothing of it is older than it was: ${advice}`;
+    onEvent?.({ level: 'warn', message });
+  }
 }
 
 /** Of a deleted tenant, which is not served. */

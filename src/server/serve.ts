@@ -366,11 +366,11 @@ class Gate {
     const hold = this.#hold;
     if (this.#standby) return this.#standby(request, env);
     if (hold && !mayPass(hold, request, env)) return refusedBy(hold);
-    return appliance ? appliance.fetch(request, env) : this.#later(request, env);
+    return appliance ? appliance.requests.fetch(request, env) : this.#later(request, env);
   };
 
   readonly straightTo = (target: string, surface?: Surface): Straight | undefined =>
-    this.#hold ? undefined : this.#appliance?.straightTo(target, surface);
+    this.#hold ? undefined : this.#appliance?.requests.straightTo(target, surface);
 
   /** Requests are answered so until it opens, and not held: it may take long. */
   wait(reason: string): void {
@@ -394,7 +394,7 @@ class Gate {
 
   async #later(request: Request, env: RequestEnv): Promise<Response> {
     const appliance = await Promise.race([this.#opened.promise, this.#waiting.promise]);
-    if (appliance) return appliance.fetch(request, env);
+    if (appliance) return appliance.requests.fetch(request, env);
     const headers = { 'Retry-After': '1' };
     if (this.#reason !== undefined) return Response.json({ message: this.#reason }, { status: 503, headers });
     return Response.json({ message: 'the appliance could not start' }, { status: 503 });

@@ -1,0 +1,66 @@
+// The requests that an appliance answers: what is open is not closed before those that found it so are answered, and
+// once a standby took over none is answered any more.
+import { setTimeout } from 'node:timers/promises';
+import type { KmsError } from '../errors.ts';
+import type { App, Straight, Surface } from '../http/app.ts';
+import type { RequestEnv } from '../http/request.ts';
+import { refused, respond } from '../http/respond.ts';
+
+/** How long requests under way may take once the appliance is sealed, in milliseconds. */
+const grace = 10_000;
+
+export class Requests {
+  readonly #app: App;
+  readonly #isSealed: () => boolean;
+  #underWay = 0;
+  /** Why nobody is answered any more. */
+  #stopped: KmsError | undefined;
+
+  constructor(app: App, isSealed: () => boolean) {
+    this.#app = app;
+    this.#isSealed = isSealed;
+  }
+
+  async fetch(request: Request, env: RequestEnv): Promise<Response> {
+    const isHealth = (): boolean => new URL(request.url).pathname === '/healthz';
+    if (this.#stopped && !isHealth()) return respond(refused(this.#stopped));
+    return this.#counted(() => this.#app.fetch(request, env));
+  }
+
+  /** As the app has it. */
+  straightTo(target: string, surface?: Surface): Straight | undefined {
+    if (this.#stopped) return undefined;
+    const straight = this.#app.straightTo(target, surface);
+    return straight && ((env) => this.#counted(() => straight(env)));
+  }
+
+  async #counted<R>(answer: () => R | Promise<R>): Promise<R> {
+    if (this.#isSealed()) return answer();
+    this.#underWay++;
+    try {
+      return await answer();
+    } finally {
+      this.#underWay--;
+    }
+  }
+
+  /** Runs a part of a request that was counted; what closes meanwhile does not wait for it. */
+  async uncounted<R>(run: () => Promise<R>): Promise<R> {
+    this.#underWay--;
+    try {
+      return await run();
+    } finally {
+      this.#underWay++;
+    }
+  }
+
+  /** From now on nobody is answered but with that. */
+  stop(reason: KmsError): void {
+    this.#stopped = reason;
+  }
+
+  /** Resolves once the requests under way were answered; they may take so long, and no longer. */
+  async answered(): Promise<void> {
+    for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
+  }
+}
