@@ -10,6 +10,8 @@ export interface Parts {
   readonly arch: string;
   readonly executable: Uint8Array;
   readonly unit: string;
+  /** The same for a standby. */
+  readonly standbyUnit: string;
   readonly manual: string;
   readonly completions: { readonly bash: string; readonly zsh: string; readonly fish: string };
   /** Everybody's whose work is in the executable. */
@@ -76,7 +78,8 @@ function installed(parts: Parts, version: string, { time, maintainer }: DebianOp
     ` -- ${maintainer}  ${date}\n`;
   return [
     file('usr/bin/kms', parts.executable, 0o755),
-    file('usr/lib/systemd/system/kms.service', parts.unit.replaceAll('/usr/local/bin/kms', '/usr/bin/kms')),
+    file('usr/lib/systemd/system/kms-standby.service', inPlace(parts.standbyUnit)),
+    file('usr/lib/systemd/system/kms.service', inPlace(parts.unit)),
     file('usr/share/bash-completion/completions/kms', bash),
     file('usr/share/doc/kms/NEWS.gz', gzip(Buffer.from(parts.changelog))),
     file('usr/share/doc/kms/changelog.Debian.gz', gzip(Buffer.from(changes))),
@@ -87,6 +90,10 @@ function installed(parts: Parts, version: string, { time, maintainer }: DebianOp
     file('usr/share/man/man1/kms.1.gz', gzip(Buffer.from(parts.manual))),
     file('usr/share/zsh/vendor-completions/_kms', zsh),
   ];
+}
+
+function inPlace(unit: string): string {
+  return unit.replaceAll('/usr/local/bin/kms', '/usr/bin/kms');
 }
 
 function withDirectories(files: readonly Entry[]): Entry[] {
@@ -154,7 +161,7 @@ fi
 
 if [ -d /run/systemd/system ]; then
     systemctl --system daemon-reload >/dev/null || true
-    if [ -n "$2" ]; then deb-systemd-invoke try-restart kms.service >/dev/null || true; fi
+    if [ -n "$2" ]; then deb-systemd-invoke try-restart kms.service kms-standby.service >/dev/null || true; fi
 fi
 
 if [ ! -e /var/lib/kms/data/kms.seal ]; then
@@ -172,8 +179,8 @@ set -e
 
 [ "$1" = remove ] || exit 0
 if [ -d /run/systemd/system ]; then
-    deb-systemd-invoke stop kms.service >/dev/null || true
-    systemctl --system --no-reload disable kms.service >/dev/null 2>&1 || true
+    deb-systemd-invoke stop kms.service kms-standby.service >/dev/null || true
+    systemctl --system --no-reload disable kms.service kms-standby.service >/dev/null 2>&1 || true
 fi
 `;
 

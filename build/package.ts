@@ -62,6 +62,7 @@ function contentOf(parts: Parts): readonly (Entry & { readonly bytes: Uint8Array
   return [
     { path: executableName, mode: 0o755, bytes: parts.executable },
     text('kms.service', parts.unit),
+    text('kms-standby.service', parts.standbyUnit),
     text('kms.1', parts.manual),
     text('kms.bash', parts.completions.bash),
     text('_kms', parts.completions.zsh),
@@ -96,6 +97,7 @@ function partsOf(executable: string): Parts {
     arch: process.arch,
     executable: readFileSync(executable),
     unit: file('docs/systemd/kms.service'),
+    standbyUnit: file('docs/systemd/kms-standby.service'),
     manual: says('man'),
     completions: { bash: says('completion', 'bash'), zsh: says('completion', 'zsh'), fish: says('completion', 'fish') },
     licenses: says('licenses'),

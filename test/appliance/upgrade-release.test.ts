@@ -80,7 +80,7 @@ test('a tarball, and the executable beside its manifest', async () => {
 });
 
 test('what ./scripts/package makes', async () => {
-  const text = { unit: '', manual: '', licenses: '', sbom: '', changelog: '' };
+  const text = { unit: '', standbyUnit: '', manual: '', licenses: '', sbom: '', changelog: '' };
   const parts = {
     ...text,
     version: '9.8.7',

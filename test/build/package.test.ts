@@ -28,6 +28,7 @@ const parts = {
   arch: 'x64',
   executable: Buffer.from('not a program'),
   unit: file('docs/systemd/kms.service'),
+  standbyUnit: file('docs/systemd/kms-standby.service'),
   manual: '.TH KMS 1\n',
   completions: { bash: 'bash', zsh: 'zsh', fish: 'fish' },
   licenses: 'licences',
@@ -137,6 +138,16 @@ test('the unit of the package runs the executable of the package, and only where
   const data = inPackage('data', 'usr/lib/systemd/system/kms.service');
   assert.match(data, /^ExecStart=\/usr\/bin\/kms serve$/m);
   assert.match(data, /^AssertPathExists=\/var\/lib\/kms\/data\/kms\.seal$/m);
+  assert.doesNotMatch(data, /\/usr\/local/);
+});
+
+test('the unit of a standby is in the package too, beside the other and not with it', () => {
+  const data = inPackage('data', 'usr/lib/systemd/system/kms-standby.service');
+  assert.match(data, /^ExecStart=\/usr\/bin\/kms standby --from (\S+)$/m);
+  assert.match(data, /^Conflicts=kms\.service$/m);
+  const [, from = ''] = /--from (\S+)$/m.exec(data) ?? [];
+  for (const line of [`RequiresMountsFor=${from}`, `ReadWritePaths=${from}`])
+    assert.ok(data.includes(`\n${line}\n`), line);
   assert.doesNotMatch(data, /\/usr\/local/);
 });
 

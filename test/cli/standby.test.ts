@@ -1,6 +1,6 @@
 // `kms standby` as typed: what makes no sense, what it prints, and that a recovery kit is not left beside the data.
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
@@ -39,6 +39,59 @@ test('what makes no sense is said, and nothing is made', async () => {
     assert.ok(stderr.includes(message), `${line}: ${stderr}`);
   }
   assert.ok(!existsSync(d.path('y')));
+});
+
+test('doctor says how a standby is: whether it follows, what it cannot see, and who took over', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  const server = await serving(d, ['--ship-to', 'shipped']);
+  await server.stop();
+  const names = async (): Promise<string[]> => {
+    const { stdout, code } = await d.kms('doctor --data second --json');
+    const { findings } = JSON.parse(stdout);
+    const found = findings.map(({ name }: { name: string }) => name).filter((name: string) => !machine.includes(name));
+    assert.equal(code, findings.every(({ severity }: { severity: string }) => severity === 'advice') ? 0 : 1);
+    return found.sort();
+  };
+  const machine = ['swap', 'core-dumps', 'disk-low', 'files-low', 'parent-writable'];
+  const follow = async (args: readonly string[], look: () => Promise<void>): Promise<void> => {
+    const end = new AbortController();
+    let said = '';
+    const line = ['standby', '--from', 'shipped', '--data', 'second', '--listen', '127.0.0.1:0', ...args];
+    const ran = d.kms([...line, '--log-level', 'silent'], {
+      signal: end.signal,
+      onStderr: (text) => {
+        said += text;
+      },
+    });
+    while (!said.includes('listening')) await new Promise((resolve) => setTimeout(resolve, 20));
+    try {
+      await look();
+    } finally {
+      end.abort();
+      await ran;
+    }
+  };
+  const until = async (wanted: readonly string[]): Promise<void> => {
+    let found = await names();
+    for (let n = 0; n < 50 && found.join() !== wanted.join(); n++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      found = await names();
+    }
+    assert.deepEqual(found, wanted);
+  };
+  await follow(['--key-file', 'kms-data.master.key'], () => until([]));
+  renameSync(d.path('kms-data.master.key'), d.path('kept.key'));
+  await follow([], () => until(['standby-without-key']));
+  assert.deepEqual(await names(), ['standby-stopped']);
+  renameSync(d.path('shipped'), d.path('away'));
+  assert.deepEqual(await names(), ['standby-source', 'standby-stopped']);
+  renameSync(d.path('away'), d.path('shipped'));
+  const [life = ''] = readdirSync(d.path('shipped'));
+  writeFileSync(d.path('shipped', life, 'kms.fence'), '{"by":"x","host":"other"}\tnot signed\n');
+  assert.deepEqual(await names(), ['standby-fenced', 'standby-stopped']);
+  const text = await d.kms('doctor --data second');
+  assert.match(text.stdout, /warning standby-stopped: .*no standby runs here: nothing follows .*shipped/);
 });
 
 test('promoted without running, with a recovery kit', async () => {

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
+import type { Standby } from '../../src/appliance/backup/standby.ts';
+import { standbyAnswers } from '../../src/appliance/backup/standby-answers.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { TurnCounts } from '../../src/appliance/metrics/counts.ts';
 import { Metrics } from '../../src/appliance/metrics/metrics.ts';
@@ -57,6 +59,17 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   return new Map([...ofNode, ...parsePrometheus(text)]);
 }
 
+/** What a standby exposes. */
+const standing = await (async () => {
+  const state = { at: '2026-01-02T03:04:05.000Z', transactions: 1 };
+  const behind = { transactions: 0, seconds: 0 };
+  const status = () => ({ from: '', shipped: state, copied: state, proven: state, behind, hasKey: true });
+  // Cast: nothing else of it is asked.
+  const answers = standbyAnswers({ status } as unknown as Standby, async () => {});
+  const text = await (await answers(new Request('http://kms.test/metrics'), {})).text();
+  return parsePrometheus(text);
+})();
+
 /** Names of labels, without the one that histograms have of themselves. */
 function labelsOf(family: Family): string[] {
   return [...new Set(family.samples.flatMap(({ labels }) => Object.keys(labels)))]
@@ -74,6 +87,11 @@ test('the page lists each metric that is exposed, with its type and labels, and 
   const real = [...exposed.values()].map((family) => [family.name, family.type, labelsOf(family)]);
   const byName = (one: unknown[], other: unknown[]): number => String(one[0]).localeCompare(String(other[0]));
   assert.deepEqual(listed.sort(byName), real.sort(byName));
+});
+
+test('and each metric of a standby', () => {
+  const listed = [...read('metrics.md').matchAll(/^\| `(kms_standby_\w+)` \|/gm)].map(([, name]) => name);
+  assert.deepEqual(listed.sort(), [...standing.keys()].sort());
 });
 
 /** Labels that Prometheus adds to every series. */
@@ -126,7 +144,7 @@ function isInString(expression: string, name: string, selector: string): boolean
 
 function familyOf(name: string, expression: string): Family | undefined {
   if (name === 'up') return undefined;
-  const exact = exposed.get(name);
+  const exact = exposed.get(name) ?? standing.get(name);
   if (exact && exact.type !== 'histogram') return exact;
   const histogram = exposed.get(name.replace(/_(?:bucket|sum|count)$/, ''));
   assert.ok(histogram?.type === 'histogram' && histogram.name !== name, `${expression}: no metric ${name}`);

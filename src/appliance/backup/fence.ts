@@ -95,6 +95,14 @@ export async function readFence({ files, ...sealed }: Fenced): Promise<Fence | u
   });
 }
 
+/** What stands in a fence, if there is one, for whoever has no keys: anybody may have written it. */
+export async function fenceSaid(files: Files): Promise<Partial<Fence> | undefined> {
+  if (!(await files.exists(fenceFile))) return undefined;
+  const [json = ''] = new TextDecoder().decode(await files.read(fenceFile)).split('\t');
+  const value = parseJson(utf8(json));
+  return (isJsonObject(value) ? fenceIn(value) : undefined) ?? {};
+}
+
 /** How long a fence that cannot be read is given to become one, in milliseconds. */
 const settling = 2000;
 

@@ -292,7 +292,7 @@ function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
   return state ? { at: new Date(state.point.at).toISOString(), transactions: transactionsIn(state) } : null;
 }
 
-async function readMark(data: string): Promise<Mark | undefined> {
+export async function readMark(data: string): Promise<Mark | undefined> {
   const files = nodeFiles(data);
   if (!(await files.exists(standbyMark))) return undefined;
   const value = parseJson(await files.read(standbyMark));

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import type { StandbyAnswer } from '../../api/local.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';
@@ -18,6 +19,7 @@ import { readWitness } from '../witness.ts';
 import { type Examination, type Examined, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCustodians } from './keys.ts';
 import { examineFiles, examineMemory, examineSpace, type Host, readText } from './machine.ts';
+import { examineStandby } from './standby.ts';
 import { examineStores, findFault, type StoreOf, withCopies } from './stores.ts';
 
 export interface DoctorOptions extends CertificateFiles {
@@ -26,6 +28,8 @@ export interface DoctorOptions extends CertificateFiles {
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** What the running server found; without it the stores are examined here. */
   readonly served?: (() => Promise<Examination>) | undefined;
+  /** What the running standby says of itself; without it none runs. */
+  readonly standby?: (() => Promise<StandbyAnswer['standby'] | undefined>) | undefined;
   /** The database of an appliance of which the directory is a node's. */
   readonly store?: StoreSource | undefined;
   readonly now?: () => number;
@@ -39,17 +43,22 @@ export async function examine(options: DoctorOptions): Promise<Examination> {
   // Any directory is that of a node from its first command on; where that was another machine there is nothing to see.
   const isNew = options.store !== undefined && (state === 'missing' || state === 'empty');
   const isNode = state === 'node' || isNew;
-  if (!isNode) await needAppliance(data);
+  const isStandby = state === 'standby';
+  if (!isNode && !isStandby) await needAppliance(data);
   const { now = Date.now, host = { read: readText, space: diskSpace }, served } = options;
   const findings = new Findings();
   const lock = served ? undefined : lockForReading(data);
   try {
     const inUse = served !== undefined || lock === 'in-use';
     if (!isNew) await examineFiles({ data, inUse }, findings.add);
-    if (!isNode) await examineCustodians(data, options.keyFile, findings.add);
+    if (!isNode && !isStandby) await examineCustodians(data, options.keyFile, findings.add);
     if (!isNew) await examineSpace(host, data, findings.add);
     await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
     await examineCertificates(options, now(), findings.add);
+    if (isStandby) {
+      await examineStandby(data, await options.standby?.(), findings.add);
+      return { stores: 0, activities: 0, dropped: 0, findings: findings.all };
+    }
     const look = (): Promise<Examined> =>
       isNode ? examineDatabase(options, data, findings) : examineHere(options, data, findings);
     const examined = lock === 'in-use' ? inUseByAnother(data, findings) : await inside(options, data, findings, look);

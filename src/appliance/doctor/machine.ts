@@ -4,8 +4,10 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { lockFile, pidFile } from '../../store/lock.ts';
 import { drillPrefix } from '../backup/keeper.ts';
+import { copiesDir } from '../backup/take-over.ts';
 import {
   exposureOf,
+  fencedMark,
   initMark,
   modeText,
   movedMark,
@@ -15,6 +17,7 @@ import {
   sealFile,
   sealMark,
   socketFile,
+  standbyMark,
   upgradeCopy,
   upgradeJournal,
   upgradeLock,
@@ -92,6 +95,8 @@ const known = [
   initMark,
   restoreMark,
   movedMark,
+  standbyMark,
+  fencedMark,
   upgradeLock,
   nodeFile,
   'lost+found',
@@ -170,7 +175,8 @@ function examineName(data: string, path: string, inUse: boolean, find: Find): vo
     find('warning', 'leftover', path, 'an upgrade is under way, or was cut off', advice);
     return;
   }
-  if (name.startsWith(upgradeCopy)) return;
+  // Those of a standby it looks after itself.
+  if (name.startsWith(upgradeCopy) || name.startsWith(`${copiesDir}/`)) return;
   // Of a server that runs they may be under way.
   if (last.endsWith('.tmp') || name.startsWith(drillPrefix)) {
     const advice = 'the next start clears it away';

@@ -253,6 +253,11 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
   const data = dataDirectory(cli);
   const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
   const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask('examineAppliance'));
+  const standby = (): Promise<StandbyAnswer['standby'] | undefined> =>
+    withLocal(cli, async ({ ask }) => {
+      const status = await ask('applianceStatus');
+      return 'standby' in status ? status.standby : undefined;
+    });
   const { examine } = await import('../../appliance/doctor/doctor.ts');
   const examination = await examine({
     ...given({
@@ -263,6 +268,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     }),
     sources: keySources(cli),
     served: isServed ? served : undefined,
+    standby: isServed ? standby : undefined,
     store: sharedStore(cli),
   });
   const isWell = examination.findings.every(({ severity }) => severity === 'advice');
