@@ -173,3 +173,22 @@ test('a switch in a query is true or false, at every endpoint', async () => {
   }
   assert.ok(tried >= 90, `${tried}`);
 });
+
+test('what a hybrid ring costs on the wire: 1,461 bytes an answer, and 9 where the key is known', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'plain' });
+  await a.call('POST', '/ks/keyrings', { name: 'hybrid', kem: 'mlkem768-x25519' });
+  const lengths = async (ringname: string) => {
+    const first = (await a.call('POST', '/ks/encrypt', { ringname })).body;
+    const { hash, key } = first;
+    const knownKeys = [key.id];
+    const decrypted = (await a.call('POST', '/ks/decrypt', { hash })).body;
+    const known = (await a.call('POST', '/ks/encrypt', { ringname, knownKeys })).body;
+    return [first, { ...decrypted, ringname: '' }, known].map((body) => JSON.stringify(body).length);
+  };
+  const [plain, hybrid] = [await lengths('plain'), await lengths('hybrid')];
+  assert.deepEqual(
+    hybrid.map((length, at) => length - (plain[at] ?? 0)),
+    [1461, 1461, 9],
+  );
+});
