@@ -528,3 +528,21 @@ test('rings of one name and different appliances do not meet, and a key in the o
     await server.stop();
   }
 });
+
+test('serve --default-kem says how keys are wrapped of rings whose makers do not', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  assert.equal((await d.kms('serve --default-kem xwing')).code, 2);
+  for (const [args, wanted] of [
+    [[], 'x25519'],
+    [['--default-kem', 'mlkem768-x25519'], 'mlkem768-x25519'],
+  ] as const) {
+    const server = await serving(d, args);
+    const made = await d.json<ShownRing>(['asym', 'create', `a-${wanted}`, '--json']);
+    assert.equal(made.ring.kem, wanted);
+    // What the maker says holds, and so does what the command line makes.
+    assert.equal((await d.json<ShownRing>(`keyring create x-${wanted} --kem x25519 --json`)).ring.kem, 'x25519');
+    assert.equal((await d.json<ShownRing>(`keyring create h-${wanted} --json`)).ring.kem, 'mlkem768-x25519');
+    assert.equal((await server.stop()).code, 0);
+  }
+});
