@@ -1,6 +1,6 @@
 // Verifies an export of a kms activity log: node verify.mjs EXPORT [HEAD [PUBLIC-KEY]]. Needs Node 20 alone; docs/activity-export.md says
 // why it is enough. HEAD is the JSON of `kms activity head --json`, kept since; PUBLIC-KEY the key in it, noted when it was first seen, or
-// SHA-256 in hex of its ML-DSA-65 key. Signatures of that need Node 24.8 with OpenSSL 3.5; with another it says that they were not checked.
+// SHA-256 in hex of its ML-DSA-65 key. Signatures of that need Node 24.6; with another it says that they were not checked.
 // Exit codes: 0 valid; 1 not valid; 2 wrong usage; 3 nothing was verified.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';

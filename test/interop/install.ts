@@ -97,6 +97,11 @@ export async function goVersion(module: string): Promise<string> {
   return (await run(go(), ['list', '-m', '-f', '{{.Version}}', module], join(programs, 'go'))).trim();
 }
 
+/** The version of Go, whose standard library is what is tried. */
+export async function goItself(): Promise<string> {
+  return (await run(go(), ['env', 'GOVERSION'])).trim();
+}
+
 /** The directory of an environment's programs with these packages in it, each `NAME==VERSION`. */
 export async function pythonPrograms(...packages: readonly string[]): Promise<string> {
   const environment = join(place, packages.join('+'));

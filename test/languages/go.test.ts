@@ -34,53 +34,6 @@ test('the program of the guide opens a key with the standard library', async () 
   assert.equal(said, '32 bytes to encrypt with; in front of that go 119 characters\n');
 });
 
-/** MLKEM768-X25519, HKDF-SHA256, AES-256-GCM. */
-const program = `package main
-
-import (
-	"crypto/hpke"
-	"encoding/json"
-	"os"
-)
-
-type message struct {
-	Seed, PublicKey, Info, Aad, Enc, Ciphertext, Plaintext []byte
-}
-
-func need(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-func main() {
-	var all []message
-	need(json.NewDecoder(os.Stdin).Decode(&all))
-	kem, kdf, aead := hpke.MLKEM768X25519(), hpke.HKDFSHA256(), hpke.AES256GCM()
-	for i := range all {
-		m := &all[i]
-		if m.Seed == nil {
-			key, err := kem.NewPublicKey(m.PublicKey)
-			need(err)
-			enc, sender, err := hpke.NewSender(key, kdf, aead, m.Info)
-			need(err)
-			m.Enc = enc
-			m.Ciphertext, err = sender.Seal(m.Aad, m.Plaintext)
-			need(err)
-			continue
-		}
-		key, err := kem.NewPrivateKey(m.Seed)
-		need(err)
-		m.PublicKey = key.PublicKey().Bytes()
-		recipient, err := hpke.NewRecipient(m.Enc, key, kdf, aead, m.Info)
-		need(err)
-		m.Plaintext, err = recipient.Open(m.Aad, m.Ciphertext)
-		need(err)
-	}
-	need(json.NewEncoder(os.Stdout).Encode(all))
-}
-`;
-
 interface Message {
   readonly Seed?: string;
   readonly PublicKey?: string;
@@ -95,7 +48,7 @@ const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64'
 const bytes = (base64: string | null = ''): Uint8Array => new Uint8Array(Buffer.from(base64 ?? '', 'base64'));
 
 test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; slots of a seal too", async () => {
-  await writeFile(desk.path('hpke.go'), program);
+  await writeFile(desk.path('hpke.go'), readFileSync(join(root, 'test/interop/programs/go/hpke/main.go')));
   const asked: Message[] = [];
   const sealed = Array.from({ length: 20 }, (_, at) => {
     const [seed, Info, Aad, plain] = [systemRandom(32), utf8(`info ${at}`), systemRandom(at), systemRandom(32)];

@@ -3,7 +3,7 @@
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
-import { ageOfDebian, ageOfGo, borg, kubernetes, restic } from './keyrings.ts';
+import { ageOfDebian, ageOfGo, borg, hpke, kubernetes, restic } from './keyrings.ts';
 import { openbao } from './openbao.ts';
 import { spring } from './spring.ts';
 import { tofu } from './tofu.ts';
@@ -21,6 +21,7 @@ export const clients: readonly Client[] = [
   spring,
   ageOfDebian,
   ageOfGo,
+  hpke,
   kubernetes,
   restic,
   borg,

@@ -1,7 +1,9 @@
 // Software that uses keyrings, whose keys the appliance never sees: age, the API server of Kubernetes, and programs that
 // take a password from a command.
+import { createHash, hkdfSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { type Desk, expect } from '../desk.ts';
-import { debianPrograms, debianVersion, goLibraryProgram, goProgram, goVersion } from '../install.ts';
+import { debianPrograms, debianVersion, goItself, goLibraryProgram, goProgram, goVersion } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 import { agePlugin } from './transit.ts';
 
@@ -62,6 +64,55 @@ export const kubernetes: Client = {
           } finally {
             await plugin.end();
           }
+        }),
+      ],
+    };
+  },
+};
+
+export const hpke: Client = {
+  name: 'go-hpke',
+  from: 'Go',
+  async install() {
+    const program = await goLibraryProgram('hpke');
+    return {
+      version: await goItself(),
+      scenarios: [
+        scenario('crypto/hpke, MLKEM768-X25519: opens the key of a hybrid keyring, and the seal', async (desk) => {
+          const base64 = (bytes: Uint8Array | string): string => Buffer.from(bytes).toString('base64');
+          const file = desk.path('hybrid.key');
+          await desk.kms('keyring', 'create', 'hybrid', '--kem', 'mlkem768-x25519', '--private-key-out', file);
+          const headers = { authorization: `Bearer ${desk.root.key}`, 'content-type': 'application/json' };
+          const body = JSON.stringify({ ringname: 'hybrid' });
+          const { key } = await (await fetch(`${desk.url}/ks/encrypt`, { method: 'POST', headers, body })).json();
+          const pem = readFileSync(file, 'utf8').replace(/-----.*-----|\s/g, '');
+          const {
+            appliance,
+            slots,
+            master: fingerprint,
+          } = JSON.parse(readFileSync(desk.path('kms-data', 'kms.seal'), 'utf8'));
+          const text = readFileSync(desk.path('kms-data.master.key'), 'utf8');
+          const secret = Buffer.from(/^kms-master-key-1 ([\w-]{43})\./.exec(text)?.[1] ?? '', 'base64url');
+          const seed = hkdfSync('sha256', secret, '', 'kms/slot/v2/mlkem768-x25519', 32);
+          const message = (of: Buffer, at: Uint8Array, info: string, aad: string) => ({
+            ...{ Seed: base64(at), Info: base64(info), Aad: base64(aad) },
+            ...{ Enc: base64(of.subarray(0, 1120)), Ciphertext: base64(of.subarray(1120)) },
+          });
+          const wrapped = Buffer.from(slots[0].wrapped, 'base64url');
+          const stdin = JSON.stringify([
+            message(
+              Buffer.from(key.keyData.encrypted.key.value, 'base64'),
+              Buffer.from(pem, 'base64').subarray(-32),
+              'kms/ks/key/v1',
+              key.id,
+            ),
+            message(wrapped, new Uint8Array(seed), 'kms/slot/v2', `${appliance}/${slots[0].id}`),
+          ]);
+          const [ofRing, master] = JSON.parse((await desk.run(program, [], { stdin })).stdout);
+          expect(String(Buffer.from(ofRing.Plaintext, 'base64').length), /^32$/);
+          const label = Buffer.from('kms/master/v1/fingerprint');
+          const hash = createHash('sha256').update(label).update(Buffer.from(master.Plaintext, 'base64')).digest('hex');
+          expect(fingerprint, new RegExp(`^${hash.slice(0, 16)}$`));
         }),
       ],
     };
