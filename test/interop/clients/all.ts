@@ -21,9 +21,9 @@ export const clients: readonly Client[] = [
   spring,
   ageOfDebian,
   ageOfGo,
-  hpke,
   kubernetes,
   restic,
   borg,
   clevis,
+  hpke,
 ];
