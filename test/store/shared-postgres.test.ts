@@ -104,6 +104,23 @@ if (!programs) {
     for (const lane of [first, second]) await lane.close();
   });
 
+  test('of many checkpoints that are asked for at once few hold a lock, and a connection', async () => {
+    const stores = await Promise.all(Array.from({ length: 12 }, async () => toHex(await createStore(engine))));
+    let running = 0;
+    let most = 0;
+    const job = async (): Promise<void> => {
+      most = Math.max(most, ++running);
+      await wait(20);
+      running--;
+    };
+    const ran = await Promise.all(stores.map((store) => engine.alone(store, job)));
+    assert.deepEqual(new Set(ran), new Set([true]));
+    assert.equal(most, 4);
+    const failed = stores.map((store) => engine.alone(store, () => Promise.reject(new Error('it failed'))));
+    assert.equal((await Promise.allSettled(failed)).filter(({ status }) => status === 'rejected').length, 12);
+    assert.equal(await engine.alone(stores[0] ?? '', job), true, 'none is kept by those that failed');
+  });
+
   test('files of a shared database: whole, in parts, replaced, removed', async () => {
     const { files } = engine;
     const big = new Uint8Array(randomBytes(700_000));

@@ -10,7 +10,7 @@ const mostLanes = 8;
 
 export const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 
-/** Connections of lanes, each used by one turn at a time: so many at most, whoever else wants one waits. */
+/** Connections of lanes, or of jobs, each used by one at a time: so many at most, whoever else wants one waits. */
 export class LaneConnections {
   readonly #connect: () => Promise<Client>;
   readonly #most: number;

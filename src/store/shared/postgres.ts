@@ -56,6 +56,8 @@ const longestStatement = 10_000;
  */
 const longestSilence = 6000;
 const sayEvery = 1500;
+/** Checkpoints of a node that hold their lock at once; the others wait for them. */
+const mostJobs = 4;
 
 /** Of a log that goes. */
 const rowsAtOnce = 5000;
@@ -80,6 +82,7 @@ class PostgresEngine implements SharedEngine {
   readonly files: WholeFiles;
   readonly #connections: PostgresConnections;
   readonly #lanes = new LaneConnections(() => this.#connect());
+  readonly #jobs = new LaneConnections(() => this.#connect(), mostJobs);
 
   constructor(connections: PostgresConnections) {
     this.#connections = connections;
@@ -195,12 +198,12 @@ class PostgresEngine implements SharedEngine {
     );
   }
 
-  /** On a connection of its own: the job takes those of the pool. */
+  /** The job takes connections of the pool, and may be one of many: a copy of the appliance has each store do one. */
   async alone(store: string, job: () => Promise<void>): Promise<boolean> {
     let client: Client | undefined;
     let saying: NodeJS.Timeout | undefined;
     try {
-      const own = await this.#connect();
+      const own = await this.#jobs.take();
       client = own;
       await own.query('BEGIN');
       const goOn = () => own.query(`SET LOCAL idle_in_transaction_session_timeout = ${longestSilence}`);
@@ -216,7 +219,7 @@ class PostgresEngine implements SharedEngine {
     } finally {
       clearInterval(saying);
       // Which ends the transaction.
-      client?.end().catch(() => {});
+      if (client) this.#jobs.drop(client);
     }
   }
 
