@@ -1,10 +1,10 @@
-// Makes the vectors of the file format, one fault a file, the same each time. It shares the prelude and the key
-// schedule with the product, and seals the chunks itself with node:crypto.
-import { createCipheriv, createHash } from 'node:crypto';
+// Makes the vectors of the file format, one fault a file, the same each time. It derives the keys and seals the chunks
+// itself, with node:crypto.
+import { createCipheriv, createHash, createHmac } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
 import type { FileFault } from '../src/client/file-format.ts';
-import { chunkNonce, deriveChunkKeys } from '../src/crypto/chunk-keys.ts';
+import { chunkNonce } from '../src/crypto/chunk-keys.ts';
 
 export interface FileVector {
   readonly name: string;
@@ -17,7 +17,7 @@ export interface FileVector {
 }
 
 const chunkLength = 16384;
-const key = Buffer.from('YELLOW SUBMARINE YELLOW SUBMARIN');
+export const key = Buffer.from('YELLOW SUBMARINE YELLOW SUBMARIN');
 const otherKey = Buffer.from('ORANGE SUBMARINE ORANGE SUBMARIN');
 /** 124 and 258 characters: a header without and one with an asset, as far as its length goes. */
 const header = 'AQAB'.repeat(31);
@@ -39,10 +39,19 @@ interface Body {
   readonly message: Buffer;
 }
 
+function chunkKeys(context: Uint8Array, salt: Uint8Array) {
+  const info = Buffer.concat([Buffer.from('c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0'), salt, context]);
+  const block = (n: number, before: Uint8Array = new Uint8Array()): Buffer =>
+    createHmac('sha512', key).update(before).update(info).update(Buffer.of(n)).digest();
+  const first = block(1);
+  const okm = Uint8Array.from(Buffer.concat([first, block(2, first)]));
+  return { key: okm.subarray(0, 32), baseNonce: okm.subarray(32, 44), commitment: okm.subarray(44, 76) };
+}
+
 /** A body whose message is the key stream itself, so that the ciphertext is zeros and the file compresses well. */
-function body(context: Uint8Array, messageLength: number): Body {
+export function body(context: Uint8Array, messageLength: number): Body {
   const salt = createHash('sha256').update(context).update(String(messageLength)).digest().subarray(0, 24);
-  const keys = deriveChunkKeys(key, context, salt);
+  const keys = chunkKeys(context, salt);
   const keyStream = (index: number, length: number): Buffer =>
     createCipheriv('aes-256-gcm', keys.key, chunkNonce(keys.baseNonce, index)).update(Buffer.alloc(length));
   const seal = (index: number, length: number): Buffer => {
@@ -60,7 +69,7 @@ function body(context: Uint8Array, messageLength: number): Body {
   };
 }
 
-function flip(bytes: Uint8Array, at: number): Buffer {
+export function flip(bytes: Uint8Array, at: number): Buffer {
   const place = at < 0 ? bytes.length + at : at;
   return Buffer.from(bytes.with(place, (bytes[place] ?? 0) ^ 1));
 }
@@ -116,7 +125,7 @@ export function makeFileVectors(): FileVector[] {
   faulty('cut-prelude', 'magic', 'cut within the magic string', context.subarray(0, 6));
   faulty('cut-prelude', 'version', 'cut after the magic string', context.subarray(0, 8));
   faulty('unknown-version', '0', 'version 0', prelude(header, { version: 0 }), short.head, last);
-  faulty('unknown-version', '2', 'version 2, and nothing after it', context.subarray(0, 8), Buffer.from([2]));
+  faulty('unknown-version', '3', 'version 3, and nothing after it', context.subarray(0, 8), Buffer.from([3]));
   faulty('cut-prelude', 'length', 'cut within the header length', context.subarray(0, 10));
   faulty('bad-header', 'empty', 'a header length of 0', prelude(''), short.head, last);
   faulty('bad-header', 'long', 'a header length of 1025', prelude('A'.repeat(1025)), short.head, last);

@@ -1,9 +1,13 @@
 // The private keys of rings as they are kept: one PEM file for each ring of each appliance, mode 0600, in the user's
-// configuration directory, written once and never overwritten.
-import { access } from 'node:fs/promises';
+// configuration directory, written once and never overwritten. Beside them the public keys of rings that were encrypted
+// for without one, as they were at first.
+import { access, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { AnsweredRing } from '../client/recipients.ts';
 import {
   generateRingKey,
+  isSamePublicKey,
+  kemOfPublicKey,
   privateKeyPem,
   publicKeyOf,
   type RingPrivateKey,
@@ -13,7 +17,7 @@ import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import type { Connection } from './connect.ts';
-import { fileError, type NewFile, newFile, replaceText } from './files.ts';
+import { fileError, type NewFile, newFile, readSmallText, replaceText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
 import { readSecretFile } from './secrets.ts';
 
@@ -73,6 +77,59 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
       hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
     });
   }
+}
+
+/** Of all rings of all appliances, the most at which that is still quick; what cannot be read is passed over. */
+export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
+  const directory = join(configDirectory(cli.io), 'rings');
+  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  const keys: RingPrivateKey[] = [];
+  for (const name of names.filter((each) => each.endsWith('.key')).slice(0, 1000)) {
+    keys.push(...(await readRingKey(join(directory, name)).catch(() => [])));
+  }
+  if (keys.length > 0) return keys;
+  throw new KmsError('refused', `there is no private key in ${directory}`, {
+    hint: 'name the file that has it with --private-key FILE',
+  });
+}
+
+/**
+ * The public key of the ring as this machine knows it. What the appliance says is remembered at first use. Throws
+ * `refused` when it says another later.
+ */
+export async function knownPublicKey(cli: Cli, appliance: Appliance, answered: AnsweredRing): Promise<string> {
+  const { ringname, publicKey } = answered;
+  const path = (await ringKeyPath(cli, appliance, 'rings', ringname)).replace(/key$/, 'pub');
+  if (!(await isThere(path))) await remember(cli, path, answered);
+  const known = await readSmallText(path, 'the public key');
+  if (!kemOfPublicKey(known))
+    throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
+  if (isSamePublicKey(known, publicKey)) return known;
+  throw new KmsError(
+    'refused',
+    `the appliance has another public key for the keyring ${ringname} than when it was first used from here`,
+    {
+      hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed, remove ${path}`,
+    },
+  );
+}
+
+/** Another command may do so at the same time: one of them is first. */
+async function remember(cli: Cli, path: string, { ringname, publicKey }: AnsweredRing): Promise<void> {
+  const { makeDirs } = await import('../appliance/data-dir.ts');
+  await makeDirs(dirname(path)).catch((error) => {
+    throw fileError('make the directory', dirname(path), error, 'give the public key with --public-key FILE');
+  });
+  const file = await newFile(path, 0o600, 'it was just made');
+  try {
+    await file.handle.writeFile(`${publicKey}\n`);
+    await file.commit();
+  } catch (error) {
+    await file.discard();
+    if (await isThere(path)) return;
+    throw fileError('remember the public key in', path, error);
+  }
+  await say(cli.io, `the public key of ${ringname} is remembered in ${path}; another one will be refused`);
 }
 
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {

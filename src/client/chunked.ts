@@ -39,7 +39,7 @@ export async function* encryptChunks(
   let finished = false;
   try {
     const salt = random(saltLength);
-    const keys = deriveChunkKeys(key, context, salt);
+    const keys = await deriveChunkKeys(key, context, salt);
     const cipher = await bulkGcm(keys.key);
     yield concatBytes(salt, keys.commitment);
     yield* ahead(inBlocks(reader, plainBlockLength), blocksUnderWay, (block, index) =>
@@ -73,7 +73,7 @@ export async function* decryptChunks(
     const salt = await reader.take(saltLength);
     const commitment = await reader.take(commitmentLength);
     if (commitment.length < commitmentLength) throw fileFault('cut');
-    const keys = deriveChunkKeys(key, context, salt);
+    const keys = await deriveChunkKeys(key, context, salt);
     if (!equalBytes(keys.commitment, commitment)) throw fileFault('wrong-key');
     const cipher = await bulkGcm(keys.key);
     yield* ahead(inBlocks(reader, sealedBlockLength), blocksUnderWay, (block, index) =>

@@ -1,25 +1,57 @@
 // The file format, but for its encrypted part: a magic string, the format's version and the header that the appliance
-// gave, all of it context of the encryption, so that none of it can be changed; and everything that can be wrong with
-// such a file, by the classes that the vectors name. See docs/file-format.md.
+// gave, in version 2 one for each ring with the file's key sealed to that ring. All of it is context of the encryption,
+// so that none of it can be changed. And everything that can be wrong with such a file, by the classes that the vectors
+// name. See docs/file-format.md.
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
-import { type HeaderInspection, inspectHeader } from '../crypto/header.ts';
+import { fitsKem, type SealedFileKey, wrappedLength } from '../crypto/recipient.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { type ByteReader, type ByteSource, byteReader } from './byte-streams.ts';
 
 const magic = utf8('kms-file');
-const fileVersion = 1;
 const maxHeaderLength = 1024;
+/** Far more than any KEM of today takes. */
+const maxSealedLength = 4096;
+/** The most rings that a file can be sealed to. */
+export const maxRings = 20;
 
-/**
- * Magic string, version, length of the header (two bytes, big-endian), header. Throws `invalid` for what is no header.
- */
-export function encodePrelude(header: string): Uint8Array {
-  if (!isHeader(header)) throw new KmsError('invalid', 'expected a header of 1 to 1024 base64url characters');
-  return concatBytes(magic, Uint8Array.of(fileVersion, header.length >>> 8, header.length), utf8(header));
+/** A file's key as one ring opens it. */
+export interface Stanza extends SealedFileKey {
+  readonly header: string;
 }
 
-interface Prelude {
+/** The header of version 1, or the stanzas of version 2. Throws `invalid` for what is none. */
+export function encodePrelude(header: string | readonly Stanza[]): Uint8Array {
+  if (typeof header === 'string') return concatBytes(magic, Uint8Array.of(1), encodeHeader(header));
+  if (header.length < 1 || header.length > maxRings || hasTwice(header)) {
+    throw new KmsError('invalid', `expected 1 to ${maxRings} stanzas of different headers`);
+  }
+  return concatBytes(magic, Uint8Array.of(2, header.length), ...header.map(encodeStanza));
+}
+
+/** Its length, two bytes, big-endian, and the header. */
+function encodeHeader(header: string): Uint8Array {
+  if (!isHeader(header)) throw new KmsError('invalid', 'expected a header of 1 to 1024 base64url characters');
+  return concatBytes(uint16(header.length), utf8(header));
+}
+
+function encodeStanza({ header, kem, sealed, wrapped }: Stanza): Uint8Array {
+  return concatBytes(encodeHeader(header), uint16(kem), uint16(sealed.length), sealed, wrapped);
+}
+
+function uint16(value: number): Uint8Array {
+  return Uint8Array.of(value >>> 8, value);
+}
+
+function hasTwice(stanzas: readonly Stanza[]): boolean {
+  return new Set(stanzas.map(({ header }) => header)).size < stanzas.length;
+}
+
+export interface Prelude {
+  readonly fileVersion: 1 | 2;
+  /** In version 2 that of the first stanza. */
   readonly header: string;
+  /** 1 to 20 in version 2, none in version 1. */
+  readonly stanzas: readonly Stanza[];
   /** Every byte that stands before the encrypted part. */
   readonly context: Uint8Array;
   /** The encrypted part, still to be read. `giveUp` cancels the source. */
@@ -32,25 +64,61 @@ interface Prelude {
  */
 export async function readPrelude(source: ByteSource): Promise<Prelude> {
   const body = byteReader(source);
+  const read: Uint8Array[] = [];
+  const take = async (length: number): Promise<Uint8Array> => {
+    const bytes = await body.take(length);
+    if (bytes.length < length) throw fileFault('cut-prelude');
+    read.push(bytes);
+    return bytes;
+  };
   try {
     const start = await body.take(magic.length);
     for (let i = 0; i < start.length; i++) if (start[i] !== magic[i]) throw fileFault('not-kms');
     if (start.length === 0) throw fileFault('not-kms');
-    const fixed = await body.take(3);
-    const [version, high, low] = fixed;
-    if (version !== undefined && version !== fileVersion) throw fileFault('unknown-version');
-    if (high === undefined || low === undefined) throw fileFault('cut-prelude');
-    const length = (high << 8) | low;
-    if (length === 0 || length > maxHeaderLength) throw fileFault('bad-header');
-    const bytes = await body.take(length);
-    if (bytes.length < length) throw fileFault('cut-prelude');
-    const header = fromUtf8(bytes);
-    if (header === undefined || !isHeader(header)) throw fileFault('bad-header');
-    return { header, context: concatBytes(start, fixed, bytes), body };
+    read.push(start);
+    const [fileVersion] = await take(1);
+    if (fileVersion === 1) {
+      const header = await takeHeader(take);
+      return { fileVersion, header, stanzas: [], context: concatBytes(...read), body };
+    }
+    if (fileVersion !== 2) throw fileFault('unknown-version');
+    const stanzas = await takeStanzas(take);
+    const [{ header } = { header: '' }] = stanzas;
+    return { fileVersion, header, stanzas, context: concatBytes(...read), body };
   } catch (error) {
     body.giveUp();
     throw error;
   }
+}
+
+type Take = (length: number) => Promise<Uint8Array>;
+
+async function takeHeader(take: Take): Promise<string> {
+  const length = await takeUint16(take);
+  if (length === 0 || length > maxHeaderLength) throw fileFault('bad-header');
+  const header = fromUtf8(await take(length));
+  if (header === undefined || !isHeader(header)) throw fileFault('bad-header');
+  return header;
+}
+
+async function takeStanzas(take: Take): Promise<readonly Stanza[]> {
+  const [count = 0] = await take(1);
+  if (count === 0 || count > maxRings) throw fileFault('bad-header');
+  const stanzas: Stanza[] = [];
+  while (stanzas.length < count) {
+    const header = await takeHeader(take);
+    const kem = await takeUint16(take);
+    const length = await takeUint16(take);
+    if (length === 0 || length > maxSealedLength || !fitsKem(kem, length)) throw fileFault('bad-header');
+    stanzas.push({ header, kem, sealed: await take(length), wrapped: await take(wrappedLength) });
+  }
+  if (hasTwice(stanzas)) throw fileFault('bad-header');
+  return stanzas;
+}
+
+async function takeUint16(take: Take): Promise<number> {
+  const [high = 0, low = 0] = await take(2);
+  return (high << 8) | low;
 }
 
 function isHeader(text: string): boolean {
@@ -66,6 +134,11 @@ const faults = {
   ],
   'cut-prelude': ['corrupt', 'the kms file ends before its encrypted part', 'get a complete copy of the file'],
   'bad-header': ['corrupt', 'the kms file has a malformed header', 'get an unaltered copy of the file'],
+  'wrong-private-key': [
+    'invalid',
+    'the private key opens no part of the kms file: it is of another ring, or the beginning of the file was altered',
+    "give the private key of one of the file's rings",
+  ],
   'wrong-key': [
     'corrupt',
     'the kms file does not open with this key: it is another key, or the beginning of the file was altered',
@@ -98,39 +171,3 @@ export function faultOf(error: unknown): FileFault | undefined {
 }
 
 const names = Object.keys(faults) as FileFault[]; // the keys of an object that nothing adds to
-
-/**
- * C2SP chunked encryption with AES-256-GCM: salt and commitment in front, a tag behind each chunk of 16 KiB, the last
- * one shorter.
- */
-const overhead = { start: 24 + 32, chunk: 16 * 1024, tag: 16 };
-
-interface FileInspection extends HeaderInspection {
-  readonly fileVersion: number;
-  readonly header: string;
-  /** Bytes of the whole file. */
-  readonly size: number;
-  /** Bytes of what it holds; undefined where no file of this size can be whole. */
-  readonly contentSize: number | undefined;
-}
-
-/** Reads the whole source. Throws as `readPrelude` does, and `corrupt` for a header of no known form. */
-export async function inspectFile(source: ByteSource): Promise<FileInspection> {
-  const { header, context, body } = await readPrelude(source);
-  const inspection = inspectHeader(header);
-  if (!inspection) {
-    await body.return?.();
-    throw fileFault('bad-header');
-  }
-  let length = 0;
-  for await (const piece of body) length += piece.length;
-  return { ...inspection, fileVersion, header, size: context.length + length, contentSize: contentSize(length) };
-}
-
-function contentSize(bodyLength: number): number | undefined {
-  const sealed = bodyLength - overhead.start;
-  const whole = overhead.chunk + overhead.tag;
-  const last = sealed % whole;
-  if (sealed < overhead.tag || last < overhead.tag) return undefined;
-  return Math.floor(sealed / whole) * overhead.chunk + last - overhead.tag;
-}

@@ -5,17 +5,20 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { type ByteSource, byteReader, type Through, through } from './byte-streams.ts';
 import { decryptChunks, encryptChunks } from './chunked.ts';
-import { encodePrelude, readPrelude } from './file-format.ts';
+import { encodePrelude, fileFault, type Prelude, readPrelude, type Stanza } from './file-format.ts';
 import { askForKey } from './known-keys.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
+import { openByRing, type PublicKey, sealToRings } from './recipients.ts';
 import { type PrivateKey, type RingPrivateKey, readPrivateKeys } from './ring-keys.ts';
 
 export interface EncryptStreamOptions {
   readonly client: Pick<Client, 'encrypt'>;
-  /** The ring's name. */
-  readonly ring: string;
-  /** The private key of that ring: what it issues is wrapped to it. */
-  readonly privateKey: PrivateKey;
+  /** The ring's name; with `publicKey` up to 20, any one of which opens the file. */
+  readonly ring: string | readonly string[];
+  /** The private key of that ring: what it issues is wrapped to it. This, or `publicKey`. */
+  readonly privateKey?: PrivateKey;
+  /** The public key of that ring, or what tells it for each: for a writer that is to open nothing. */
+  readonly publicKey?: PublicKey;
   /**
    * Whether the ring's key, unwrapped, stays in memory with `client` for the next file: then it is neither sent nor
    * unwrapped again. Default: true.
@@ -47,19 +50,27 @@ export type DecryptAnswer = AnswerTo<'decrypt'>;
 /** For `pipeThrough`, once. */
 export interface FileStream<Answer> extends Through {
   /**
-   * What the appliance said of the file: its ring, and its asset with the verdict on it. It is asked when the stream is
-   * first read; where the stream fails before, this fails alike.
+   * What the appliance said of the file: its ring (of several the first, or the one that opened it), and its asset with
+   * the verdict on it; never the share. It is asked when the stream is first read; where the stream fails before, this
+   * fails alike.
    */
   readonly answer: Promise<Answer>;
 }
 
 /**
- * Bytes in, a kms file out. Fails with what `client.encrypt` fails with, and with `invalid` for the private key of
- * another ring; a private key that is none is thrown at once.
+ * Bytes in, a kms file out. Fails with what `client.encrypt` fails with, with `invalid` for the private key of another
+ * ring, and with `refused` where the appliance has another public key for a ring than the one given; a private key that
+ * is none is thrown at once.
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
-  const { client, ring: ringname, asset, random, keepKeys = true } = options;
-  const privateKeys = privateKeysIn(options.privateKey);
+  const { client, ring, asset, random, keepKeys = true, publicKey } = options;
+  if (publicKey !== undefined) {
+    if (options.privateKey !== undefined) throw new KmsError('invalid', 'expected privateKey or publicKey, got both');
+    return encryptToRings(options, publicKey);
+  }
+  if (typeof ring !== 'string') throw new KmsError('invalid', 'ring: expected one name; several go with publicKey');
+  const ringname = ring;
+  const privateKeys = privateKeysIn(options.privateKey ?? '');
   return fileStream<EncryptAnswer>(options.signal, async function* (source, signal, tell) {
     const { answer, bytes: key } = await askForKey(
       keepKeys ? client : {},
@@ -72,6 +83,21 @@ export function encryptStream(options: EncryptStreamOptions): FileStream<Encrypt
       yield* encryptFile({ source, key, header: answer.header, ...(random && { random }) });
     } finally {
       key.fill(0);
+    }
+  });
+}
+
+function encryptToRings(options: EncryptStreamOptions, publicKey: PublicKey): FileStream<EncryptAnswer> {
+  const { client, ring, asset, random } = options;
+  const rings = typeof ring === 'string' ? [ring] : ring;
+  return fileStream<EncryptAnswer>(options.signal, async function* (source, signal, tell) {
+    const ask = (input: InputOf<'encrypt'>) => client.encrypt(input, { signal });
+    const { answers, stanzas, fileKey } = await sealToRings({ rings, publicKey, asset, ask, random });
+    for (const answer of answers.slice(0, 1)) tell(answer);
+    try {
+      yield* encryptFile({ source, key: fileKey, header: stanzas, ...(random && { random }) });
+    } finally {
+      fileKey.fill(0);
     }
   });
 }
@@ -89,13 +115,26 @@ export function decryptStream(options: DecryptStreamOptions): FileStream<Decrypt
     typeof privateKey === 'function' ? privateKeysIn(await privateKey(answer)) : privateKeysIn(privateKey);
   return fileStream<DecryptAnswer>(options.signal, async function* (source, signal, tell) {
     let bytes: Uint8Array | undefined;
-    const key = async (header: string): Promise<Uint8Array> => {
+    const key = async (prelude: Prelude): Promise<Uint8Array> => {
+      const { header } = prelude;
+      if (prelude.fileVersion === 2) {
+        const { answer, fileKey } = await openByRing(prelude, {
+          ask: (header) => ask(options, { header }, signal),
+          given,
+          privateKeysOf: keyOf,
+        });
+        tell(answer);
+        bytes = fileKey;
+        return fileKey;
+      }
       const { answer, bytes: key } = await askForKey(
         keepKeys ? client : {},
         given ? { privateKeys: given } : {},
         (known) => ask(options, { header, ...known }, signal),
         keyOf,
       );
+      // What was encrypted without the private key is never of version 1.
+      if (answer.share !== undefined) throw fileFault('bad-header');
       bytes = key;
       tell(answer);
       return key;
@@ -188,10 +227,10 @@ function privateKeysIn(key: PrivateKey): readonly RingPrivateKey[] {
 interface EncryptFileInput {
   /** The bytes to encrypt, of any length. */
   readonly source: ByteSource;
-  /** The ring's key, 32 bytes, unwrapped. */
+  /** The ring's key, 32 bytes, unwrapped, or in version 2 the file's. */
   readonly key: Uint8Array;
-  /** The header that came with the key. */
-  readonly header: string;
+  /** The header that came with the ring's key, or where the file's key is sealed. */
+  readonly header: string | readonly Stanza[];
   /** Default: the platform's secure generator. */
   readonly random?: (length: number) => Uint8Array;
 }
@@ -214,8 +253,8 @@ export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint
 interface DecryptFileInput {
   /** The bytes of the file. */
   readonly source: ByteSource;
-  /** The ring's key, 32 bytes, unwrapped, or what gets it for the file's header. */
-  readonly key: Uint8Array | ((header: string) => Promise<Uint8Array>);
+  /** The key, 32 bytes, or what gets it for the file. */
+  readonly key: Uint8Array | ((prelude: Prelude) => Promise<Uint8Array>);
 }
 
 /**
@@ -223,10 +262,11 @@ interface DecryptFileInput {
  * error. Throws what `readPrelude` and `decryptChunks` throw.
  */
 export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGenerator<Uint8Array, void, void> {
-  const { header, context, body } = await readPrelude(source);
+  const prelude = await readPrelude(source);
+  const { context, body } = prelude;
   let bytes: Uint8Array;
   try {
-    bytes = typeof key === 'function' ? await key(header) : key;
+    bytes = typeof key === 'function' ? await key(prelude) : key;
   } catch (error) {
     body.giveUp();
     throw error;

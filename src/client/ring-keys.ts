@@ -1,6 +1,6 @@
 // A ring's key pair on its owner's side: making one, the forms that people keep a private key in, and unwrapping with
 // it the keys that encrypt and decrypt answer. The appliance tells a private key once, or never has it.
-import { fromBase64, fromUtf8, toBase64 } from '../crypto/bytes.ts';
+import { equalBytes, fromBase64, fromUtf8, toBase64 } from '../crypto/bytes.ts';
 import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { kemOf, unwrapRingKeySoon } from '../crypto/ring-key.ts';
@@ -86,6 +86,17 @@ export function privateKeyPem(key: PrivateKey): string {
 export function kemOfPublicKey(text: string): Kem | undefined {
   if (parsePublicKey(text)) return 'x25519';
   return parseHybridKey(text) && 'mlkem768-x25519';
+}
+
+/** The raw bytes of a public key that a ring can be made with, given as PEM or base64; undefined for anything else. */
+export function publicKeyBytes(text: string): Uint8Array | undefined {
+  return parsePublicKey(text) ?? parseHybridKey(text);
+}
+
+/** Whether two texts are the same public key, in whatever form. */
+export function isSamePublicKey(one: string, other: string): boolean {
+  const [a, b] = [publicKeyBytes(one), publicKeyBytes(other)];
+  return a !== undefined && b !== undefined && equalBytes(a, b);
 }
 
 export interface RingKeyPair {

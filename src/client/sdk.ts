@@ -17,6 +17,7 @@ export {
 } from './file-streams.ts';
 export type * from './methods.ts';
 export { items, pages } from './pages.ts';
+export type { AnsweredRing, PublicKey } from './recipients.ts';
 export type { Timing } from './retry.ts';
 export {
   generateRingKey,

@@ -90,10 +90,7 @@ export interface BulkGcm {
 
 /** Imports a key of 32 bytes. Throws `unavailable` where the platform has no Web Crypto (a page without HTTPS). */
 export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
-  const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined; // typed as always there, which it is not
-  if (!subtle) {
-    throw new KmsError('unavailable', 'expected Web Crypto, and this page has none', { hint: 'open it over HTTPS' });
-  }
+  const subtle = webCrypto();
   const imported = await subtle.importKey('raw', unshared(key), 'AES-GCM', false, ['encrypt', 'decrypt']);
   return {
     seal: (iv, plaintext) => subtle.encrypt({ name: 'AES-GCM', iv: unshared(iv) }, imported, unshared(plaintext)),
@@ -104,7 +101,14 @@ export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
   };
 }
 
+/** Throws `unavailable` where the platform has no Web Crypto (a page without HTTPS). */
+export function webCrypto(): SubtleCrypto {
+  const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined; // typed as always there, which it is not
+  if (subtle) return subtle;
+  throw new KmsError('unavailable', 'expected Web Crypto, and this page has none', { hint: 'open it over HTTPS' });
+}
+
 /** Web Crypto's types exclude shared memory, which it refuses itself at run time; ours do not say. */
-function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
 }

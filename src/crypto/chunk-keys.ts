@@ -2,8 +2,8 @@
 // "Cobblestone-256": what a stream's key, nonces and commitment are. Reading and writing the stream itself is the
 // client's.
 import { KmsError } from '../errors.ts';
+import { unshared, webCrypto } from './aead.ts';
 import { concatBytes, utf8 } from './bytes.ts';
-import { hkdfExpandSha512 } from './hash.ts';
 
 export const saltLength = 24;
 export const commitmentLength = 32;
@@ -25,10 +25,10 @@ interface ChunkKeys {
 }
 
 /** Derives what one message is sealed with. Throws `invalid` for a key that has not 32 bytes. */
-export function deriveChunkKeys(key: Uint8Array, context: Uint8Array, salt: Uint8Array): ChunkKeys {
+export async function deriveChunkKeys(key: Uint8Array, context: Uint8Array, salt: Uint8Array): Promise<ChunkKeys> {
   if (key.length !== 32) throw new KmsError('invalid', `expected a key of 32 bytes, got ${key.length}`);
   if (salt.length !== saltLength) throw new KmsError('invalid', `expected a salt of 24 bytes, got ${salt.length}`);
-  const okm = hkdfExpandSha512(key, concatBytes(label, salt, context), 32 + 12 + commitmentLength);
+  const okm = await hkdfExpandSha512(key, concatBytes(label, salt, context), 32 + 12 + commitmentLength);
   return { key: okm.slice(0, 32), baseNonce: okm.slice(32, 44), commitment: okm.slice(44) };
 }
 
@@ -40,4 +40,23 @@ export function chunkNonce(baseNonce: Uint8Array, index: number): Uint8Array {
   view.setUint32(4, view.getUint32(4) ^ Math.floor(index / 0x1_0000_0000));
   view.setUint32(8, view.getUint32(8) ^ (index >>> 0));
   return nonce;
+}
+
+/**
+ * HKDF-Expand with SHA-512. Unlike the library's it takes a `prk` shorter than the hash (RFC 5869 §2.3 asks for a hash
+ * length): c2sp.org/chunked-encryption expands its 32-byte key directly. By Web Crypto, which whoever reads such a
+ * stream needs anyhow: noble's SHA-512 would be 3 kB of the client library.
+ */
+export async function hkdfExpandSha512(prk: Uint8Array, info: Uint8Array, length: number): Promise<Uint8Array> {
+  const subtle = webCrypto();
+  const key = await subtle.importKey('raw', unshared(prk), { name: 'HMAC', hash: 'SHA-512' }, false, ['sign']);
+  const blocks = Math.ceil(length / 64);
+  const output = new Uint8Array(blocks * 64);
+  let previous: Uint8Array = new Uint8Array(0);
+  for (let block = 1; block <= blocks; block++) {
+    const message = concatBytes(previous, info, Uint8Array.of(block));
+    previous = new Uint8Array(await subtle.sign('HMAC', key, message));
+    output.set(previous, (block - 1) * 64);
+  }
+  return output.subarray(0, length);
 }

@@ -2,8 +2,8 @@
 // path of every request have faster ones in fast-hash.ts.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 as nobleSha256, sha512 } from '@noble/hashes/sha2.js';
-import { concatBytes, utf8 } from './bytes.ts';
+import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
+import { utf8 } from './bytes.ts';
 import { native, type RunningSha256 } from './primitives.ts';
 
 /** SHA-256, 32 bytes. */
@@ -29,19 +29,4 @@ export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array
 /** `length` bytes from `key` for the purpose `label`: HKDF-SHA256 with an empty salt and the label as info. */
 export function hkdfSha256(key: Uint8Array, label: string, length: number): Uint8Array {
   return hkdf(nobleSha256, key, undefined, utf8(label), length);
-}
-
-/**
- * HKDF-Expand with SHA-512. Unlike the library's it takes a `prk` shorter than the hash (RFC 5869 §2.3 asks for a hash
- * length): c2sp.org/chunked-encryption expands its 32-byte key directly.
- */
-export function hkdfExpandSha512(prk: Uint8Array, info: Uint8Array, length: number): Uint8Array {
-  const blocks = Math.ceil(length / 64);
-  const output = new Uint8Array(blocks * 64);
-  let previous: Uint8Array = new Uint8Array(0);
-  for (let block = 1; block <= blocks; block++) {
-    previous = hmac(sha512, prk, concatBytes(previous, info, Uint8Array.of(block)));
-    output.set(previous, (block - 1) * 64);
-  }
-  return output.subarray(0, length);
 }

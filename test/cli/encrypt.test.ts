@@ -246,7 +246,7 @@ test('what is no whole kms file does not decrypt, and leaves nothing behind', as
   const cases: readonly (readonly [name: string, file: Buffer, message: RegExp])[] = [
     ['empty', Buffer.alloc(0), /not a kms file/],
     ['other', Buffer.from('PK\x03\x04 this is something else'), /not a kms file/],
-    ['newer', Buffer.concat([bytes.subarray(0, 8), Buffer.of(2), bytes.subarray(9)]), /newer version of kms/],
+    ['newer', Buffer.concat([bytes.subarray(0, 8), Buffer.of(3), bytes.subarray(9)]), /newer version of kms/],
     ['cut in the header', bytes.subarray(0, 50), /ends before its encrypted part/],
     ['cut in the salt', bytes.subarray(0, 140), /cut/],
     ['cut in a chunk', bytes.subarray(0, -5), /altered or cut|was cut/],
@@ -351,6 +351,7 @@ test('inspect tells what the header says, with and without an appliance', async 
   assert.equal(String(header).length, 252);
   assert.deepEqual(rest, {
     fileVersion: 1,
+    encryptedWith: 'private-key',
     version: 1,
     ringname: 'payroll',
     hasSignedAsset: true,
@@ -365,7 +366,7 @@ test('inspect tells what the header says, with and without an appliance', async 
   assert.deepEqual([shown.code, shown.stderr], [0, '']);
   assert.match(
     shown.stdout,
-    /^file format {5}1\nheader version {2}1\nhash {12}\S+\nring {12}not known here\nasset {11}asset_\w+\nasset version {3}1\nsize {12}\d+ bytes/,
+    /^file format {5}1\nencrypted with {2}the private key\nheader version {2}1\nhash {12}\S+\nring {12}not known here\nasset {11}asset_\w+\nasset version {3}1\nsize {12}\d+ bytes/,
   );
   assert.equal((await d.json('inspect - --json', { stdin: await readFile(d.path('x')) })).contentSize, 5);
   await writeFile(d.path('no'), 'something else');

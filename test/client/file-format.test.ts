@@ -74,7 +74,7 @@ test('files come back, whatever the header, the message and the pieces', async (
       const file = await collect(encryptFile({ source: inPieces(message, pieces), key, header }));
       assert.equal(file.bytes.length, 11 + header.length + 56 + message.length + 16);
       const asked: string[] = [];
-      const keyFor = async (of: string): Promise<Uint8Array> => {
+      const keyFor = async ({ header: of }: { readonly header: string }): Promise<Uint8Array> => {
         asked.push(of);
         return key;
       };

@@ -53,6 +53,7 @@ const expected: readonly (readonly [beginning: string, printed: RegExp])[] = [
   ['import { KmsError }', /^invalid name: .* \{\n {2}name: '.*'\n\}$/],
   ['import { createReadStream', /^asset_\w{26}\ntrue$/],
   ['import { decryptBytes', /^42 salaries payroll$/],
+  ['import { encryptBytes, decryptBytes', /^for the auditors$/],
   ['import { writeFile }', /^$/],
   ['import { publicKeyOf', /^true$/],
   ['import { unwrapRingKey }', /^32 0$/],

@@ -2,44 +2,95 @@
 
 import { decryptChunks } from '../../client/chunked.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
-import { faultOf, inspectFile, readPrelude } from '../../client/file-format.ts';
+import { faultOf, fileFault, maxRings, type Prelude, readPrelude, type Stanza } from '../../client/file-format.ts';
+import { assetIn, inspectFile } from '../../client/file-inspection.ts';
 import { encryptFile } from '../../client/file-streams.ts';
+import { openByRing, openOffline, sealToRings } from '../../client/recipients.ts';
 import { unwrapRingKey } from '../../client/ring-keys.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { openConnection, withClient } from '../connect.ts';
+import { type Connection, openConnection, withClient } from '../connect.ts';
+import { readSmallText } from '../files.ts';
 import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
-import { printJson, printThing } from '../output.ts';
-import { checkedRingName, keptRingKey, namedRingKey } from '../ring-key-file.ts';
+import { type Pair, printJson, printThing } from '../output.ts';
+import { allKeptRingKeys, checkedRingName, keptRingKey, knownPublicKey, namedRingKey } from '../ring-key-file.ts';
 import { byteCount, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
-  const ringname = cli.get('--ring');
+  const rings = ringsOf(cli);
   const asset = assetOf(cli);
-  const named = await namedRingKey(cli);
-  if (named === undefined) checkedRingName(ringname);
+  const seal = cli.get('--recipient')
+    ? await toRecipients(cli, rings, asset)
+    : await withPrivateKey(cli, rings.join(), asset);
   const input = await openInput(cli, cli.get('[FILE]'));
   try {
     const output = await openOutput(cli, { binary: true });
-    const answer = await withClient(cli, async (client, appliance) => {
-      const privateKey = named ?? (await keptRingKey(cli, appliance, ringname));
-      const answer = await client.encrypt(given({ ringname, asset }));
-      return { ...answer, bytes: await unwrapRingKey({ privateKey, key: answer.key }) };
-    }).catch(async (error) => {
+    const { key, header, answers } = await withClient(cli, seal).catch(async (error) => {
       await output.discard();
       throw error;
     });
-    const { bytes: key, ...told } = answer;
     const source = withProgress(cli, input.source, input.size);
-    await transfer(cli, encryptFile({ source, key, header: answer.header }), output);
+    await transfer(cli, encryptFile({ source, key, header }), output);
     key.fill(0);
-    if (cli.json && !writesToStdout(cli)) await printJson(cli, told);
-    else if (answer.asset) await say(cli.io, `the header carries the asset ${answer.asset.id}`);
+    const [answer] = answers;
+    if (cli.json && !writesToStdout(cli)) await printJson(cli, answers.length === 1 ? answer : { rings: answers });
+    else if (answer?.asset) await say(cli.io, `the header carries the asset ${answer.asset.id}`);
   } finally {
     await input.close();
   }
+}
+
+type EncryptCli = CliOf<typeof files.encrypt>;
+type Asset = ReturnType<typeof assetOf>;
+
+/** What a file is encrypted with, and what the appliance said. */
+interface Sealed {
+  readonly key: Uint8Array;
+  readonly header: string | readonly Stanza[];
+  readonly answers: readonly AnswerTo<'encrypt'>[];
+}
+
+type Seal = (client: Client, appliance: Connection) => Promise<Sealed>;
+
+function ringsOf(cli: EncryptCli): readonly string[] {
+  const rings = cli.get('--ring');
+  const isRecipient = cli.get('--recipient');
+  if (rings.length === 0) throw cli.wrong('--ring is missing');
+  if (!isRecipient && rings.length > 1) throw cli.wrong('--ring: several go with --recipient alone');
+  if (!isRecipient && cli.isTyped('--public-key')) throw cli.wrong('--public-key goes with --recipient');
+  if (!isRecipient) return rings;
+  if (cli.isTyped('--private-key')) throw cli.wrong('--recipient and --private-key exclude each other');
+  if (rings.length > maxRings) throw cli.wrong(`--ring: expected at most ${maxRings}, got ${rings.length}`);
+  if (rings.length > 1 && cli.isTyped('--public-key')) throw cli.wrong('--public-key goes with one --ring');
+  return rings;
+}
+
+async function withPrivateKey(cli: EncryptCli, ringname: string, asset: Asset): Promise<Seal> {
+  const named = await namedRingKey(cli);
+  if (named === undefined) checkedRingName(ringname);
+  return async (client, appliance) => {
+    const privateKey = named ?? (await keptRingKey(cli, appliance, ringname));
+    const answer = await client.encrypt(given({ ringname, asset }));
+    return { key: await unwrapRingKey({ privateKey, key: answer.key }), header: answer.header, answers: [answer] };
+  };
+}
+
+async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: Asset): Promise<Seal> {
+  for (const ring of rings) checkedRingName(ring);
+  if (asset && rings.length > 1) throw cli.wrong('an asset belongs to one keyring, and the file is for several');
+  const path = cli.get('--public-key');
+  const named = path === undefined ? undefined : await readSmallText(path, 'the public key');
+  return async (client, appliance) => {
+    const { answers, stanzas, fileKey } = await sealToRings({
+      rings,
+      asset,
+      publicKey: (answered) => named ?? knownPublicKey(cli, appliance, answered),
+      ask: (input) => client.encrypt(input),
+    });
+    return { key: fileKey, header: stanzas, answers };
+  };
 }
 
 /** What the asset options ask for; undefined without any. */
@@ -67,32 +118,63 @@ const whenRefused: Readonly<Partial<Record<ErrorCode, string>>> = {
 export async function decrypt(cli: CliOf<typeof files.decrypt>): Promise<void> {
   const input = await openInput(cli, cli.get('[FILE]'));
   try {
-    const { header, context, body } = await readPrelude(withProgress(cli, input.source, input.size));
+    const prelude = await readPrelude(withProgress(cli, input.source, input.size));
+    const { context, body } = prelude;
     const output = await openOutput(cli, { binary: false });
-    let answer: Answer;
-    let key: Uint8Array;
+    let opened: Opened;
     try {
-      [answer, key] = await withClient(cli, async (client, appliance) => {
-        const answer = await ask(cli, client, header);
-        const privateKey = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, answer.ringname));
-        return [answer, await unwrapRingKey({ privateKey, key: answer.key })];
-      });
+      opened = cli.get('--offline') ? await offline(cli, prelude) : await online(cli, prelude);
     } catch (error) {
       await output.discard();
       throw error;
     }
+    const { key, told } = opened;
     await transfer(cli, decryptChunks(body, { key, context }), output).catch((error) => {
       throw output.left ? error : nothingLeft(error);
     });
     key.fill(0);
-    if (cli.json && !writesToStdout(cli)) await printJson(cli, answer);
+    if (cli.json && !writesToStdout(cli)) await printJson(cli, told);
   } finally {
     await input.close();
   }
 }
 
+type DecryptCli = CliOf<typeof files.decrypt>;
+
+interface Opened {
+  readonly key: Uint8Array;
+  readonly told: Answer | { readonly header: string };
+}
+
+function online(cli: DecryptCli, prelude: Prelude): Promise<Opened> {
+  return withClient(cli, async (client, appliance) => {
+    const named = await namedRingKey(cli);
+    if (prelude.fileVersion === 2) {
+      const { answer, fileKey } = await openByRing(prelude, {
+        ask: (header) => ask(cli, client, header),
+        given: named,
+        privateKeysOf: ({ ringname }) => keptRingKey(cli, appliance, ringname),
+      });
+      return { key: fileKey, told: answer };
+    }
+    const answer = await ask(cli, client, prelude.header);
+    if (answer.share !== undefined) throw fileFault('bad-header');
+    const privateKey = named ?? (await keptRingKey(cli, appliance, answer.ringname));
+    return { key: await unwrapRingKey({ privateKey, key: answer.key }), told: answer };
+  });
+}
+
+/** Without --private-key by any that is kept here: nobody says which ring it is. */
+async function offline(cli: DecryptCli, prelude: Prelude): Promise<Opened> {
+  const named = await namedRingKey(cli);
+  const { header, fileKey } = await openOffline(prelude, named ?? (await allKeptRingKeys(cli)));
+  const asset = assetIn(header);
+  if (asset !== undefined) await say(cli.io, `the asset ${asset} was not verified: no appliance was asked`);
+  return { key: fileKey, told: { header } };
+}
+
 /** The answer for the header, once its asset is found good or that is not asked for. */
-async function ask(cli: CliOf<typeof files.decrypt>, client: Client, header: string): Promise<Answer> {
+async function ask(cli: DecryptCli, client: Client, header: string): Promise<Answer> {
   try {
     const answer = await client.decrypt({ header });
     if (answer.asset) await say(cli.io, verdict(answer));
@@ -134,29 +216,28 @@ const lookUpTimeout = 5000;
 export async function inspect(cli: CliOf<typeof files.inspect>): Promise<void> {
   const input = await openInput(cli, cli.get('<FILE>'));
   try {
-    const file = await inspectFile(input.source);
-    const { hash, hasAsset, assetId, assetVersion, size, contentSize, header } = file;
-    const ring = await ringOf(cli, hash);
-    const asset = given({ hasSignedAsset: hasAsset, assetId, assetVersion });
+    const { fileVersion, headers, size, contentSize } = await inspectFile(input.source);
+    const told = await Promise.all(
+      headers.map(async ({ isOffline, header, ...each }) => {
+        const { version, hash, hasAsset, assetId, assetVersion } = each;
+        const asset = given({ hasSignedAsset: hasAsset, assetId, assetVersion });
+        return { version, hash, ...(await ringOf(cli, hash)), ...asset, header, opensOffline: isOffline };
+      }),
+    );
+    const [{ header, opensOffline: _, ...first } = { header: '' }] = told;
+    const isRecipient = fileVersion === 2;
     const json = {
-      fileVersion: file.fileVersion,
-      version: file.version,
-      hash,
-      ...ring,
-      ...asset,
+      fileVersion,
+      encryptedWith: isRecipient ? 'public-key' : 'private-key',
+      ...first,
       size,
       contentSize,
       header,
     };
-    await printThing(cli, json, [
-      ['file format', file.fileVersion],
-      ['header version', file.version],
-      ['hash', hash],
-      ['ring', ring.ringname ?? 'not known here'],
-      ['ring id', ring.ringId],
-      ['key', ring.keyId],
-      ['asset', assetId ?? 'none'],
-      ['asset version', assetVersion],
+    await printThing(cli, isRecipient ? { ...json, rings: told } : json, [
+      ['file format', fileVersion],
+      ['encrypted with', isRecipient ? 'the public key: the writer cannot open it' : 'the private key'],
+      ...told.flatMap(ringPairs),
       ['size', `${size} bytes (${byteCount(size)})`],
       [
         'content',
@@ -166,6 +247,28 @@ export async function inspect(cli: CliOf<typeof files.inspect>): Promise<void> {
   } finally {
     await input.close();
   }
+}
+
+interface ToldHeader extends Ring {
+  readonly version: number;
+  readonly hash: string;
+  readonly hasSignedAsset: boolean;
+  readonly assetId?: string | undefined;
+  readonly assetVersion?: number | undefined;
+  readonly opensOffline: boolean;
+}
+
+function ringPairs(told: ToldHeader): readonly Pair[] {
+  return [
+    ['header version', told.version],
+    ['hash', told.hash],
+    ['ring', told.ringname ?? 'not known here'],
+    ['ring id', told.ringId],
+    ['key', told.keyId],
+    ['offline', told.opensOffline ? 'its private key alone opens it' : undefined],
+    ['asset', told.assetId ?? 'none'],
+    ['asset version', told.assetVersion],
+  ];
 }
 
 interface Ring {

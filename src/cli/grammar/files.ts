@@ -1,16 +1,21 @@
 // The commands that encrypt, decrypt and inspect files: `kms encrypt`, `kms decrypt` and `kms inspect`.
-import { argument, command, list, object, optionalArgument, path, required, text, toggle } from './declaration.ts';
+import { argument, command, list, object, optionalArgument, path, text, toggle } from './declaration.ts';
 import { output } from './option-sets.ts';
 
 export const files = {
   encrypt: command(
     'encrypt',
     'encrypt FILE or stdin with a key of a keyring; needs the flag keyring.<ringname>.encrypt',
-    ['kms encrypt --ring payroll -o report.pdf.kms report.pdf', 'tar c dir | kms encrypt --ring payroll > dir.tar.kms'],
+    [
+      'kms encrypt --ring payroll -o report.pdf.kms report.pdf',
+      'tar c dir | kms encrypt --ring payroll --recipient > dir.tar.kms',
+    ],
     {
       '[FILE]': optionalArgument('file'),
-      '--ring': required(text('NAME', 'the keyring (required)', 'ring')),
+      '--ring': list('NAME', 'the keyring (required); with --recipient up to 20, any one of which decrypts', 'ring'),
       '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
+      '--recipient': toggle('without any private key: seal it to the public key, which is remembered at first use'),
+      '--public-key': path('FILE', "with --recipient: the ring's public key, PEM or base64, which it has to be"),
       '--asset-data': object('JSON', 'sign an asset with this data into the header'),
       '--asset-id': text('ID', 'update this asset instead of making one'),
       '--parent': list('ID', 'a parent of the asset'),
@@ -24,6 +29,7 @@ export const files = {
     {
       '[FILE]': optionalArgument('file'),
       '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
+      '--offline': toggle("with the private key alone, for a keyring that is configured with 'offlineDecrypt'"),
       ...output,
       '--allow-invalid-asset': toggle('decrypt even if the asset in the header does not verify'),
     },

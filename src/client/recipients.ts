@@ -1,0 +1,208 @@
+// Files of version 2 on their writer's and their reader's side: a file key that each of up to 20 rings opens, made with
+// a share that the appliance gives and without the ring's private key. The public key that a file is sealed to is the
+// caller's to say, never the appliance's alone.
+import { fromBase64, fromBase64Url } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { isKnownKem, kemIds, openFileKey, openSecret, sealFileKey } from '../crypto/recipient.ts';
+import { type ErrorCode, KmsError } from '../errors.ts';
+import { fileFault, maxRings, type Prelude, type Stanza } from './file-format.ts';
+import type { AnswerTo, InputOf } from './methods.ts';
+import { isSamePublicKey, publicKeyBytes, type RingPrivateKey } from './ring-keys.ts';
+
+/** What the appliance says of a ring that is to be encrypted for. */
+export interface AnsweredRing {
+  /** As it was asked for. */
+  readonly ringname: string;
+  readonly ringId: string;
+  /** Base64 of SPKI DER. */
+  readonly publicKey: string;
+}
+
+/**
+ * The public key of the ring, as PEM or base64, or what tells it: it is given what the appliance says, and answers the
+ * key that it knows of this ring, or the same one where it sees the ring for the first time and remembers it.
+ */
+export type PublicKey = string | ((answered: AnsweredRing) => string | Promise<string>);
+
+interface RecipientInput {
+  readonly rings: readonly string[];
+  readonly publicKey: PublicKey;
+  readonly asset: InputOf<'encrypt'>['asset'] | undefined;
+  readonly ask: (input: InputOf<'encrypt'>) => Promise<AnswerTo<'encrypt'>>;
+  /** Default: the platform's secure generator. */
+  readonly random?: ((length: number) => Uint8Array) | undefined;
+}
+
+interface SealedToRings {
+  /** Without their shares: nothing of those is kept. */
+  readonly answers: readonly AnswerTo<'encrypt'>[];
+  readonly stanzas: readonly Stanza[];
+  /** To be wiped. */
+  readonly fileKey: Uint8Array;
+}
+
+/**
+ * A new file key, sealed to each of the rings. Throws `refused` where the appliance has another public key than the
+ * caller, `invalid` for no ring, too many, one twice, and an asset for more than one, and what `ask` throws.
+ */
+export async function sealToRings({
+  rings,
+  publicKey,
+  asset,
+  ask,
+  random = systemRandom,
+}: RecipientInput): Promise<SealedToRings> {
+  if (rings.length < 1 || rings.length > maxRings) {
+    throw new KmsError('invalid', `ring: expected 1 to ${maxRings} rings, got ${rings.length}`);
+  }
+  if (new Set(rings.map((ring) => ring.toLowerCase())).size < rings.length) {
+    throw new KmsError('invalid', 'ring: expected each ring once');
+  }
+  if (asset && rings.length > 1) {
+    throw new KmsError('invalid', 'asset: an asset belongs to one ring, and the file is for several');
+  }
+  const fileKey = random(32);
+  const answers: AnswerTo<'encrypt'>[] = [];
+  const stanzas: Stanza[] = [];
+  for (const ringname of rings) {
+    const { share: told, ...answer } = await ask({ ringname, recipient: true, ...(asset && { asset }) });
+    const share = bytes32(told);
+    // The flags of a header are its second byte: docs/formats.md.
+    const flags = fromBase64Url(answer.header)?.[1] ?? 0;
+    if (!share || answer.publicKey === undefined || !(flags & 2)) {
+      throw new KmsError('unavailable', 'the appliance does not know how to encrypt without the private key', {
+        hint: 'upgrade it, or encrypt with the private key',
+      });
+    }
+    const { header, ringId, publicKey: answered } = answer;
+    const key = await checkedKey(publicKey, { ringname, ringId, publicKey: answered });
+    stanzas.push({
+      header,
+      ...(await sealFileKey({ header, publicKey: key, share, fileKey, isOffline: (flags & 4) !== 0, random })),
+    });
+    share.fill(0);
+    answers.push(answer);
+  }
+  return { answers, stanzas, fileKey };
+}
+
+/** The raw public key that the caller says, once the appliance says the same. */
+async function checkedKey(publicKey: PublicKey, answered: AnsweredRing): Promise<Uint8Array> {
+  const told = typeof publicKey === 'function' ? await publicKey(answered) : publicKey;
+  // A program without types may give anything.
+  const known = typeof told === 'string' ? publicKeyBytes(told) : undefined;
+  if (!known) {
+    throw new KmsError('invalid', 'publicKey: expected PEM or base64 of a public key', {
+      hint: 'the ring shows it: `kms keyring show NAME`',
+    });
+  }
+  if (isSamePublicKey(told, answered.publicKey)) return known;
+  throw new KmsError(
+    'refused',
+    `the appliance has another public key for the keyring ${answered.ringname} than the one that is known of it`,
+    {
+      hint: 'nothing was encrypted: ask the owner of the keyring whether its key pair was changed, and only then give the new one',
+    },
+  );
+}
+
+interface OpenInput {
+  /** Asks the appliance for the header's share. */
+  readonly ask: (header: string) => Promise<AnswerTo<'decrypt'>>;
+  /** The private keys, where they are known before the appliance has said which ring it is. */
+  readonly given: readonly RingPrivateKey[] | undefined;
+  readonly privateKeysOf: (answer: AnswerTo<'decrypt'>) => Promise<readonly RingPrivateKey[]>;
+}
+
+interface Opened {
+  /** Without the share. */
+  readonly answer: AnswerTo<'decrypt'>;
+  /** To be wiped. */
+  readonly fileKey: Uint8Array;
+}
+
+/** Of one ring, where another may still open the file. */
+const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'refused', 'corrupt'];
+
+/**
+ * The file key, by the first ring for which there are the private key and the appliance's share. Of those that the
+ * given private keys do not open the appliance is not asked. Throws what is wrong with the ring, with each where there
+ * are several.
+ */
+export async function openByRing(
+  { stanzas }: Pick<Prelude, 'stanzas'>,
+  { ask, given, privateKeysOf }: OpenInput,
+): Promise<Opened> {
+  if (!stanzas.some(({ kem }) => isKnownKem(kem))) throw fileFault('unknown-version');
+  const candidates = given ? await openedBy(stanzas, given) : stanzas;
+  const failures: KmsError[] = [];
+  for (const stanza of candidates) {
+    try {
+      const { share: told, ...answer } = await ask(stanza.header);
+      const secret = await secretOf(stanza, given ?? (await privateKeysOf(answer)));
+      if (!secret) throw fileFault('wrong-private-key');
+      const share = bytes32(told);
+      if (!share) throw fileFault('bad-header');
+      const fileKey = await openFileKey(stanza.header, stanza.wrapped, { ...secret, share });
+      if (!fileKey) throw fileFault('wrong-key');
+      return { answer, fileKey };
+    } catch (error) {
+      if (!(error instanceof KmsError) || !ofOneRing.includes(error.code)) throw error;
+      failures.push(error);
+    }
+  }
+  throw allOf(failures);
+}
+
+/** The file key, by the private key alone. Throws `refused` where no ring that it opens allows that. */
+export async function openOffline(
+  { stanzas }: Pick<Prelude, 'stanzas'>,
+  privateKeys: readonly RingPrivateKey[],
+): Promise<{ readonly header: string; readonly fileKey: Uint8Array }> {
+  let isOpened = stanzas.length === 0;
+  if (!isOpened && !stanzas.some(({ kem }) => isKnownKem(kem))) throw fileFault('unknown-version');
+  for (const stanza of stanzas) {
+    const parts = await secretOf(stanza, privateKeys);
+    if (parts) isOpened = true;
+    if (!parts?.share) continue;
+    const fileKey = await openFileKey(stanza.header, stanza.wrapped, { ...parts, share: parts.share });
+    if (!fileKey) throw fileFault('wrong-key');
+    return { header: stanza.header, fileKey };
+  }
+  if (!isOpened) throw fileFault('wrong-private-key');
+  throw new KmsError('refused', 'this file does not open without the appliance', {
+    hint: 'only what was encrypted without the private key, while the ring was configured with offlineDecrypt, does',
+  });
+}
+
+async function openedBy(
+  stanzas: readonly Stanza[],
+  privateKeys: readonly RingPrivateKey[],
+): Promise<readonly Stanza[]> {
+  const opened = await Promise.all(stanzas.map((stanza) => secretOf(stanza, privateKeys)));
+  return stanzas.filter((_, n) => opened[n]);
+}
+
+async function secretOf({ header, ...sealed }: Stanza, privateKeys: readonly RingPrivateKey[]) {
+  for (const { kem, bytes } of privateKeys) {
+    if (kem !== undefined && kemIds[kem] !== sealed.kem) continue;
+    const secret = await openSecret(header, sealed, bytes);
+    if (secret) return secret;
+  }
+  return undefined;
+}
+
+function allOf(failures: readonly KmsError[]): KmsError {
+  const [first = fileFault('wrong-private-key'), ...others] = failures;
+  if (others.length === 0) return first;
+  const reasons = failures.map(({ message }) => message);
+  return new KmsError(first.code, `none of the file's rings opens it: ${[...new Set(reasons)].join('; ')}`, {
+    ...(first.hint !== undefined && { hint: first.hint }),
+    cause: first,
+  });
+}
+
+function bytes32(base64: string | undefined): Uint8Array | undefined {
+  const bytes = base64 === undefined ? undefined : fromBase64(base64);
+  return bytes?.length === 32 ? bytes : undefined;
+}

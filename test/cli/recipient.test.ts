@@ -1,0 +1,182 @@
+// `kms encrypt --recipient`: without a private key, to a public key that is remembered; for several rings; and `kms
+// decrypt --offline`.
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import { servedDesk } from './served.ts';
+
+/** Where keys are of an appliance that tells no id. */
+function keyDirectory(d: { path(...parts: string[]): string }): string {
+  return d.path('config', 'kms', 'rings');
+}
+
+test('a writer has no private key, remembers the public key, and keeps nothing that opens what it wrote', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create Payroll --json');
+  const keys = keyDirectory(d);
+  await mkdir(d.path('safe'));
+  await rename(`${keys}/payroll.key`, d.path('safe', 'payroll.key'));
+  const first = await d.kms('encrypt --ring payroll --recipient -o x.kms', { stdin: 'for you' });
+  assert.deepEqual(
+    [first.code, first.stdout, first.stderr],
+    [0, '', `kms: the public key of payroll is remembered in ${keys}/payroll.pub; another one will be refused\n`],
+  );
+  assert.equal((await stat(`${keys}/payroll.pub`)).mode & 0o777, 0o600);
+  const second = await d.json('encrypt --ring PAYROLL --recipient -o y.kms --json', { stdin: 'again' });
+  assert.deepEqual(Object.keys(second).sort(), ['hash', 'header', 'key', 'publicKey', 'ringId']);
+  assert.deepEqual(await readdir(keys), ['payroll.pub']);
+  const without = await d.kms('decrypt x.kms');
+  assert.equal(without.code, 1);
+  const back = await d.kms('decrypt --private-key safe/payroll.key x.kms');
+  assert.deepEqual([back.code, back.stdout, back.stderr], [0, 'for you', '']);
+  const inspected = await d.json('inspect y.kms --json');
+  assert.deepEqual(
+    [inspected.fileVersion, inspected.encryptedWith, inspected.ringname, inspected.contentSize],
+    [2, 'public-key', 'payroll', 5],
+  );
+  assert.match((await d.kms('inspect x.kms')).stdout, /^encrypted with {2}the public key: the writer cannot open it$/m);
+});
+
+test('over the network the flag to encrypt is enough, and the record tells how it was', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --json');
+  const maker = d.network((await d.appliance.keyWith('keyring.payroll.encrypt')).key);
+  const args = [...maker.args, 'encrypt', '--ring', 'payroll', '--recipient', '-o', 'x'];
+  assert.equal((await d.kms(args, { env: maker.env, stdin: 'hi' })).code, 0);
+  const denied = await d.kms([...maker.args, 'decrypt', 'x'], { env: maker.env });
+  assert.deepEqual([denied.code, denied.stdout], [1, '']);
+  assert.match(denied.stderr, /flag keyring\..*\.decrypt/);
+  const reader = d.network((await d.appliance.keyWith('keyring.payroll.decrypt')).key);
+  assert.equal((await d.kms([...reader.args, 'decrypt', 'x'], { env: reader.env })).stdout, 'hi');
+  const { data } = await d.json<{ data: { action: string; props: object; validAction: boolean }[] }>(
+    'activity search --json',
+  );
+  const told = data
+    .filter(({ action, validAction }) => validAction && /^keyring\.(en|de)crypt$/.test(action))
+    .map(({ action, props }) => [action, props]);
+  assert.deepEqual(told, [
+    ['keyring.decrypt', { recipient: true }],
+    ['keyring.encrypt', { recipient: true }],
+  ]);
+});
+
+test('a public key that changed is refused, until its owner is asked and the old one taken away', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --json');
+  await d.json('keyring create other --json');
+  const keys = keyDirectory(d);
+  const encrypt = () => d.kms('encrypt --ring payroll --recipient -o x.kms', { stdin: 'hi' });
+  assert.equal((await encrypt()).code, 0);
+  const known = await readFile(`${keys}/payroll.pub`, 'utf8');
+  const { ring } = await d.json<{ ring: { publicKey: string } }>('keyring show other --json');
+  await writeFile(`${keys}/payroll.pub`, `${ring.publicKey}\n`);
+  await rm(d.path('x.kms'));
+  const refused = await encrypt();
+  assert.deepEqual(
+    [refused.code, refused.stderr],
+    [
+      1,
+      'kms: the appliance has another public key for the keyring payroll than when it was first used from here; nothing ' +
+        `was encrypted; if the keyring's owner says that its key pair was changed, remove ${keys}/payroll.pub\n`,
+    ],
+  );
+  await assert.rejects(stat(d.path('x.kms')));
+  await writeFile(`${keys}/payroll.pub`, 'nonsense');
+  assert.match((await encrypt()).stderr, /payroll\.pub holds no public key/);
+  await rm(`${keys}/payroll.pub`);
+  assert.equal((await encrypt()).code, 0);
+  assert.equal(await readFile(`${keys}/payroll.pub`, 'utf8'), known);
+  // A key that is given is what counts, and what is remembered stays as it is.
+  await writeFile(d.path('other.pub'), ring.publicKey);
+  await writeFile(d.path('payroll.pub'), known);
+  const given = (file: string) =>
+    d.kms(`encrypt --ring payroll --recipient --public-key ${file} -o ${file}.kms`, { stdin: 'hi' });
+  assert.match(
+    (await given('other.pub')).stderr,
+    /another public key for the keyring payroll than the one that is known/,
+  );
+  assert.equal((await given('payroll.pub')).code, 0);
+});
+
+test('two writers that see the ring for the first time at once remember one key', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --json');
+  const ran = await Promise.all(
+    ['a', 'b', 'c'].map((name) => d.kms(`encrypt --ring payroll --recipient -o ${name}`, { stdin: name })),
+  );
+  assert.deepEqual(
+    ran.map(({ code }) => code),
+    [0, 0, 0],
+  );
+  assert.deepEqual((await readdir(keyDirectory(d))).sort(), ['payroll.key', 'payroll.pub']);
+});
+
+test('what makes no sense is told before anything is asked', async () => {
+  await using d = await servedDesk();
+  const wrong = async (args: string, expected: RegExp): Promise<void> => {
+    const { code, stderr } = await d.kms(`encrypt ${args}`, { stdin: 'hi' });
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, expected);
+  };
+  await wrong('--recipient', /--ring is missing/);
+  await wrong('--ring a --ring b', /several go with --recipient alone/);
+  await wrong('--ring a --public-key x', /--public-key goes with --recipient/);
+  await wrong('--ring a --recipient --private-key x', /exclude each other/);
+  await wrong('--ring a --ring b --recipient --public-key x', /--public-key goes with one --ring/);
+  await wrong('--ring a --ring b --recipient --asset-data {}', /an asset belongs to one keyring/);
+  const many = Array.from({ length: 21 }, (_, n) => `--ring r${n}`).join(' ');
+  await wrong(`${many} --recipient`, /expected at most 20, got 21/);
+});
+
+test('a file for several rings opens by any of them, and offline where its ring allows that', async () => {
+  await using d = await servedDesk();
+  for (const name of ['payroll', 'vault']) await d.json(`keyring create ${name} --json`);
+  assert.match((await d.kms('keyring config vault --offline-decrypt true')).stdout, /decrypt offline {4}yes/);
+  assert.match((await d.kms('keyring show vault')).stdout, /offline {5}its private key alone opens files/);
+  assert.doesNotMatch((await d.kms('keyring show payroll')).stdout, /offline/);
+  const made = await d.json('encrypt --ring payroll --ring vault --recipient -o x.kms --json', { stdin: 'for two' });
+  assert.equal(Object(made).rings.length, 2);
+  const keys = keyDirectory(d);
+  assert.equal((await d.kms('decrypt x.kms')).stdout, 'for two');
+  const inspected = await d.json<{ rings: { ringname: string; opensOffline: boolean }[] }>('inspect x.kms --json');
+  assert.deepEqual(
+    inspected.rings.map(({ ringname, opensOffline }) => [ringname, opensOffline]),
+    [
+      ['payroll', false],
+      ['vault', true],
+    ],
+  );
+  await rename(`${keys}/payroll.key`, d.path('payroll.key'));
+  assert.equal((await d.kms('decrypt x.kms')).stdout, 'for two', 'by the ring whose key is here');
+  // The day without the appliance: no data directory, no server.
+  await rename(d.path('kms-data'), d.path('gone'));
+  const lost = await d.kms('decrypt x.kms');
+  assert.equal(lost.code, 3);
+  const offline = await d.kms('decrypt --offline -o back x.kms --json');
+  assert.deepEqual([offline.code, offline.stderr], [0, '']);
+  assert.deepEqual(Object.keys(JSON.parse(offline.stdout)), ['header']);
+  assert.equal(await readFile(d.path('back'), 'utf8'), 'for two');
+  const alone = await d.kms('decrypt --offline --private-key payroll.key x.kms');
+  assert.deepEqual([alone.code, alone.stdout], [1, '']);
+  assert.match(alone.stderr, /does not open without the appliance/);
+  await rename(d.path('gone'), d.path('kms-data'));
+});
+
+test('an asset is verified by the appliance, and offline it is said that it was not', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create vault --json');
+  await d.kms('keyring config vault --offline-decrypt true');
+  const { asset } = await d.json<{ asset: { id: string } }>(
+    'encrypt --ring vault --recipient --asset-data {"a":1} -o x.kms --json',
+    { stdin: 'hi' },
+  );
+  const online = await d.kms('decrypt x.kms');
+  assert.deepEqual([online.stdout, /is valid/.test(online.stderr)], ['hi', true]);
+  const offline = await d.kms('decrypt --offline x.kms');
+  assert.equal(offline.stderr, `kms: the asset ${asset.id} was not verified: no appliance was asked\n`);
+  await d.kms(`asset delete ${asset.id} --yes`);
+  assert.equal((await d.kms('decrypt x.kms')).code, 1);
+  // An ordinary file needs the appliance whatever its ring says.
+  assert.equal((await d.kms('encrypt --ring vault -o y.kms', { stdin: 'hi' })).code, 0);
+  assert.match((await d.kms('decrypt --offline y.kms')).stderr, /does not open without the appliance/);
+});
