@@ -116,6 +116,14 @@ function sourceTime(env: NodeJS.ProcessEnv): number {
   return Number(given ?? (/^\d+\s*$/.test(stdout ?? '') ? stdout : 315_532_800));
 }
 
+/**
+ * Whoever makes the package, as Debian's own tools have it. Else the project: by no address of anybody, but one in a domain
+ * that is kept for such use (RFC 2606 §3), since lintian wants a name and a domain that can be (`bogus-mail-host`).
+ */
+export function maintainerOf({ DEBFULLNAME, DEBEMAIL }: NodeJS.ProcessEnv): string {
+  return `${DEBFULLNAME || 'kms maintainers'} <${DEBEMAIL || 'noreply@kms.example.org'}>`;
+}
+
 /** From the file that is named, or from the variable itself. */
 function signingKey(file: string | undefined, env: NodeJS.ProcessEnv): SigningKey | undefined {
   const name = file ?? env.KMS_SIGNING_KEY_FILE;
@@ -152,7 +160,7 @@ function main(): void {
   const files = packages(partsOf(paths.executable), {
     time: sourceTime(env),
     revision: Number(values.revision),
-    maintainer: `${env.DEBFULLNAME ?? 'the authors of kms'} <${env.DEBEMAIL ?? 'kms@localhost'}>`,
+    maintainer: maintainerOf(env),
     key,
     compose: readFileSync(join(paths.root, 'compose.yaml'), 'utf8'),
   });

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { ar, tar } from '../../build/archives.ts';
-import { packages } from '../../build/package.ts';
+import { maintainerOf, packages } from '../../build/package.ts';
 import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { formatKeyPair, parsePublicKey, verifyMinisign } from '../../src/crypto/minisign.ts';
 import { version } from '../../src/version.ts';
@@ -139,6 +139,21 @@ test('the unit of the package runs the executable of the package, and only where
   assert.match(data, /^ExecStart=\/usr\/bin\/kms serve$/m);
   assert.match(data, /^AssertPathExists=\/var\/lib\/kms\/data\/kms\.seal$/m);
   assert.doesNotMatch(data, /\/usr\/local/);
+});
+
+test('the package names who makes it, or the project', () => {
+  assert.equal(maintainerOf({ DEBFULLNAME: 'A Name', DEBEMAIL: 'a@example.org' }), 'A Name <a@example.org>');
+  assert.match(maintainerOf({ DEBFULLNAME: '' }), /^kms maintainers <noreply@[a-z]+(\.[a-z]+)+>$/);
+  assert.doesNotMatch(maintainerOf({}), /localhost|invalid/);
+});
+
+test('a new key is made without building anything', () => {
+  const path = join(base, 'new.key');
+  const script = fileURLToPath(new URL('../../scripts/package', import.meta.url));
+  const { status, stderr } = spawnSync(script, ['--new-key', path], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  assert.doesNotMatch(stderr, /build/);
+  parsePublicKey(readFileSync(`${path}.pub`, 'utf8'), 'key');
 });
 
 test('the unit of a standby is in the package too, beside the other and not with it', () => {

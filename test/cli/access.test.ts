@@ -50,7 +50,11 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   await d.json('account create billing --json');
   await d.json('keyring create payroll --json');
   const made = await d.kms('apikey create --account billing --flag keyring.payroll.encrypt --flag asset.read --json');
-  assert.equal(made.stderr, 'kms: the key is shown this once: put it into a file that only its user can read\n');
+  assert.equal(
+    made.stderr,
+    'kms: the key is shown this once, and the service keeps only a hash of it: give it to the program that needs it, in a ' +
+      'file that only its user can read\n',
+  );
   const key: Key = JSON.parse(made.stdout);
   assert.deepEqual(key.flags, { 'keyring.payroll.encrypt': true, 'asset.read': true });
   const { key: secret, ...safe } = key;

@@ -1,7 +1,9 @@
 // Where commands look for the key file: at the place given, where `init` put it, and at the default place.
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { copyFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { type Desk, desk } from './kms.ts';
 
 async function opens(d: Desk, line: string): Promise<void> {
@@ -67,4 +69,22 @@ test('a backup is restored where the place of its key file means nothing', async
   const { code, stderr } = await d.kms('restore one.backup --data machine/data');
   assert.equal(code, 0, stderr);
   await opens(d, '--data machine/data');
+});
+
+test('a named pipe is no key file, and nobody waits for it; what a command writes is one', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  execFileSync('mkfifo', ['-m', '600', d.path('pipe')]);
+  for (const line of ['keyring list --key-file pipe', 'serve --listen 127.0.0.1:0 --key-file pipe']) {
+    const { code, stderr } = await d.kms(line);
+    assert.notEqual(code, 0, line);
+    assert.match(stderr, /pipe: expected a key file, found a named pipe/, line);
+  }
+  await symlink('pipe', d.path('link'));
+  assert.match((await d.kms('keyring list --key-file link')).stderr, /link: expected a key file, found a named pipe/);
+  // As a shell hands it over.
+  await rename(d.path('kms-data.master.key'), d.path('kept.key'));
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  await writeFile(d.path('typed'), `${process.execPath} ${main} keyring list --key-file <(cat kept.key)\n`);
+  execFileSync('bash', [d.path('typed')], { cwd: d.dir, stdio: 'ignore', timeout: 60_000 });
 });

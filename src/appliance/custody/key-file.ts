@@ -1,6 +1,6 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
 
-import { link, open, readFile, unlink } from 'node:fs/promises';
+import { link, open, readFile, stat, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { toHex } from '../../crypto/bytes.ts';
 import { systemRandom } from '../../crypto/random.ts';
@@ -54,6 +54,7 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
  */
 export async function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
   try {
+    await refusePipe(place);
     const secret = parseSecret(await readFile(place), place);
     if (!exposed) await needPrivateKey(place);
     return secret;
@@ -61,6 +62,17 @@ export async function readKeyFile(place: string, exposed = false): Promise<Uint8
     if (systemCode(error) === 'ENOENT') return undefined;
     throw systemError(error, place);
   }
+}
+
+/** Of a process that was started for it, as a shell's `<(…)` is. */
+const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
+
+/** A pipe that has a name is opened only once somebody writes to it, which nothing here could end. */
+async function refusePipe(place: string): Promise<void> {
+  if (ownPipe.test(place) || !(await stat(place)).isFIFO()) return;
+  throw new KmsError('refused', `${place}: expected a key file, found a named pipe`, {
+    hint: 'name the file itself; what a command writes is read with --key-file <(COMMAND)',
+  });
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {

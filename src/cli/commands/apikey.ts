@@ -38,7 +38,11 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     if (file && failure === undefined) await printThing(cli, safe, apiKeyPairs(key));
     else await printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
     if (path === undefined) {
-      await say(cli.io, 'the key is shown this once: put it into a file that only its user can read');
+      await say(
+        cli.io,
+        'the key is shown this once, and the service keeps only a hash of it: give it to the program that needs it, in a ' +
+          'file that only its user can read',
+      );
     } else if (failure !== undefined) {
       throw fileError('write', path, failure, 'the key is shown above, this once');
     } else await say(cli.io, visible(`the key is in ${path}, and nowhere else`));

@@ -2,7 +2,9 @@
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
+import { FieldProblems } from '../error-text.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
@@ -66,7 +68,9 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
           busy="Deleting it…"
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
-            const { id } = await api.deleteKeyring({ name: ring.name });
+            const { id } = await api.deleteKeyring({ name: ring.name }).catch(async (error: unknown) => {
+              throw await whoUses(api, ring.name, error);
+            });
             navigate(hrefTo('keyrings', {}, { deleted: id, name: ring.name }));
           }}
         >
@@ -78,6 +82,23 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
       )}
     </>
   );
+}
+
+const mostNamed = 5;
+
+/** Why a keyring cannot be deleted, with the keys that still use it, as far as this user may see them. */
+async function whoUses(api: Client, name: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
+  const advice = 'Disable them, or take the flags that name the keyring from them.';
+  try {
+    const { data } = await api.searchKeyringApiKeys({ keyringname: name, limit: 100 });
+    const keys = data.filter(({ active }) => active).map(({ keyid }) => keyid);
+    const more = keys.length > mostNamed ? ` and ${keys.length - mostNamed} more` : '';
+    const named = keys.length === 0 ? '' : `: ${keys.slice(0, mostNamed).join(', ')}${more}`;
+    return new FieldProblems({}, `Active API keys still use this keyring${named}. ${advice}`);
+  } catch {
+    return new FieldProblems({}, `Active API keys still use this keyring. ${advice}`);
+  }
 }
 
 function About({ ring }: { readonly ring: KeyRing }) {
