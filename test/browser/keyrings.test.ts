@@ -236,7 +236,7 @@ test('a keyring that an API key uses says so, and is not deleted', async () => {
   await page.getByRole('button', { name: 'Delete the keyring' }).click();
   await page
     .getByRole('alert')
-    .filter({ hasText: /The service answered/ })
+    .filter({ hasText: `still use this keyring: ${key.body.keyid}. Disable them, or take the flags` })
     .waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });

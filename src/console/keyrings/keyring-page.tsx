@@ -23,6 +23,7 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
   const name = params.name ?? '';
   const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
   const [isDeleting, setDeleting] = useState(false);
+  const lacks = useLack('apikey.read');
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
 
   const rotate = useAction(async () => {
@@ -69,7 +70,7 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             const { id } = await api.deleteKeyring({ name: ring.name }).catch(async (error: unknown) => {
-              throw await whoUses(api, ring.name, error);
+              throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
             });
             navigate(hrefTo('keyrings', {}, { deleted: id, name: ring.name }));
           }}
@@ -86,13 +87,14 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
 
 const mostNamed = 5;
 
-/** Why a keyring cannot be deleted, with the keys that still use it, as far as this user may see them. */
-async function whoUses(api: Client, name: string, error: unknown): Promise<unknown> {
+/** Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined where this user may not see them. */
+async function whoUses(api: Client | undefined, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
   const advice = 'Disable them, or take the flags that name the keyring from them.';
   try {
-    const { data } = await api.searchKeyringApiKeys({ keyringname: name, limit: 100 });
-    const keys = data.filter(({ active }) => active).map(({ keyid }) => keyid);
+    const { data = [] } = (await api?.searchKeyringApiKeys({ keyringname: name, limit: 100 })) ?? {};
+    const isUsable = ({ active, expiresAt }: SafeApiKey): boolean => active && (expiresAt ?? Infinity) > Date.now();
+    const keys = data.filter(isUsable).map(({ keyid }) => keyid);
     const more = keys.length > mostNamed ? ` and ${keys.length - mostNamed} more` : '';
     const named = keys.length === 0 ? '' : `: ${keys.slice(0, mostNamed).join(', ')}${more}`;
     return new FieldProblems({}, `Active API keys still use this keyring${named}. ${advice}`);
