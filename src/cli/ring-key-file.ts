@@ -99,7 +99,7 @@ export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
  */
 export async function knownPublicKey(cli: Cli, appliance: Appliance, answered: AnsweredRing): Promise<string> {
   const { ringname, publicKey } = answered;
-  const path = (await ringKeyPath(cli, appliance, 'rings', ringname)).replace(/key$/, 'pub');
+  const path = await knownPath(cli, appliance, ringname);
   if (!(await isThere(path))) await remember(cli, path, answered);
   const known = await readSmallText(path, 'the public key');
   if (!kemOfPublicKey(known))
@@ -112,6 +112,18 @@ export async function knownPublicKey(cli: Cli, appliance: Appliance, answered: A
       hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed, remove ${path}`,
     },
   );
+}
+
+async function knownPath(cli: Cli, appliance: Appliance, ring: string): Promise<string> {
+  return (await ringKeyPath(cli, appliance, 'rings', ring)).replace(/key$/, 'pub');
+}
+
+/** Its owner gave the ring another pair from here: where its public key is remembered, it is now this one. */
+export async function nowKnownAs(cli: Cli, appliance: Appliance, ring: string, publicKey: string): Promise<void> {
+  const path = await knownPath(cli, appliance, ring);
+  if (!(await isThere(path))) return;
+  const read = (path: string) => readSmallText(path, 'the public key');
+  await replaceText(path, read, () => ({ text: `${publicKey}\n`, result: undefined }));
 }
 
 /** Another command may do so at the same time: one of them is first. */

@@ -98,6 +98,21 @@ test('a public key that changed is refused, until its owner is asked and the old
   assert.equal((await given('payroll.pub')).code, 0);
 });
 
+test('whoever upgrades the ring from here goes on encrypting to it, and others are to ask first', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --kem x25519 --json');
+  await d.json('keyring create unseen --kem x25519 --json');
+  const encrypt = (name: string) => d.kms(`encrypt --ring payroll --recipient -o ${name}`, { stdin: name });
+  assert.equal((await encrypt('before')).code, 0);
+  const elsewhere = await readFile(`${keyDirectory(d)}/payroll.pub`, 'utf8');
+  for (const name of ['payroll', 'unseen']) assert.equal((await d.kms(`keyring upgrade ${name}`)).code, 0);
+  assert.deepEqual(await encrypt('after').then(({ code, stderr }) => [code, stderr]), [0, '']);
+  assert.deepEqual((await readdir(keyDirectory(d))).sort(), ['payroll.key', 'payroll.pub', 'unseen.key']);
+  for (const name of ['before', 'after']) assert.equal((await d.kms(`decrypt ${name}`)).stdout, name);
+  await writeFile(`${keyDirectory(d)}/payroll.pub`, elsewhere);
+  assert.match((await encrypt('elsewhere')).stderr, /another public key for the keyring payroll/);
+});
+
 test('two writers that see the ring for the first time at once remember one key', async () => {
   await using d = await servedDesk();
   await d.json('keyring create payroll --json');
