@@ -18,6 +18,8 @@ export interface Measured {
   readonly p99: number;
   /** Answers other than 2xx, and failures of the connection. */
   readonly failed: number;
+  /** Processor time of the server for one request, in µs; 0 where it was not asked for. */
+  readonly cpu: number;
 }
 
 /** Measures in a process of its own. */
@@ -25,6 +27,26 @@ export async function load(core: Core, request: Load): Promise<Measured> {
   const tool = await start(core, process.execPath, [import.meta.filename, JSON.stringify(request)], /^(\{.*\})$/m);
   await tool.stop();
   return JSON.parse(tool.match);
+}
+
+interface Side extends Omit<Load, 'seconds'> {
+  /** Seconds that its server used. */
+  readonly cpu?: () => number;
+}
+
+/** Each of them in each round, and once before, for a second, to warm up; by side, then by round. */
+export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<Measured[][]> {
+  const all: Measured[][] = sides.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [at, { cpu = () => 0, ...side }] of sides.entries()) {
+      const before = cpu();
+      const duration = round === 0 ? 1 : seconds;
+      const measured = await load(1, { ...side, seconds: duration });
+      const used = ((cpu() - before) * 1e6) / (measured.perSecond * duration);
+      if (round > 0) all[at]?.push({ ...measured, cpu: used });
+    }
+  }
+  return all;
 }
 
 if (import.meta.main) {
@@ -35,6 +57,7 @@ if (import.meta.main) {
     p50: result.latency.p50,
     p99: result.latency.p99,
     failed: result.non2xx + result.errors,
+    cpu: 0,
   };
   console.log(JSON.stringify(measured));
 }

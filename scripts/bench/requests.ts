@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { goal, median, row, short } from './figures.ts';
-import { load, type Measured } from './load.ts';
+import { inTurns, type Measured } from './load.ts';
 import { residentMegabytes, start } from './process.ts';
 
 /** Of the bare route. */
@@ -102,23 +102,14 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   // One after the other, since assets leave rows behind that later checkpoints write.
   const results = new Map<string, { kms: Measured[]; bare: Measured[] }>();
   for (const { name, path, bare: twin, body } of operations) {
-    for (let round = 0; round <= rounds; round++) {
-      const request = {
-        method: body ? ('POST' as const) : ('GET' as const),
-        headers,
-        ...(body ? { body: JSON.stringify(body) } : {}),
-        seconds: round === 0 ? 1 : seconds,
-      };
-      const measured = {
-        bare: await load(1, { ...request, url: bare.match + twin }),
-        kms: await load(1, { ...request, url: server.match + path }),
-      };
-      if (round === 0) continue; // the warm-up
-      const so = results.get(name) ?? { kms: [], bare: [] };
-      so.kms.push(measured.kms);
-      so.bare.push(measured.bare);
-      results.set(name, so);
-    }
+    const request = {
+      method: body ? ('POST' as const) : ('GET' as const),
+      headers,
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    };
+    const sides = [bare.match + twin, server.match + path].map((url) => ({ ...request, url }));
+    const [ofBare = [], ofKms = []] = await inTurns(sides, seconds, rounds);
+    results.set(name, { kms: ofKms, bare: ofBare });
   }
 
   console.log(`\nRequests: 64 connections, ${rounds} rounds of ${seconds} s; median of the rounds`);

@@ -1,4 +1,4 @@
-// `npm run bench [requests|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of the README, as
+// `npm run bench [requests|transit|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of the README, as
 // ratios inside one run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -12,6 +12,7 @@ import { measureNodes } from './nodes.ts';
 import { measureOverload } from './overload.ts';
 import { measurePages } from './pages.ts';
 import { measureRequests } from './requests.ts';
+import { measureTransit } from './transit.ts';
 import { measureYears } from './years.ts';
 
 const chosen = process.argv.slice(2);
@@ -22,6 +23,7 @@ if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
 }
 console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
 if (wanted('requests')) await measureRequests(4, 3);
+if (wanted('transit')) await measureTransit(4, 3);
 if (wanted('overload')) await measureOverload(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
 if (wanted('files')) await measureFiles(2048, 3);

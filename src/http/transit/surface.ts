@@ -13,7 +13,7 @@ import type { Reply } from '../request-log.ts';
 import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
 import type { ServedPath } from '../route.ts';
 import { type TenantHandle, tenantOf } from '../tenants.ts';
-import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
+import { bodyOf, envelopeIds, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
 import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
 import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
@@ -51,6 +51,7 @@ const noQuery = new URLSearchParams();
 
 export function transitSurface(appliance: Appliance, { handlers, logged }: Served): TransitSurface {
   const { world } = appliance;
+  const nextId = envelopeIds(world.random);
 
   async function told(asked: Asked): Promise<Outcome> {
     const { parts, method, query } = asked;
@@ -71,7 +72,7 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
 
   function outcomeOf(told: Told): Outcome {
     const { status, headers } = told;
-    const body = bodyOf(told, world.random);
+    const body = bodyOf(told, nextId);
     return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
   }
 
@@ -116,7 +117,7 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
       }),
       answer(ours) {
         answer = operation.answer(ours, given);
-        return bodyOf(answer, world.random) ?? {};
+        return bodyOf(answer, nextId) ?? {};
       },
     };
     const { outcome } = await handler(contextOf(asked, env, operation));

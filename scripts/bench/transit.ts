@@ -1,0 +1,147 @@
+// Encrypts, decrypts and signatures a second at the transit listener, beside a bare route on the same runtime and, where
+// there is a `bao`, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { kms, makeAppliance } from './appliance.ts';
+import { goal, median, row, short } from './figures.ts';
+import { inTurns, type Measured } from './load.ts';
+import { cpuSeconds, type Started, start } from './process.ts';
+
+const bao = process.env.BAO ?? 'bao';
+/** Of the bare route, and of OpenBao. */
+const wanted = { bare: { encrypt: 0.4 }, bao: { encrypt: 2 } };
+
+interface Side {
+  readonly process: Started;
+  readonly url: string;
+  readonly token: string;
+}
+
+/** @param seconds of each measurement. @param rounds in which each operation is measured once at each. */
+export async function measureTransit(seconds: number, rounds: number): Promise<void> {
+  const home = mkdtempSync(join(tmpdir(), 'kms-bench-transit-'));
+  const made = makeAppliance(join(home, 'data'));
+  const listen = ['--listen', '127.0.0.1:0', '--transit-listen', '127.0.0.1:0'];
+  const served = await start(0, kms, ['--data', made.data, 'serve', ...listen], /transit: listening on (\S+)/);
+  const sides: Record<string, Side> = {
+    kms: { process: served, url: served.match, token: made.headers.authorization.slice('Bearer '.length) },
+  };
+  const other = await openBao(home);
+  if (other) sides.bao = other;
+  const operations = [
+    { name: 'encrypt', ring: 'bench', type: 'aes256-gcm96' },
+    { name: 'decrypt', ring: 'bench', type: 'aes256-gcm96' },
+    { name: 'sign', ring: 'signer', type: 'ed25519' },
+  ] as const;
+  const answers: Record<string, object> = {};
+  const bodies = new Map<string, string>();
+  for (const [side, { url, token }] of Object.entries(sides)) {
+    const ask = async (path: string, body: object): Promise<{ data: Record<string, string> }> => {
+      const headers = { 'x-vault-token': token };
+      const response = await fetch(`${url}/v1/transit/${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
+      if (!response.ok) throw new Error(`${side} ${path}: ${response.status} ${await response.text()}`);
+      return response.status === 204 ? { data: {} } : JSON.parse(await response.text());
+    };
+    for (const { ring, type } of operations) await ask(`keys/${ring}`, { type });
+    const plaintext = Buffer.alloc(32, 1).toString('base64');
+    const { ciphertext } = (await ask('encrypt/bench', { plaintext })).data;
+    for (const { name, ring } of operations) {
+      const body = name === 'encrypt' ? { plaintext } : name === 'decrypt' ? { ciphertext } : { input: plaintext };
+      answers[`/v1/transit/${name}/${ring}`] ??= await ask(`${name}/${ring}`, body);
+      bodies.set(`${side} ${name}`, JSON.stringify(body));
+    }
+  }
+  const bare = await start(
+    0,
+    process.execPath,
+    [join(import.meta.dirname, 'bare-route.ts'), JSON.stringify(answers)],
+    /listening on (\S+)/,
+  );
+  sides.bare = { process: bare, url: bare.match, token: 'none' };
+
+  const names = Object.keys(sides);
+  console.log(`\nTransit: 64 connections, ${rounds} rounds of ${seconds} s; median of the rounds`);
+  row('', ...names.flatMap((side) => [`${side} req/s`, 'p50 ms', 'p99 ms', 'CPU µs']));
+  const ratios: [string, number, number][] = [];
+  for (const { name, ring } of operations) {
+    const loads = names.map((side) => {
+      const {
+        url,
+        token,
+        process: { child },
+      } = sides[side] ?? { url: '', token: '', process: served };
+      const body = bodies.get(`${side} ${name}`) ?? bodies.get(`kms ${name}`) ?? '';
+      const headers = { 'x-vault-token': token, 'content-type': 'application/json' };
+      return {
+        url: `${url}/v1/transit/${name}/${ring}`,
+        method: 'POST' as const,
+        headers,
+        body,
+        cpu: () => cpuSeconds(child.pid),
+      };
+    });
+    const measured = await inTurns(loads, seconds, rounds);
+    const failed = measured.flat().reduce((sum, each) => sum + each.failed, 0);
+    if (failed > 0) throw new Error(`${name}: ${failed} requests failed`);
+    const of = (each: readonly Measured[], field: 'perSecond' | 'p50' | 'p99' | 'cpu') =>
+      median(each.map((one) => one[field]));
+    row(
+      name,
+      ...measured.flatMap((each) => [
+        short(of(each, 'perSecond')),
+        of(each, 'p50'),
+        of(each, 'p99'),
+        of(each, 'cpu').toFixed(1),
+      ]),
+    );
+    const [ours = []] = measured;
+    for (const [at, side] of names.entries()) {
+      if (side === 'kms') continue;
+      const ratio = median(ours.map((each, n) => each.perSecond / (measured[at]?.[n]?.perSecond ?? Number.NaN)));
+      const least = name === 'encrypt' ? wanted[side === 'bao' ? 'bao' : 'bare'].encrypt : 0;
+      ratios.push([`${name}, of ${side === 'bao' ? 'OpenBao' : 'the bare route'}`, ratio, least]);
+    }
+  }
+  for (const [what, ratio, least] of ratios) {
+    if (least > 0) goal(what, ratio, least, 'at least');
+    else console.log(`          ${what}: ${short(ratio)}`);
+  }
+  if (!other) console.log('  there is no `bao` to compare with (BAO names one)');
+  for (const { process } of Object.values(sides)) await process.stop();
+  rmSync(home, { recursive: true });
+}
+
+/** In development mode: in memory, unsealed, with an audit device that writes a file. Undefined where there is none. */
+async function openBao(home: string): Promise<Side | undefined> {
+  if (spawnSync(bao, ['version']).status !== 0) return undefined;
+  const config = join(home, 'bao.hcl');
+  writeFileSync(config, `audit "file" "file" { options { file_path = "${join(home, 'audit.log')}" } }\n`);
+  const port = await freePort();
+  const token = 'bench-root';
+  const options = [`-dev-root-token-id=${token}`, `-dev-listen-address=127.0.0.1:${port}`, '-dev-no-store-token'];
+  const process = await start(0, bao, ['server', '-dev', `-config=${config}`, ...options], /Root Token: (\S+)/);
+  const url = `http://127.0.0.1:${port}`;
+  const headers = { 'x-vault-token': token };
+  const body = JSON.stringify({ type: 'transit' });
+  const { ok, status } = await fetch(`${url}/v1/sys/mounts/transit`, { method: 'POST', headers, body });
+  if (!ok) throw new Error(`OpenBao refused to mount transit: ${status}`);
+  return { process, url, token };
+}
+
+/** One that was free a moment ago. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+}
