@@ -177,6 +177,11 @@ type SignedAs = EcdsaHash | undefined;
 
 const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
 
+/** Of a hash the leftmost 256 bits are signed (FIPS 186-5 §6.4.1). noble takes no more than 8 KiB of one. */
+function leftmost(hash: Uint8Array): Uint8Array {
+  return hash.subarray(0, 32);
+}
+
 /** `vault:vN:` and base64 of the signature: for ECDSA in DER, for Ed25519 of 64 bytes. */
 export function signMessage(
   type: SignerName,
@@ -191,7 +196,7 @@ export function signMessage(
 
 /** The platform signs messages, and not hashes that others made. */
 export function p256Sign(key: Uint8Array, message: Uint8Array, as: SignedAs): Uint8Array {
-  if (as === undefined) return p256.sign(message, key, ecdsa);
+  if (as === undefined) return p256.sign(leftmost(message), key, ecdsa);
   return native().p256Sign?.(key, as, message) ?? p256.sign(hashes[as](message), key, ecdsa);
 }
 
@@ -199,7 +204,7 @@ export function p256Verify(publicKey: Uint8Array, message: Uint8Array, as: Signe
   const { p256Verify: verify } = native();
   if (verify && as !== undefined) return verify(publicKey, as, message, signature);
   try {
-    return p256.verify(signature, as === undefined ? message : hashes[as](message), publicKey, ecdsa);
+    return p256.verify(signature, as === undefined ? leftmost(message) : hashes[as](message), publicKey, ecdsa);
   } catch {
     return false;
   }
