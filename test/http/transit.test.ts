@@ -317,6 +317,32 @@ test('signatures of both types, by hash in the path and in the body', async () =
   }
 });
 
+test('what is called a hash is signed whatever its length, by its leftmost 256 bits', async () => {
+  const a = await testAppliance();
+  const long = new Uint8Array(700_000).map((_, n) => n);
+  for (const type of ['ed25519', 'ecdsa-p256']) {
+    const name = await ring(a, { type });
+    for (const length of [0, 1, 31, 32, 33, 64, 8192, 8193, 700_000]) {
+      const input = long.subarray(0, length).toBase64();
+      const signed = await v1(a, 'PUT', `transit/sign/${name}`, { input, prehashed: true });
+      assert.equal(signed.status, 200, `${type} ${length}`);
+      const { signature } = signed.body.data;
+      const isValid = async (of: Uint8Array) => {
+        const body = { input: of.toBase64(), prehashed: true, signature };
+        return (await v1(a, 'PUT', `transit/verify/${name}`, body)).body.data.valid;
+      };
+      assert.equal(await isValid(long.subarray(0, length)), true, `${type} ${length}`);
+      if (length >= 32) {
+        const [first, last] = [long.slice(0, length), long.slice(0, length)];
+        first[0] = 255;
+        last[length - 1] = 255 - (last[length - 1] ?? 0);
+        assert.equal(await isValid(first), false);
+        assert.equal(await isValid(last), type === 'ecdsa-p256' && length > 32);
+      }
+    }
+  }
+});
+
 test('each item of a batch is done and recorded for itself', async () => {
   const a = await testAppliance();
   const name = await ring(a);
@@ -342,6 +368,14 @@ test('each item of a batch is done and recorded for itself', async () => {
   ]);
   const partial = { batch_input: batch, partial_failure_response_code: 207 };
   assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, partial)).status, 207);
+  // By both ways of requests. Statuses whose answers have no body would lose what was done.
+  for (const code of [204, 205, 304, 199, 500]) {
+    for (const query of ['', '?x=1']) {
+      const asked = { ...partial, partial_failure_response_code: code };
+      const kept = await v1(a, 'POST', `transit/encrypt/${name}${query}`, asked);
+      assert.deepEqual([kept.status, kept.body.data.batch_results.length], [400, 4], `${code}`);
+    }
+  }
   const full = { batch_input: Array.from({ length: 1000 }, () => ({ plaintext: 'YQ==' })) };
   assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, full)).status, 200);
   const over = { batch_input: [...full.batch_input, { plaintext: 'YQ==' }] };

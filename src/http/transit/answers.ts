@@ -19,6 +19,11 @@ export const nothing: Told = { status: 404, errors: [] };
 export const permissionDenied: Told = { status: 403, errors: ['permission denied'] };
 export const isSealed: Told = { status: 503, errors: ['Vault is sealed'] };
 
+/** Of the statuses of answers those that have no body. */
+export function hasNoBody(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
 export function found(data: object): Told {
   return { status: 200, data };
 }

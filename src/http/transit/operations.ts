@@ -4,7 +4,7 @@ import type { EndpointId } from '../../api/endpoints.ts';
 import type { TransitMade, TransitRing } from '../../api/transit.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
-import { done, found, invalid, nothing, problem, type Told } from './answers.ts';
+import { done, found, hasNoBody, invalid, nothing, problem, type Told } from './answers.ts';
 import { batchOf, booleanOf, countOf, isAbsent, itemOf, numberOf, rotationOf, textOf } from './fields.ts';
 
 /** An endpoint of our own in the engine's words. */
@@ -207,7 +207,8 @@ function onItems(
       });
       const isWhole = items.every(({ error }) => error === undefined);
       const partial = numberOf(given, 'partial_failure_response_code') ?? 400;
-      const status = isWhole ? 200 : partial >= 200 && partial <= 499 && partial !== 204 ? partial : 400;
+      const takes = partial >= 200 && partial <= 499 && !hasNoBody(partial);
+      const status = isWhole ? 200 : takes ? partial : 400;
       return { status, data: { batch_results } };
     },
   };

@@ -13,7 +13,17 @@ import type { Reply } from '../request-log.ts';
 import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
 import type { ServedPath } from '../route.ts';
 import { type TenantHandle, tenantOf } from '../tenants.ts';
-import { bodyOf, envelopeIds, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
+import {
+  bodyOf,
+  envelopeIds,
+  hasNoBody,
+  invalid,
+  isSealed,
+  nothing,
+  permissionDenied,
+  problem,
+  type Told,
+} from './answers.ts';
 import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
 import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
@@ -191,8 +201,7 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
         server_time_utc: Math.floor(world.now() / 1000),
         version,
       };
-      // Statuses without a body.
-      return status === 204 || status === 205 || status === 304 ? { status } : { status, bare };
+      return hasNoBody(status) ? { status } : { status, bare };
     }
     if (place === 'seal-status') {
       const threshold = { t: 1, n: 1, progress: 0, nonce: '' };
