@@ -65,10 +65,8 @@ async function answerOf(response: Response): Promise<Answer> {
 
 function emptyDatabase(): StoreSource {
   assert.ok(postgres);
-  const database = `kms${++databases}`;
-  postgres.createDatabase(database);
-  const url = `postgres://kms@/${database}?host=${encodeURIComponent(postgres.dir)}`;
-  return { url, isListed: false, env: () => undefined };
+  databases++;
+  return { url: postgres.newDatabase(), isListed: false, env: () => undefined };
 }
 
 /** What other nodes learn by themselves takes a second or two. */

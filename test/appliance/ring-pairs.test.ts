@@ -10,7 +10,7 @@ import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts'
 import { generateRingKey, privateKeyPem, unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toHex } from '../../src/crypto/bytes.ts';
 import type { Kem } from '../../src/model/kems.ts';
-import { type Place, place } from './tenant-appliance.ts';
+import { asking, backupOf, type Place, place } from './tenant-appliance.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-ring-pairs-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -90,21 +90,10 @@ async function whileRestored(from: string, keyFile: string, work: (ask: Ask) => 
   await restoreAppliance({ from, data, keys: { keyFile, env: () => undefined } });
   const appliance = await openAppliance({ data, keyFile });
   try {
-    await work(async (method, path, body) => {
-      const headers = { 'content-type': 'application/json' };
-      const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-      const response = await appliance.fetchLocal(new Request(`http://kms.local${path}`, init));
-      return { status: response.status, body: await response.json() };
-    });
+    await work(asking(appliance));
   } finally {
     await appliance.close();
   }
-}
-
-async function backupOf(p: Place, file: string): Promise<void> {
-  const response = await p.appliance.fetchLocal(new Request('http://kms.local/system/backup', { method: 'POST' }));
-  assert.equal(response.status, 200);
-  writeFileSync(file, new Uint8Array(await response.arrayBuffer()));
 }
 
 test('new keys of tenant and appliance, a restart, and a backup', async () => {

@@ -1,5 +1,6 @@
 // A whole appliance on disk for tests of tenants: its own clock, requests by host, and the operator's requests.
-import { mkdtemp, rm } from 'node:fs/promises';
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
@@ -48,10 +49,7 @@ export async function place(hosts?: readonly string[]): Promise<Place> {
     get appliance() {
       return appliance;
     },
-    local: (method, path, body, tenant) =>
-      answer(
-        appliance.fetchLocal(request('http://kms.local', method, path, body, tenant ? { 'kms-tenant': tenant } : {})),
-      ),
+    local: (...asked) => asking(appliance)(...asked),
     at: (host, method, path, key, body) =>
       answer(
         appliance.app.fetch(
@@ -68,6 +66,21 @@ export async function place(hosts?: readonly string[]): Promise<Place> {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** What the operator asks of an open appliance. */
+export function asking(appliance: OpenAppliance): Place['local'] {
+  return (method, path, body, tenant) =>
+    answer(
+      appliance.fetchLocal(request('http://kms.local', method, path, body, tenant ? { 'kms-tenant': tenant } : {})),
+    );
+}
+
+/** Writes a backup of the whole appliance to `file`. */
+export async function backupOf({ appliance }: Place, file: string): Promise<void> {
+  const response = await appliance.fetchLocal(new Request('http://kms.local/system/backup', { method: 'POST' }));
+  assert.equal(response.status, 200);
+  await writeFile(file, new Uint8Array(await response.arrayBuffer()));
 }
 
 export function openAt(

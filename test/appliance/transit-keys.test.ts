@@ -20,7 +20,7 @@ import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { sharedOptions, simShared } from '../support/shared-store.ts';
 import { SimEngine } from '../support/sim-engine.ts';
 import { opensAll, type TransitSample, transitSample } from '../support/transit-sample.ts';
-import { type Place, place } from './tenant-appliance.ts';
+import { asking, backupOf, type Place, place } from './tenant-appliance.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-transit-keys-'));
 const programs = postgresPrograms();
@@ -43,21 +43,10 @@ async function whileOpen(
     ...(at !== undefined && { world: { ...systemWorld(), now: () => at } }),
   });
   try {
-    await work(async (method, path, body) => {
-      const headers = { 'content-type': 'application/json' };
-      const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-      const response = await appliance.fetchLocal(new Request(`http://kms.local${path}`, init));
-      return { status: response.status, body: await response.json() };
-    });
+    await work(asking(appliance));
   } finally {
     await appliance.close();
   }
-}
-
-async function backupOf(p: Place, file: string): Promise<void> {
-  const response = await p.appliance.fetchLocal(new Request('http://kms.local/system/backup', { method: 'POST' }));
-  assert.equal(response.status, 200);
-  writeFileSync(file, new Uint8Array(await response.arrayBuffer()));
 }
 
 test('new keys of tenant and appliance, a backup of all, and a database and back', async () => {
@@ -79,9 +68,7 @@ test('new keys of tenant and appliance, a backup of all, and a database and back
   await restoreAppliance({ from: file, data: restored, keys: sources });
   await whileOpen({ data: restored }, (ask) => opensAll(ask, sample));
   if (!postgres) return;
-  postgres.createDatabase('transit');
-  const url = `postgres://kms@/transit?host=${encodeURIComponent(postgres.dir)}`;
-  const store: StoreSource = { url, isListed: false, env: () => undefined };
+  const store: StoreSource = { url: postgres.newDatabase(), isListed: false, env: () => undefined };
   const from = { data: restored, keys: sources };
   await moveToDatabase({ ...from, store });
   await whileOpen({ data: join(base, 'node'), keyFile, store }, async (ask) => {

@@ -12,13 +12,9 @@ const programs = postgresPrograms();
 const postgres = programs === undefined ? undefined : new Postgres(programs);
 after(() => postgres?.end());
 
-let databases = 0;
-
 function emptyDatabase(): string {
   assert.ok(postgres);
-  const name = `shipped${++databases}`;
-  postgres.createDatabase(name);
-  return `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+  return postgres.newDatabase();
 }
 
 const shipping = ['--data', 'a', '--ship-to', 'shipped', '--ship-every', '1s'];

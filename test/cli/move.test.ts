@@ -13,13 +13,9 @@ const programs = postgresPrograms();
 const postgres = programs === undefined ? undefined : new Postgres(programs);
 after(() => postgres?.end());
 
-let databases = 0;
-
 function emptyDatabase(): string {
   assert.ok(postgres);
-  const name = `move${++databases}`;
-  postgres.createDatabase(name);
-  return `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+  return postgres.newDatabase();
 }
 
 interface Moved {

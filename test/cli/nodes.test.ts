@@ -19,13 +19,9 @@ const programs = postgresPrograms();
 const postgres = programs === undefined ? undefined : new Postgres(programs);
 after(() => postgres?.end());
 
-let databases = 0;
-
 function emptyDatabase(): string {
   assert.ok(postgres);
-  const name = `cli${++databases}`;
-  postgres.createDatabase(name);
-  return `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+  return postgres.newDatabase();
 }
 
 /** An appliance in a database, which the environment names. */

@@ -398,14 +398,11 @@ test('a file that is changed while it is used, and one that grows beside the dat
 const programs = postgresPrograms();
 const postgres = programs === undefined ? undefined : new Postgres(programs);
 after(() => postgres?.end());
-let databases = 0;
 
 /** A node of an appliance that is in a database of its own. */
 async function node(): Promise<Place & { readonly store: string }> {
   assert.ok(postgres);
-  const name = `upgrade${++databases}`;
-  postgres.createDatabase(name);
-  const store = `postgres://kms@/${name}?host=${encodeURIComponent(postgres.dir)}`;
+  const store = postgres.newDatabase();
   return { ...(await place(store)), store };
 }
 

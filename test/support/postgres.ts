@@ -51,6 +51,7 @@ export class Postgres {
   readonly port: number;
   readonly #programs: string;
   readonly #user = postgresUser();
+  #databases = 0;
   readonly #settings: readonly string[];
 
   constructor(programs: string, { port, settings = [], files = {}, primary }: PostgresOptions = {}) {
@@ -96,6 +97,13 @@ export class Postgres {
 
   createDatabase(name: string): void {
     this.#run('createdb', ['-h', this.dir, '-p', String(this.port), '-U', 'kms', name]);
+  }
+
+  /** The address of a new database, for `--store`. */
+  newDatabase(): string {
+    const name = `kms${++this.#databases}`;
+    this.createDatabase(name);
+    return `postgres://kms@/${name}?host=${encodeURIComponent(this.dir)}`;
   }
 
   get data(): string {
