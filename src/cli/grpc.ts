@@ -1,7 +1,8 @@
 // A gRPC server for calls of one message each way, on a Unix socket: HTTP/2 as Node has it, the framing of messages,
 // and the status that goes behind them (grpc.github.io: "gRPC over HTTP2").
-import { chmod, lstat, unlink } from 'node:fs/promises';
+import { chmod, lstat, stat, unlink } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { dirname } from 'node:path';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { sentenceOf } from './exit.ts';
 import { answers } from './fetch.ts';
@@ -78,8 +79,16 @@ export async function serveGrpc(
 
 /** A socket that nobody answers behind was left by a server that ended badly. */
 async function freePath(path: string): Promise<void> {
+  // Listening there would be told to be "permission denied".
+  await stat(dirname(path)).catch((error) => {
+    throw fileError('listen on', path, error);
+  });
   const found = await lstat(path).catch(() => undefined);
-  if (!found?.isSocket()) return;
+  if (!found) return;
+  if (!found.isSocket()) {
+    const hint = 'choose another path with --listen, or move it away';
+    throw new KmsError('refused', `cannot listen on ${path}: it is there already, and is no socket`, { hint });
+  }
   if (await answers(path)) throw new KmsError('in-use', `another program listens on ${path}`);
   await unlink(path).catch((error) => {
     throw fileError('remove', path, error);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, createServer } from 'node:net';
 import test from 'node:test';
@@ -263,12 +263,17 @@ test('the socket: one that was left is replaced, one that is in use and other fi
   assert.equal((await status(it)).status, 0);
   await it.stop();
   await writeFile(d.path('file'), 'text');
-  const file = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path('file')}`]);
-  assert.equal(file.code, 1, file.stderr);
+  await symlink(d.path('file'), d.path('link'));
+  await symlink(d.path('nowhere'), d.path('dangling'));
+  for (const name of ['file', 'link', 'dangling', '.']) {
+    const there = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path(name)}`]);
+    assert.deepEqual([there.code, there.stdout], [1, ''], name);
+    assert.match(there.stderr, /^kms: cannot listen on \S+: it is there already, and is no socket; choose another/);
+  }
   assert.equal(readFileSync(d.path('file'), 'utf8'), 'text');
   const nowhere = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path('no', 'k.sock')}`]);
   assert.equal(nowhere.code, 1);
-  assert.match(nowhere.stderr, /^kms: cannot listen on [^\n]+\n$/);
+  assert.match(nowhere.stderr, /^kms: cannot listen on \S+: there is no such file or directory\n$/);
   for (const listen of ['/run/k.sock', 'unix://run/k.sock', 'tcp://127.0.0.1:1']) {
     assert.equal((await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', listen])).code, 2, listen);
   }
