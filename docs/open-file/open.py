@@ -25,7 +25,7 @@ def ask(header):
     return json.load(urllib.request.urlopen(urllib.request.Request(os.environ["KMS_SERVER"] + "/ks/decrypt", body, fields)))["share"]
 
 def stanzas(file):  # header, KEM, sealed, wrapped key, and where it ends
-    if file[:9] != b"kms-file\x02" or not 1 <= file[9] <= 20: raise ValueError("no kms file of version 2")
+    if file[:9] != b"kms-file\x02" or not 1 <= sum(file[9:10]) <= 20: raise ValueError("no kms file of version 2")
     at, number = 10, lambda at: int.from_bytes(file[at:at + 2], "big")
     for _ in range(file[9]):
         kem = at + 2 + number(at)
@@ -57,4 +57,4 @@ def main(name, key_file, share=None):
 
 if __name__ == "__main__":
     try: main(*sys.argv[1:])
-    except (InvalidTag, ValueError, KeyError, TypeError, OSError) as error: sys.exit(f"open.py: {error or 'the file was altered'}")
+    except (InvalidTag, ValueError, KeyError, TypeError, OSError) as error: sys.exit(f"open.py: {str(error) or 'the file was altered'}")

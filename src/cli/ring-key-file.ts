@@ -94,17 +94,29 @@ export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
 }
 
 /**
- * The public key of the ring as this machine knows it. What the appliance says is remembered at first use. Throws
- * `refused` when it says another later.
+ * The public key of the ring as this machine knows it. What the appliance says is remembered at first use, under its
+ * id, and over the network under its address too: the id is its own to say. Throws `refused` when it says another later.
  */
-export async function knownPublicKey(cli: Cli, appliance: Appliance, answered: AnsweredRing): Promise<string> {
+export async function knownPublicKey(cli: Cli, appliance: Connection, answered: AnsweredRing): Promise<string> {
   const { ringname, publicKey } = answered;
-  const path = await knownPath(cli, appliance, ringname);
-  if (!(await isThere(path))) await remember(cli, path, answered);
+  const paths = await knownPaths(cli, appliance, ringname);
+  // None is remembered beside one that differs.
+  for (const path of paths) if (await isThere(path)) await needSame(path, answered);
+  for (const path of paths) {
+    if (await isThere(path)) continue;
+    if (!(await remember(path, publicKey))) await needSame(path, answered);
+    else if (path === paths[0]) {
+      await say(cli.io, `the public key of ${ringname} is remembered in ${path}; another one will be refused`);
+    }
+  }
+  return publicKey;
+}
+
+async function needSame(path: string, { ringname, publicKey }: AnsweredRing): Promise<void> {
   const known = await readSmallText(path, 'the public key');
   if (!kemOfPublicKey(known))
     throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
-  if (isSamePublicKey(known, publicKey)) return known;
+  if (isSamePublicKey(known, publicKey)) return;
   throw new KmsError(
     'refused',
     `the appliance has another public key for the keyring ${ringname} than when it was first used from here`,
@@ -114,20 +126,38 @@ export async function knownPublicKey(cli: Cli, appliance: Appliance, answered: A
   );
 }
 
-async function knownPath(cli: Cli, appliance: Appliance, ring: string): Promise<string> {
-  return (await ringKeyPath(cli, appliance, 'rings', ring)).replace(/key$/, 'pub');
+/** Where the ring's public key is remembered: under the appliance's id, and under its address. */
+async function knownPaths(cli: Cli, appliance: Connection, ring: string): Promise<readonly string[]> {
+  const byId = (await ringKeyPath(cli, appliance, 'rings', ring)).replace(/key$/, 'pub');
+  if (appliance.way !== 'network') return [byId];
+  const address = encodeURIComponent(new URL(appliance.baseUrl).host);
+  return [byId, join(configDirectory(cli.io), 'addresses', address, fileName(ring).replace(/key$/, 'pub'))];
 }
 
-/** Its owner gave the ring another pair from here: where its public key is remembered, it is now this one. */
-export async function nowKnownAs(cli: Cli, appliance: Appliance, ring: string, publicKey: string): Promise<void> {
-  const path = await knownPath(cli, appliance, ring);
-  if (!(await isThere(path))) return;
+/**
+ * Where the ring's public key is remembered, it is now the present one: if that is the one given, or else if its private
+ * key is here.
+ */
+export async function rememberOwn(
+  cli: Cli<{ '--private-key': string | undefined }>,
+  appliance: Connection,
+  { name, publicKey }: { readonly name: string; readonly publicKey: string },
+  given: string | undefined,
+): Promise<void> {
+  if (given === undefined) {
+    const keys = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, name).catch(() => []));
+    if (!keys.some((key) => publicKeyOf(key) === publicKey)) return;
+  } else if (!isSamePublicKey(given, publicKey)) return;
   const read = (path: string) => readSmallText(path, 'the public key');
-  await replaceText(path, read, () => ({ text: `${publicKey}\n`, result: undefined }));
+  for (const path of await knownPaths(cli, appliance, name)) {
+    if (await isThere(path)) {
+      await replaceText(path, read, () => ({ text: `${publicKey}\n`, result: undefined }));
+    }
+  }
 }
 
-/** Another command may do so at the same time: one of them is first. */
-async function remember(cli: Cli, path: string, { ringname, publicKey }: AnsweredRing): Promise<void> {
+/** False where another command did so at the same time: one of them is first. */
+async function remember(path: string, publicKey: string): Promise<boolean> {
   const { makeDirs } = await import('../appliance/data-dir.ts');
   await makeDirs(dirname(path)).catch((error) => {
     throw fileError('make the directory', dirname(path), error, 'give the public key with --public-key FILE');
@@ -138,10 +168,10 @@ async function remember(cli: Cli, path: string, { ringname, publicKey }: Answere
     await file.commit();
   } catch (error) {
     await file.discard();
-    if (await isThere(path)) return;
+    if (await isThere(path)) return false;
     throw fileError('remember the public key in', path, error);
   }
-  await say(cli.io, `the public key of ${ringname} is remembered in ${path}; another one will be refused`);
+  return true;
 }
 
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {

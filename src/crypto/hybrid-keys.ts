@@ -40,10 +40,11 @@ export function seedToPkcs8(seed: Uint8Array): Uint8Array {
 
 /**
  * The 1216 bytes of a public key given as base64 SPKI DER, PEM, JWK, or base64 of the bytes. Undefined for anything
- * else, and for what nothing can be sealed to.
+ * else, for what nothing can be sealed to, and for the JWK of a private key, which is no text to hand to others.
  */
 export function parseHybridKey(text: string): Uint8Array | undefined {
-  const key = jwkOf(text)?.publicKey ?? spkiKey(text);
+  const jwk = jwkOf(text);
+  const key = jwk ? !jwk.isPrivate && jwk.publicKey : spkiKey(text);
   return key && isUsableXWingKey(key) ? key : undefined;
 }
 
@@ -77,8 +78,15 @@ function firstAfter(bytes: Uint8Array, prefixes: readonly Uint8Array[], length: 
   return undefined;
 }
 
+interface Jwk {
+  readonly publicKey: Uint8Array;
+  /** Whether it says a private key, whatever that is. */
+  readonly isPrivate: boolean;
+  readonly seed?: Uint8Array;
+}
+
 /** A key of the kind `AKP`, as WebCrypto exports it: `pub` always, `priv` for a private one; the rest does not matter. */
-function jwkOf(text: string): { readonly publicKey: Uint8Array; readonly seed?: Uint8Array } | undefined {
+function jwkOf(text: string): Jwk | undefined {
   if (!text.trimStart().startsWith('{')) return undefined;
   let fields: Readonly<Record<string, unknown>>;
   try {
@@ -92,5 +100,6 @@ function jwkOf(text: string): { readonly publicKey: Uint8Array; readonly seed?: 
   const publicKey = fromBase64Url(pub);
   if (publicKey?.length !== xWingPublicKeyLength) return undefined;
   const seed = typeof priv === 'string' ? fromBase64Url(priv) : undefined;
-  return seed?.length === 32 ? { publicKey, seed } : { publicKey };
+  const isPrivate = priv !== undefined;
+  return seed?.length === 32 ? { publicKey, isPrivate, seed } : { publicKey, isPrivate };
 }

@@ -2,6 +2,8 @@
 // decrypt --offline`.
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { servedDesk } from './served.ts';
 
@@ -111,6 +113,72 @@ test('whoever upgrades the ring from here goes on encrypting to it, and others a
   for (const name of ['before', 'after']) assert.equal((await d.kms(`decrypt ${name}`)).stdout, name);
   await writeFile(`${keyDirectory(d)}/payroll.pub`, elsewhere);
   assert.match((await encrypt('elsewhere')).stderr, /another public key for the keyring payroll/);
+});
+
+test('an upgrade that was cut off before it remembered the new pair is finished by the next one', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --kem x25519 --json');
+  const pin = `${keyDirectory(d)}/payroll.pub`;
+  const encrypt = (name: string) => d.kms(`encrypt --ring payroll --recipient -o ${name}`, { stdin: name });
+  assert.equal((await encrypt('before')).code, 0);
+  const before = await readFile(pin, 'utf8');
+  assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
+  const after = await readFile(pin, 'utf8');
+  await writeFile(pin, before);
+  assert.equal((await encrypt('between')).code, 1);
+  assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
+  assert.equal(await readFile(pin, 'utf8'), after);
+  assert.equal((await encrypt('after')).code, 0);
+  // Without its private key nobody here says that the pair is right.
+  await writeFile(pin, before);
+  await rename(`${keyDirectory(d)}/payroll.key`, d.path('payroll.key'));
+  assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
+  assert.equal(await readFile(pin, 'utf8'), before);
+});
+
+test('an appliance that says another id of itself is still asked for the public key that its address had', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --json');
+  const { ring: other } = await d.json<{ ring: { publicKey: string } }>('keyring create other --json');
+  // In front of the appliance stands what changes its answers.
+  let lies = false;
+  const proxy = createServer(async (request, response) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const { authorization = '' } = request.headers;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const isPost = request.method === 'POST';
+    const answer = await fetch(d.url + request.url, {
+      headers,
+      ...(isPost && { method: 'POST', body: Buffer.concat(chunks) }),
+    });
+    const body = Object(await answer.json());
+    if (request.url === '/readyz') body.appliance = (lies ? 'b' : 'a').repeat(32);
+    if (lies && 'publicKey' in body) body.publicKey = other.publicKey;
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = proxy.address() as AddressInfo; // it listens on TCP
+    const encrypt = (name: string) =>
+      d.kms(['encrypt', '--ring', 'payroll', '--recipient', '-o', name, '--server', `http://127.0.0.1:${port}`], {
+        stdin: 'hi',
+        env: { KMS_API_KEY: d.appliance.root.key },
+      });
+    const first = await encrypt('x');
+    assert.deepEqual([first.code, first.stderr.match(/is remembered in/g)?.length], [0, 1]);
+    lies = true;
+    const refused = await encrypt('y');
+    assert.equal(refused.code, 1);
+    const pin = `${d.path('config', 'kms', 'addresses')}/127.0.0.1%3A${port}/payroll.pub`;
+    assert.match(refused.stderr, /the appliance has another public key for the keyring payroll/);
+    assert.ok(refused.stderr.includes(`remove ${pin}`), refused.stderr);
+    assert.deepEqual(await readdir(keyDirectory(d)), ['a'.repeat(32), 'other.key', 'payroll.key']);
+    assert.ok(!(await readdir(d.path())).includes('y'));
+  } finally {
+    proxy.closeAllConnections();
+    await new Promise((resolve) => proxy.close(resolve));
+  }
 });
 
 test('two writers that see the ring for the first time at once remember one key', async () => {

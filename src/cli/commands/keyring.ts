@@ -1,7 +1,7 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
-import { isSamePublicKey, kemOfPublicKey } from '../../client/ring-keys.ts';
+import { kemOfPublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
@@ -12,7 +12,7 @@ import { readSmallText } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { addHybridKey, checkedRingName, type KeyPlace, nowKnownAs, reserveKeyPlace } from '../ring-key-file.ts';
+import { addHybridKey, checkedRingName, type KeyPlace, rememberOwn, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
 
@@ -142,13 +142,11 @@ export async function upgrade(cli: CliOf<typeof keyring.upgrade>): Promise<void>
     const { ring } = await client.getKeyring({ ringname });
     if (ring.kem !== hybrid) {
       const publicKey = given ?? (await addKey(cli, appliance, ring));
-      if (!cli.get('--prepare')) {
-        await client.putConfig({ ringname, config: { publicKey } });
-        const { ring } = await client.getKeyring({ ringname });
-        if (isSamePublicKey(ring.publicKey, publicKey)) await nowKnownAs(cli, appliance, ringname, ring.publicKey);
-      }
+      if (!cli.get('--prepare')) await client.putConfig({ ringname, config: { publicKey } });
     }
     if (!cli.get('--prepare')) {
+      const { ring: changed } = await client.getKeyring({ ringname });
+      await rememberOwn(cli, appliance, changed, given);
       const active = await client.getKey({ ringname, keyId: ring.activeKey });
       if (active.kem !== hybrid) await client.rotateKeyring({ ringname });
     }
