@@ -12,6 +12,7 @@ import { makeDirs, nodeFiles } from '../store/node-files.ts';
 import { exportStore, type HeldStore, importStore } from '../store/shared/transfer.ts';
 import { listStoreFiles } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
+import { needNoFence } from './backup/fence.ts';
 import { restoreInto } from './backup/restore.ts';
 import { findSource, ofSeal, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
@@ -83,12 +84,15 @@ export function movedStore(name: string, { mark, tables, activity }: HeldStore):
   };
 }
 
-/** From the directory `options.data`. Throws `refused` where the database has an appliance already. */
+/** From the directory `options.data`. Throws `refused` where the database has an appliance, or another took over. */
 export async function moveToDatabase(options: MoveOptions): Promise<Moved> {
   const root = resolve(options.data);
   await needAppliance(root);
   const lock = lockDirectory(root);
   try {
+    // One that was taken over from would go on in a second place. A fence that it has not met yet does not count: a move
+    // raises one, too, and where that is not answered this is the way on.
+    await needNoFence({ files: nodeFiles(root), shipped: [], takesBack: false });
     const node = await SharedNode.connect(options.store);
     try {
       await node.needSound(Date.now);

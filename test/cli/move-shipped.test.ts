@@ -95,6 +95,13 @@ if (!postgres) {
     await server.stop();
     const again = await d.kms(['serve', '--listen', '127.0.0.1:0', ...shipping], { env });
     assert.deepEqual([again.code, /serves no more/.test(again.stderr)], [1, true], again.stderr);
+    // Nor does it go over by itself: it would serve in two places.
+    const elsewhere = { ...env, KMS_STORE: emptyDatabase() };
+    const astray = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });
+    assert.deepEqual([astray.code, /serves no more/.test(astray.stderr)], [1, true], astray.stderr);
+    assert.ok(!existsSync(d.path('a', 'kms.moved')));
+    const none = await d.kms('keyring list --data other', { env: elsewhere });
+    assert.match(none.stderr, /there is no appliance in the database/);
     assert.deepEqual(
       readdirSync(d.path('.')).filter((name) => name.startsWith('n')),
       ['n', 'n.master.key'],
@@ -110,6 +117,11 @@ if (!postgres) {
     assert.equal((await d.kms('move --to back --data n', { env: shared })).code, 0);
     const back = await serving(d, ['--data', 'back', '--ship-to', 'shipped'], env);
     assert.equal((await back.stop()).code, 0);
+    // Whoever gives up what was done since takes it back, and may move it then.
+    const taken = await serving(d, [...shipping, '--take-back'], env);
+    assert.equal((await taken.stop()).code, 0);
+    const over = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });
+    assert.equal(over.code, 0, over.stderr);
   });
 
   test('one that does not say that it stopped is not believed to have, unless that is accepted', async () => {
