@@ -99,15 +99,18 @@ class Killed {
 }
 
 interface Job {
+  /** Before the first kill. */
+  prepare?(appliance: Killed): Promise<void>;
   /** Begun, then the server is killed. */
   begin(appliance: Killed, round: number): Promise<Ended>;
   /** After the next start. */
   check(appliance: Killed, begun: Ended, round: number): Promise<void>;
 }
 
-async function killDuring(what: string, { begin, check }: Job): Promise<Killed> {
+async function killDuring(what: string, { prepare, begin, check }: Job): Promise<Killed> {
   const appliance = new Killed();
   await appliance.start();
+  await prepare?.(appliance);
   for (let round = 0; round < rounds; round++) {
     appliance.load();
     const begun = begin(appliance, round);
@@ -148,14 +151,12 @@ test(`kill -9 during kms master rotate ${replayed}`, async () => {
 test(`kill -9 during kms tenant rekey ${replayed}`, async () => {
   let hash = '';
   const appliance = await killDuring('tenant rekey', {
-    async begin(appliance, round) {
-      if (round === 0) {
-        while (appliance.answered.length === 0) await delay(5);
-        const [{ name } = { name: '' }] = appliance.answered;
-        hash = (await (await appliance.call('POST', '/ks/encrypt', { ringname: name })).json()).hash;
-      }
-      return appliance.run('tenant', 'rekey', 'default', '--json');
+    async prepare(appliance) {
+      const ringname = 'older';
+      assert.equal((await appliance.call('POST', '/ks/keyrings', { name: ringname })).status, 200);
+      hash = (await (await appliance.call('POST', '/ks/encrypt', { ringname })).json()).hash;
     },
+    begin: (appliance) => appliance.run('tenant', 'rekey', 'default', '--json'),
     async check(appliance) {
       assert.equal(
         (await appliance.call('GET', `/ks/hash/${hash}`)).status,
