@@ -232,7 +232,10 @@ export async function makeDirs(path: string): Promise<string | undefined> {
   }
   const above = await makeDirs(dirname(whole));
   // What is above was there or is now: a second ENOENT is the file system's own.
-  await mkdir(whole, { mode: 0o700 });
+  await mkdir(whole, { mode: 0o700 }).catch((error) => {
+    // Another process may have made it meanwhile.
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
   return above ?? whole;
 }
 

@@ -11,11 +11,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createEmbedded } from '../../src/store/embedded.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
+import { makeDirs, nodeFiles } from '../../src/store/node-files.ts';
 import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { activityInput, storeContract } from './contract.ts';
@@ -189,4 +190,14 @@ storeContract('embedded store on real files', async () => {
   const close = store.close.bind(store);
   store.close = () => close().then(place.remove);
   return store;
+});
+
+test('directories that several make at once are made, for each of them', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'kms-dirs-'));
+  try {
+    await Promise.all(Array.from({ length: 20 }, () => makeDirs(join(home, 'a', 'b', 'c'))));
+    assert.ok((await stat(join(home, 'a', 'b', 'c'))).isDirectory());
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
 });
