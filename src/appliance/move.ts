@@ -202,6 +202,7 @@ export async function moveToDirectory(options: MoveOptions, to: string): Promise
   const node = await SharedNode.connect(options.store);
   try {
     const { bytes, name } = await node.seal.read();
+    await refuseIfElsewhere(node, root);
     await needNobodyServes(node.engine);
     const opened = await unseal(bytes, name, options);
     try {
@@ -230,6 +231,16 @@ async function refuseUnlessEmpty(root: string): Promise<void> {
   if (state === 'missing' || state === 'empty' || state === 'unrestored') return;
   throw new KmsError('refused', `${root}: is not empty; nothing was changed`, {
     hint: 'name a new directory with --to',
+  });
+}
+
+/** A move to `root` that was cut off is finished; one that went elsewhere would make a second appliance. */
+async function refuseIfElsewhere({ engine, name }: SharedNode, root: string): Promise<void> {
+  if (!(await engine.files.exists(movedInDatabase))) return;
+  const to = markedPlace(await engine.files.read(movedInDatabase));
+  if (to === root) return;
+  throw new KmsError('refused', `${name}: was moved to ${to} already; nothing was changed`, {
+    hint: 'move what is there; or, if that is lost, run `kms move --undo` with the same --store first',
   });
 }
 
@@ -292,10 +303,15 @@ export async function undoMove(data: string, store: StoreSource | undefined): Pr
 
 async function unmark(files: Pick<Files, 'exists' | 'read' | 'remove'>, name: string, from: string): Promise<string> {
   if (!(await files.exists(name))) throw notMoved(from);
-  const text = fromUtf8(await files.read(name)) ?? '';
+  const to = markedPlace(await files.read(name));
   await files.remove(name);
+  return to;
+}
+
+/** Where to, by what `markText` wrote. */
+function markedPlace(mark: Uint8Array): string {
   try {
-    return String(JSON.parse(text).to);
+    return String(JSON.parse(fromUtf8(mark) ?? '').to);
   } catch {
     return 'elsewhere';
   }

@@ -99,6 +99,10 @@ if (!postgres) {
     const refused = await d.kms('keyring list --tenant default --data n', { env: shared });
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /the appliance was moved to a data directory; .*--undo/);
+    const twice = await d.kms('move --to b2', { env: shared });
+    assert.equal(twice.code, 1);
+    assert.match(twice.stderr, /was moved to .*b already; nothing was changed/);
+    assert.equal(existsSync(d.path('b2')), false, 'there is one of it');
     assert.deepEqual(await rings(d, '--data b', env), ['one', 'two']);
     await well(d, 'activity verify --tenant default --data b', env);
     const doctor = await d.kms('doctor --data b --json', { env });
