@@ -274,7 +274,8 @@ test('the socket: one that was left is replaced, one that is in use and other fi
   const nowhere = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${d.path('no', 'k.sock')}`]);
   assert.equal(nowhere.code, 1);
   assert.match(nowhere.stderr, /^kms: cannot listen on \S+: there is no such file or directory\n$/);
-  for (const listen of ['/run/k.sock', 'unix://run/k.sock', 'tcp://127.0.0.1:1']) {
+  const tooLong = `unix:///${'k'.repeat(107)}`;
+  for (const listen of ['/run/k.sock', 'unix://run/k.sock', 'tcp://127.0.0.1:1', 'unix:///@k', tooLong]) {
     assert.equal((await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', listen])).code, 2, listen);
   }
   await rm(d.path('kms-data', 'kms.sock'));

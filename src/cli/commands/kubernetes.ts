@@ -9,6 +9,7 @@ import {
   readEncryptRequest,
   statusResponse,
 } from '../../client/kubernetes-kms.ts';
+import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, withServer } from '../connect.ts';
@@ -20,9 +21,7 @@ import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-fil
 import { visible } from '../text.ts';
 
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
-  const listen = cli.get('--listen');
-  const [, path] = /^unix:\/\/(\/[^\0]+)$/.exec(listen) ?? [];
-  if (path === undefined) throw cli.wrong(`--listen: expected unix:///PATH, got "${listen}"`);
+  const path = socketPath(cli, cli.get('--listen'));
   const named = await namedRingKey(cli);
   await withServer(cli, async (connection) => {
     const calls = callsOf(cli, cli.get('--ring'), connection, named);
@@ -32,6 +31,24 @@ export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPl
       failed: (error) => void say(cli.io, sentenceOf(error)).catch(() => undefined),
     });
   });
+}
+
+/** What Linux can bind: `sockaddr_un` has 108 bytes, and the last is 0. */
+const maxSocketPath = 107;
+
+function socketPath(cli: Cli, listen: string): string {
+  const [, path] = /^unix:\/\/(\/[^\0]+)$/.exec(listen) ?? [];
+  if (path === undefined) throw cli.wrong(`--listen: expected unix:///PATH, got "${listen}"`);
+  if (path.startsWith('/@')) {
+    throw cli.wrong(
+      `--listen: expected a file, got "${listen}", an abstract socket to API servers: it has no permissions`,
+    );
+  }
+  const { length } = utf8(path);
+  if (length > maxSocketPath) {
+    throw cli.wrong(`--listen: expected a path of at most ${maxSocketPath} bytes, got one of ${length}`);
+  }
+  return path;
 }
 
 function callsOf(cli: Cli, ringname: string, connection: Connection, named: RingPrivateKeys | undefined) {
