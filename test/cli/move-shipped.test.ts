@@ -95,6 +95,9 @@ if (!postgres) {
     await server.stop();
     const again = await d.kms(['serve', '--listen', '127.0.0.1:0', ...shipping], { env });
     assert.deepEqual([again.code, /serves no more/.test(again.stderr)], [1, true], again.stderr);
+    const { stdout } = await d.kms('doctor --data a --json', { env });
+    const found: { name: string; severity: string }[] = JSON.parse(stdout).findings;
+    assert.equal(found.find(({ name }) => name === 'taken-over')?.severity, 'error', stdout);
     // Nor does it go over by itself: it would serve in two places.
     const elsewhere = { ...env, KMS_STORE: emptyDatabase() };
     const astray = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });

@@ -207,15 +207,22 @@ interface OpeningDeps {
  * nothing else. Answers what is to be taken back, where that is wanted.
  */
 export async function needNoFence({ files, shipped, takesBack }: OpeningDeps): Promise<{ from?: Fence } | undefined> {
-  // That the mark is there is all that counts.
-  const isMarked = await files.exists(fencedMark);
-  const noted = isMarked ? parseJson(await files.read(fencedMark)) : undefined;
+  const noted = await rememberedFence(files);
   const raised = await fenceAtStart(shipped, takesBack);
-  if (!isMarked && !raised) return undefined;
-  const fence = raised ?? fenceIn(isJsonObject(noted) ? noted : {});
+  if (!noted && !raised) return undefined;
+  const fence = raised ?? noted?.from;
   if (takesBack) return fence ? { from: fence } : {};
-  if (raised && !isMarked) await rememberFence(files, raised);
+  if (raised && !noted) await rememberFence(files, raised);
   throw fencedOff(fence);
+}
+
+/** What the data directory remembers. That the mark is there is all that counts. */
+export async function rememberedFence(
+  files: Pick<Files, 'exists' | 'read'>,
+): Promise<{ readonly from: Fence | undefined } | undefined> {
+  if (!(await files.exists(fencedMark))) return undefined;
+  const noted = parseJson(await files.read(fencedMark));
+  return { from: fenceIn(isJsonObject(noted) ? noted : {}) };
 }
 
 /** For how long a directory may keep a start waiting, in milliseconds: a network file system can hang for ever. */

@@ -8,6 +8,7 @@ import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';
 import { nodeFiles } from '../../store/node-files.ts';
+import { fencedOff, rememberedFence } from '../backup/fence.ts';
 import type { KeySources } from '../custody/key-sources.ts';
 import { unlockSeal } from '../custody/unlock.ts';
 import { dataDirState, inDir, needAppliance, systemDir, tenantDir } from '../data-dir.ts';
@@ -51,6 +52,11 @@ export async function examine(options: DoctorOptions): Promise<Examination> {
   try {
     const inUse = served !== undefined || lock === 'in-use';
     if (!isNew) await examineFiles({ data, inUse }, findings.add);
+    const fence = await rememberedFence(nodeFiles(data));
+    if (fence) {
+      const { message, hint = '' } = fencedOff(fence.from);
+      findings.add('error', 'taken-over', data, message, hint);
+    }
     if (!isNode && !isStandby) await examineCustodians(data, options.keyFile, findings.add);
     if (!isNew) await examineSpace(host, data, findings.add);
     await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
