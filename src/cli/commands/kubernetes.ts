@@ -9,7 +9,6 @@ import {
   readEncryptRequest,
   statusResponse,
 } from '../../client/kubernetes-kms.ts';
-import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, withServer } from '../connect.ts';
@@ -44,7 +43,7 @@ function socketPath(cli: Cli, listen: string): string {
       `--listen: expected a file, got "${listen}", an abstract socket to API servers: it has no permissions`,
     );
   }
-  const { length } = utf8(path);
+  const length = Buffer.byteLength(path);
   if (length > maxSocketPath) {
     throw cli.wrong(`--listen: expected a path of at most ${maxSocketPath} bytes, got one of ${length}`);
   }
