@@ -5,13 +5,13 @@ import { access, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { AnsweredRing } from '../client/recipients.ts';
 import {
-  generateRingKey,
   isSamePublicKey,
   kemOfPublicKey,
   privateKeyPem,
   publicKeyOf,
   type RingPrivateKey,
   readPrivateKeys,
+  withHybridKey,
 } from '../client/ring-keys.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
@@ -199,10 +199,8 @@ export async function addHybridKey(
         hint: 'name the file that has it with --private-key FILE, or give the public key of a pair of yours',
       });
     }
-    const last = keys.at(-1);
-    if (last?.kem === 'mlkem768-x25519') return { text, result: publicKeyOf(last) };
-    const made = generateRingKey('mlkem768-x25519');
-    return { text: privateKeyPem(keys) + made.privateKey, result: made.publicKey };
+    const { privateKey, publicKey } = withHybridKey(keys);
+    return { text: privateKey, result: publicKey };
   });
   return { path, publicKey };
 }

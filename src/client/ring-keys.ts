@@ -115,6 +115,17 @@ export function generateRingKey(
   return { privateKey: privateKeyPem([pair]), publicKey: publicKeyOf(pair) };
 }
 
+/**
+ * The private keys of a ring, PEM, with a hybrid one at their end, and the public half of that: the one that is there
+ * already and waits to be used, or else a new one.
+ */
+export function withHybridKey(keys: readonly RingPrivateKey[]): RingKeyPair {
+  const last = keys.at(-1);
+  if (last?.kem === 'mlkem768-x25519') return { privateKey: privateKeyPem(keys), publicKey: publicKeyOf(last) };
+  const { privateKey, publicKey } = generateRingKey('mlkem768-x25519');
+  return { privateKey: (keys.length > 0 ? privateKeyPem(keys) : '') + privateKey, publicKey };
+}
+
 interface UnwrapInput {
   /** The ring's private key, or those that it has had. */
   readonly privateKey: PrivateKey;

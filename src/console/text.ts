@@ -1,5 +1,6 @@
 // Texts are values as people read and type them: free-form objects as JSON, ids, sizes, spans of time and counts.
 import { type ExactJson, numberProblemIn, parseExactly } from '../api/exact-json.ts';
+import type { Kem } from '../model/kems.ts';
 
 type Parsed =
   | { readonly value: Record<string, unknown>; readonly problem?: undefined }
@@ -16,6 +17,12 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['account', 'accounts'],
   ['apikey', 'API keys'],
 ]);
+
+/** By what the keys of a ring are wrapped. */
+export function kemText(kem: Kem, how: 'short' | 'whole' = 'short'): string {
+  if (kem === 'x25519') return 'X25519';
+  return how === 'short' ? 'Hybrid' : 'Hybrid: ML-KEM-768 and X25519';
+}
 
 /** Nothing typed is an empty object. */
 export function parseObject(text: string): Parsed {

@@ -1,7 +1,7 @@
 // A file job is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far
 // it is, stopping it, and what came of it.
 import { type Child, useEffect, useRef } from 'hono/jsx/dom';
-import { type RingPrivateKey, readPrivateKeys } from '../../client/ring-keys.ts';
+import { readPrivateKeys as keysIn, type RingPrivateKey } from '../../client/ring-keys.ts';
 import { FieldProblems, fileErrorText, isStopped } from '../error-text.ts';
 import { useHold } from '../navigation.ts';
 import { FileField, TextArea } from '../parts/fields.tsx';
@@ -65,7 +65,7 @@ export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Ans
   return [job, run];
 }
 
-function wipe(keys: readonly RingPrivateKey[]): void {
+export function wipe(keys: readonly RingPrivateKey[]): void {
   for (const { bytes } of keys) bytes.fill(0);
 }
 
@@ -135,11 +135,18 @@ export function MemoryNote() {
   );
 }
 
+interface PrivateKeyFieldsProps {
+  readonly legend?: string;
+  readonly hint?: Child;
+  readonly onFile: (file: File | undefined) => void;
+}
+
 /** The private key of a ring, from a file or pasted. It stays in its fields and in the memory of this page. */
-export function PrivateKeyFields({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
+export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, onFile }: PrivateKeyFieldsProps) {
   return (
     <fieldset data-plain-fieldset>
-      <legend>Private key of the keyring</legend>
+      <legend>{legend}</legend>
+      {hint && <p data-hint>{hint}</p>}
       <p data-hint>It is used in this page alone: it is neither sent nor kept.</p>
       <div data-columns>
         <FileField
@@ -154,11 +161,9 @@ export function PrivateKeyFields({ onFile }: { readonly onFile: (file: File | un
   );
 }
 
-interface Chosen {
+interface Chosen extends Pick<ChosenKey, 'onKeyFile'> {
   /** For the field `file`. */
   readonly onFile: (file: File | undefined) => void;
-  /** For `PrivateKeyFields`. */
-  readonly onKeyFile: (file: File | undefined) => void;
   /** With the ring's private keys. Throws `FieldProblems`. */
   read(values: FormValues): Promise<Pick<FileJobInput<unknown>, 'file' | 'privateKey'>>;
 }
@@ -166,35 +171,53 @@ interface Chosen {
 /** The file to be worked on and the private key for it. */
 export function useChosen(): Chosen {
   const file = useRef<File>(null);
-  const keyFile = useRef<File>(null);
+  const { onKeyFile, readPrivateKeys } = useChosenKey();
   return {
     onFile(chosen) {
       file.current = chosen ?? null;
     },
-    onKeyFile(chosen) {
-      keyFile.current = chosen ?? null;
-    },
+    onKeyFile,
     async read(values) {
       if (!file.current) throw new FieldProblems({ file: 'Choose the file first.' });
-      return { file: file.current, privateKey: await privateKeyOf(values.text('privateKey'), keyFile.current) };
+      const privateKey = await readPrivateKeys(values);
+      if (privateKey.length > 0) return { file: file.current, privateKey };
+      throw new FieldProblems({ keyFile: 'Choose the file with the private key, or paste the key.' });
     },
   };
+}
+
+interface ChosenKey {
+  /** For `PrivateKeyFields`. */
+  readonly onKeyFile: (file: File | undefined) => void;
+  /** None where neither a file was chosen nor a key pasted. Throws `FieldProblems`. */
+  readPrivateKeys(values: FormValues): Promise<readonly RingPrivateKey[]>;
 }
 
 /** A key file is small; anything larger was chosen by mistake. */
 const largestKeyFile = 16 * 1024;
 
-async function privateKeyOf(pasted: string, chosen: File | null): Promise<readonly RingPrivateKey[]> {
-  if (pasted !== '' && chosen) throw new FieldProblems({ privateKey: 'Choose a file or paste the key, not both.' });
-  if (pasted !== '') return parsed(pasted, 'privateKey');
-  if (!chosen) throw new FieldProblems({ keyFile: 'Choose the file with the private key, or paste the key.' });
-  if (chosen.size > largestKeyFile) throw new FieldProblems({ keyFile: 'This file is too large for a key.' });
-  return parsed(new Uint8Array(await chosen.arrayBuffer()), 'keyFile');
+/** The private keys of a ring, to be emptied by whoever reads them. */
+export function useChosenKey(): ChosenKey {
+  const keyFile = useRef<File>(null);
+  return {
+    onKeyFile(chosen) {
+      keyFile.current = chosen ?? null;
+    },
+    async readPrivateKeys(values) {
+      const pasted = values.text('privateKey');
+      const chosen = keyFile.current;
+      if (pasted !== '' && chosen) throw new FieldProblems({ privateKey: 'Choose a file or paste the key, not both.' });
+      if (pasted !== '') return parsed(pasted, 'privateKey');
+      if (!chosen) return [];
+      if (chosen.size > largestKeyFile) throw new FieldProblems({ keyFile: 'This file is too large for a key.' });
+      return parsed(new Uint8Array(await chosen.arrayBuffer()), 'keyFile');
+    },
+  };
 }
 
 function parsed(key: string | Uint8Array, field: 'privateKey' | 'keyFile'): readonly RingPrivateKey[] {
   try {
-    return readPrivateKeys(key, 'this');
+    return keysIn(key, 'this');
   } catch {
     throw new FieldProblems({
       [field]: 'This is no private key of a keyring: neither PEM, nor base64 of PKCS#8 DER, nor base64 of 32 bytes.',

@@ -9,7 +9,7 @@ import { toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
 import { Copyable, Facts, Json } from '../parts/values.tsx';
-import { PrivateKeyStep } from './new-keyring-page.tsx';
+import { PrivateKeyStep, ToldOfNew } from './new-keyring-page.tsx';
 
 interface Made {
   readonly name: string;
@@ -49,7 +49,7 @@ function NewRing({ api }: Props) {
           ring={made}
           folder="asym"
           privateKey={made.privateKey}
-          origin="made by the service, which does not keep it"
+          told={<ToldOfNew name={made.displayName} origin="made by the service, which does not keep it" />}
           onDone={() => {
             setMade(undefined);
             toast(`The asymmetric keyring ${made.displayName} is made. Its active key is ${made.activeKey}.`);

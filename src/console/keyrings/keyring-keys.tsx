@@ -1,6 +1,6 @@
 // KeyringKeys are the keys that a keyring has had, the oldest first, and what each was asked for: what shows that an old
 // one is needed no more.
-import type { KeyListItem } from '../../api/keyrings.ts';
+import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { Actor } from '../activity/record-parts.tsx';
@@ -8,21 +8,21 @@ import { useActorNames } from '../known-names.ts';
 import { useList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Day, Json } from '../parts/values.tsx';
-import { countText } from '../text.ts';
+import { countText, kemText } from '../text.ts';
 
 type Names = ReadonlyMap<string, string>;
 
 interface KeyringKeysProps {
   readonly api: Client;
-  readonly name: string;
-  readonly activeKey: string;
+  readonly ring: KeyRing;
 }
 
-export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
+export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: KeyringKeysProps) {
   const list = useList(
     (page, signal) => api.listKeys({ ringname: name, usage: true, ...page }, { signal }),
     [activeKey],
   );
+  const isBehind = list.items.some((key) => key.id === activeKey && key.publicKey !== publicKey);
   const names = useActorNames(api);
   const columns: readonly Column<KeyListItem>[] = [
     {
@@ -39,6 +39,7 @@ export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
         </>
       ),
     },
+    { title: 'Wrapped by', cell: ({ kem: by }) => kemText(by) },
     { title: 'Created', cell: ({ createdAt }) => <Day at={createdAt} /> },
     {
       title: 'Used',
@@ -62,6 +63,12 @@ export function KeyringKeys({ api, name, activeKey }: KeyringKeysProps) {
         What was encrypted with an earlier key stays readable. You may give such a key up when nothing has been
         decrypted with it for longer than the longest interval between reads.
       </p>
+      {isBehind && (
+        <p data-note data-tone="warn">
+          The active key is still wrapped to the earlier public key. Rotate the keyring, so that what is encrypted from
+          now on has a key of the new one.
+        </p>
+      )}
       <DataTable
         caption={`Keys of ${name}`}
         columns={columns}

@@ -16,13 +16,17 @@ import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Facts, Time } from '../parts/values.tsx';
+import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
+import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
-export function KeyringPage({ api, navigate, params }: PageProps) {
+export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
   const name = params.name ?? '';
   const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
   const [isDeleting, setDeleting] = useState(false);
+  const [isUpgrading, setUpgrading] = useState(false);
+  const mayUpgrade = ['config', 'rotate'].every((each) => may.allows(`keyring.${each}`, name));
   const lacks = useLack('apikey.read');
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
 
@@ -47,6 +51,11 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
               <Button kind="quiet" needs={`keyring.${name}.rotate`} isBusy={rotate.isBusy} onClick={rotate.start}>
                 Rotate
               </Button>
+              {ring.kem === 'x25519' && mayUpgrade && (
+                <Button kind="quiet" onClick={() => setUpgrading(true)}>
+                  Upgrade to hybrid…
+                </Button>
+              )}
               <Button kind="danger" needs={`keyring.${name}.delete`} onClick={() => setDeleting(true)}>
                 Delete…
               </Button>
@@ -59,8 +68,23 @@ export function KeyringPage({ api, navigate, params }: PageProps) {
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
       {ring && <About key="about" ring={ring} />}
       {ring && <KeyringSettings key="settings" api={api} name={name} />}
-      {ring && <KeyringKeys key="keys" api={api} name={name} activeKey={ring.activeKey} />}
+      {ring && <KeyringKeys key="keys" {...{ api, ring }} />}
       {ring && <KeyringUsers key="users" api={api} name={name} />}
+      {isUpgrading && ring && (
+        <UpgradeKeyring
+          key="upgrade"
+          {...{ api, ring }}
+          onClose={() => {
+            setUpgrading(false);
+            answer.reload();
+          }}
+          onUpgraded={() => {
+            setUpgrading(false);
+            answer.reload();
+            toast('The keyring is hybrid now, and has a new active key.');
+          }}
+        />
+      )}
       {isDeleting && ring && (
         <ConfirmByName
           title={`Delete ${ring.displayName}?`}
@@ -113,7 +137,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
           ['Algorithm', ring.activeAlgorithm],
           ['Custody', `${ring.custody}: whoever holds its private key can use its keys, and the service cannot`],
-          ['Wrapping', ring.kem === 'x25519' ? 'X25519' : 'Hybrid: ML-KEM-768 and X25519'],
+          ['Wrapping', kemText(ring.kem, 'whole')],
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
           ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
           ['Created', <Time at={ring.createdAt} />],

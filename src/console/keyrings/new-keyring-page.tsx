@@ -1,6 +1,6 @@
 // NewKeyringPage makes a keyring. Its key pair is made here, in the browser: the public half goes to the appliance, the
 // private half to whoever makes the ring, and nowhere else.
-
+import type { Child } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
 import { isJsonObject } from '../../model/json.ts';
@@ -9,6 +9,7 @@ import { isRingName } from '../../model/names.ts';
 import { FieldProblems } from '../error-text.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
+import { CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Check, Choice, Field, JsonField, TextArea } from '../parts/fields.tsx';
 import { Form, type FormValues, objectIn } from '../parts/form.tsx';
@@ -48,7 +49,13 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
   return (
     <>
       <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
-      {made && <PrivateKeyStep {...made} onDone={() => open(made.ring)} />}
+      {made && (
+        <PrivateKeyStep
+          {...made}
+          told={<ToldOfNew name={made.ring.displayName} origin="made in your browser" />}
+          onDone={() => open(made.ring)}
+        />
+      )}
       <Form action="Create the keyring" busy="Creating it…" needs="keyring.create" onSubmit={create}>
         <Field name="name" label="Name" hint={nameRule} isRequired />
         <Choice
@@ -114,11 +121,17 @@ interface PrivateKeyStepProps {
   readonly ring: { readonly name: string; readonly displayName: string };
   /** PEM. */
   readonly privateKey: string;
-  /** Where it comes from, in words. */
-  readonly origin?: string;
+  /** Of which ring it is, where it comes from, and what happens next, in words. */
+  readonly told: Child;
+  readonly fileName?: string;
   /** Of the rings that the command `kms` keeps private keys of. */
   readonly folder?: 'rings' | 'asym';
+  readonly action?: string;
+  /** What the saved key allows to be done now. Throws what the appliance answered: then the key is still shown. */
+  readonly work?: () => Promise<void>;
   readonly onDone: () => void;
+  /** Where nothing is made yet, it need not be. */
+  readonly onCancel?: () => void;
 }
 
 /** By which `kms` tells the keys of several appliances apart; it shows it with `kms status`. */
@@ -127,9 +140,10 @@ async function applianceId(signal: AbortSignal): Promise<string> {
   return isJsonObject(body) && typeof body.appliance === 'string' ? body.appliance : '…';
 }
 
-/** After a keyring is made: its private key has to be saved before one goes on, since it is nowhere else. */
+/** A private key that nobody else has: it has to be saved before one goes on. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
-  const { ring, privateKey, origin = 'made in your browser', folder = 'rings', onDone } = props;
+  const { ring, privateKey, told, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
+  const { work, onDone, onCancel } = props;
   const [isTaken, setTaken] = useState(false);
   const release = useHold();
   const answer = useAnswer(applianceId);
@@ -137,13 +151,12 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
   return (
     <Dialog title="Save the private key now">
       <p>
-        The keyring <strong>{ring.displayName}</strong> is made. This is its private key, {origin}. It is needed to
-        encrypt and to decrypt, it is shown this once, and <strong>nobody can get it back for you</strong>.
+        {told} The private key is shown this once, and <strong>nobody can get it back for you</strong>.
       </p>
       <Secret
         label={`Private key of ${ring.displayName}`}
         value={privateKey}
-        fileName={`${ring.name}.key`}
+        fileName={fileName}
         onTaken={() => setTaken(true)}
       />
       <p>
@@ -156,15 +169,36 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
         </small>
       </p>
       <Form
-        action="Done"
+        action={action}
         onSubmit={async () => {
           if (!isTaken) throw new FieldProblems({ saved: 'Copy the key or save it as a file first.' });
+          await work?.();
           release();
           onDone();
         }}
+        beside={
+          onCancel && (
+            <CancelButton
+              onClick={() => {
+                release();
+                onCancel();
+              }}
+            />
+          )
+        }
       >
         <Check name="saved" label="I have saved the private key where I will find it" isRequired />
       </Form>
     </Dialog>
+  );
+}
+
+/** Of one that is for a ring that is made. */
+export function ToldOfNew({ name, origin }: { readonly name: string; readonly origin: string }) {
+  return (
+    <>
+      The keyring <strong>{name}</strong> is made. This is its private key, {origin}. It is needed to encrypt and to
+      decrypt.
+    </>
   );
 }

@@ -1,0 +1,107 @@
+// UpgradeKeyring gives a keyring of X25519 a hybrid key pair, which is made here, and a new key, as `kms keyring upgrade`
+// does. The private key is saved before the request by which it counts; that may be repeated where it failed.
+import type { KeyRing } from '../../api/keyrings.ts';
+import type { Client } from '../../client/client.ts';
+import { isSamePublicKey, publicKeyOf, type RingKeyPair, withHybridKey } from '../../client/ring-keys.ts';
+import { FieldProblems } from '../error-text.ts';
+import { PrivateKeyFields, useChosenKey, wipe } from '../files/file-job.tsx';
+import { CancelButton } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Form } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
+import { PrivateKeyStep } from './new-keyring-page.tsx';
+
+interface UpgradeKeyringProps {
+  readonly api: Client;
+  readonly ring: KeyRing;
+  readonly onClose: () => void;
+  readonly onUpgraded: () => void;
+}
+
+interface Made extends RingKeyPair {
+  /** Whether the earlier private key is with it. */
+  readonly isWhole: boolean;
+}
+
+export function UpgradeKeyring({ api, ring, onClose, onUpgraded }: UpgradeKeyringProps) {
+  const [made, setMade] = useState<Made | undefined>(undefined);
+  const chosen = useChosenKey();
+  const name = <strong>{ring.displayName}</strong>;
+  if (made) {
+    return (
+      <PrivateKeyStep
+        key="save"
+        ring={ring}
+        privateKey={made.privateKey}
+        told={
+          made.isWhole ? (
+            <>
+              These are the earlier private key of {name} and a hybrid one, made in your browser: the file takes the
+              place of the earlier one. Nothing has changed yet.
+            </>
+          ) : (
+            <>
+              This is the hybrid private key of {name}, made in your browser, without the earlier one: add it at the end
+              of the file that has that, and <strong>do not put it in its place</strong>. Nothing has changed yet.
+            </>
+          )
+        }
+        fileName={made.isWhole ? `${ring.name}.key` : `${ring.name}.hybrid.key`}
+        action="Upgrade the keyring"
+        work={() => upgrade(api, ring, made.publicKey)}
+        onDone={onUpgraded}
+        onCancel={onClose}
+      />
+    );
+  }
+  return (
+    <Dialog key="ask" title={`Upgrade ${ring.displayName} to hybrid?`} onClose={onClose}>
+      <p>
+        It gets a hybrid key pair (ML-KEM-768 and X25519) and a new key: what is recorded of it from then on, a quantum
+        computer will not open. What was recorded before stays as it was.
+      </p>
+      <p>
+        <strong>What was encrypted before needs the earlier private key as well</strong>: whoever uses the keyring needs
+        both of them from then on.
+      </p>
+      <Form
+        action="Make the private key"
+        onSubmit={async (values) => {
+          const earlier = await chosen.readPrivateKeys(values);
+          try {
+            if (earlier.length > 0 && !earlier.some((key) => publicKeyOf(key) === ring.publicKey)) {
+              throw new FieldProblems({ privateKey: `This is not the private key of ${ring.displayName}.` });
+            }
+            setMade({ ...withHybridKey(earlier), isWhole: earlier.length > 0 });
+          } finally {
+            wipe(earlier);
+          }
+        }}
+        beside={<CancelButton onClick={onClose} />}
+      >
+        <PrivateKeyFields
+          legend="Earlier private key (optional)"
+          hint="With it you get one file with both. Without it you add the new one to that file yourself."
+          onFile={chosen.onKeyFile}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** Each step is found done where it was cut off after it: the ring has the public key before it gets a key. */
+async function upgrade(api: Client, { name: ringname, publicKey: earlier }: KeyRing, publicKey: string): Promise<void> {
+  const { ring } = await api.getKeyring({ ringname });
+  if (!isSamePublicKey(ring.publicKey, publicKey)) {
+    if (!isSamePublicKey(ring.publicKey, earlier)) throw changedMeanwhile();
+    await api.putConfig({ ringname, config: { publicKey } });
+  }
+  const { ring: now } = await api.getKeyring({ ringname });
+  if (!isSamePublicKey(now.publicKey, publicKey)) throw changedMeanwhile();
+  const active = await api.getKey({ ringname, keyId: now.activeKey });
+  if (active.kem !== now.kem) await api.rotateKeyring({ ringname });
+}
+
+function changedMeanwhile(): FieldProblems {
+  return new FieldProblems({}, 'Somebody else has changed its key pair meanwhile: this one is not used, forget it.');
+}
