@@ -57,6 +57,10 @@ interface LocalAccess {
   readonly of: 'appliance' | 'tenant';
 }
 
+/** What the endpoints of the administrator at the machine share. */
+export const ofAppliance = { tag: 'Local', access: { kind: 'local', of: 'appliance' } } as const;
+export const ofTenant = { tag: 'Local', access: { kind: 'local', of: 'tenant' } } as const;
+
 /** What the activity log calls a request; empty where it has none of it. */
 export function actionOf(access: Access): string {
   if (access.kind === 'public') return access.recorded ?? '';

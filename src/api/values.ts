@@ -247,3 +247,12 @@ export const kem = z.enum(kemNames).meta({
     'how keys are wrapped: `x25519`, or `mlkem768-x25519` (X-Wing), which a quantum computer does not break either',
   examples: ['x25519'],
 });
+
+/**
+ * A body in which a field that is none is refused, with those that there are, since what the operator means must not
+ * get lost.
+ */
+export function only<const S extends z.core.$ZodLooseShape>(shape: S) {
+  const unknown = `is not known here; expected ${Object.keys(shape).join(', ')}`;
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? unknown : undefined) });
+}

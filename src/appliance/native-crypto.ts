@@ -10,7 +10,7 @@ import {
   diffieHellman,
   type KeyObject,
 } from 'node:crypto';
-import type { CryptoInUse } from '../api/local.ts';
+import type { CryptoInUse } from '../api/local/status.ts';
 import { ed25519FromSpki, ed25519ToSpki, expectSignatures } from '../crypto/ed25519.ts';
 import { type Primitives, putIn } from '../crypto/primitives.ts';
 import { selfTest } from '../crypto/self-test.ts';

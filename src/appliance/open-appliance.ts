@@ -4,7 +4,7 @@
 
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
-import type { OpenStatus } from '../api/local.ts';
+import type { OpenStatus } from '../api/local/status.ts';
 import type { SealStatus } from '../api/system.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';

@@ -1,6 +1,6 @@
 // What an open appliance tells of itself: to `kms status` versions, fingerprints, counts and sizes of each tenant; to
 // `/readyz` whether it can serve.
-import type { OpenStatus } from '../api/local.ts';
+import type { OpenStatus } from '../api/local/status.ts';
 import { reasonOf } from '../errors.ts';
 import type { Readiness } from '../http/appliance.ts';
 import type { Seal } from '../seal/seal.ts';

@@ -1,5 +1,5 @@
 // The local endpoints of tenants: the operator's, never anybody else's.
-import type { TenantAnswer } from '../api/local.ts';
+import type { TenantAnswer } from '../api/local/tenants.ts';
 import { timestamp } from '../core/context.ts';
 import type { LocalHandlers } from '../http/appliance.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { OpenStatus } from '../../src/api/local.ts';
+import type { OpenStatus } from '../../src/api/local/status.ts';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { initAppliance } from '../../src/appliance/init.ts';

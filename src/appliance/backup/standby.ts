@@ -6,7 +6,7 @@ import { chmod, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { StandbyAnswer, TakenOverAnswer } from '../../api/local.ts';
+import type { StandbyAnswer, TakenOverAnswer } from '../../api/local/copies.ts';
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { KmsError, reasonOf, systemError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';

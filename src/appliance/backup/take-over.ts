@@ -2,7 +2,7 @@
 // what arrived by then as an appliance in the standby's directory, and its next epoch. Cut off at any step it is done
 // again: the fence that stands is its own, and without a seal in its place nothing serves the directory.
 
-import type { TakenOverAnswer } from '../../api/local.ts';
+import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import type { World } from '../../core/context.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';

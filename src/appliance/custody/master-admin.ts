@@ -1,6 +1,6 @@
 // Rotating the master key and changing who holds it, while the appliance serves: only the seal file is written, whole.
 // Each step is recorded in the log of every tenant before it is done.
-import type { MasterAnswer } from '../../api/local.ts';
+import type { MasterAnswer } from '../../api/local/master.ts';
 import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { StandbyAnswer } from '../../api/local.ts';
+import type { StandbyAnswer } from '../../api/local/copies.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../../store/lock.ts';

@@ -1,6 +1,6 @@
 // What `kms doctor` finds: a name that scripts go by, how bad it is, where, and what to do.
 
-import type { CryptoInUse } from '../../api/local.ts';
+import type { CryptoInUse } from '../../api/local/status.ts';
 
 type Severity =
   /** Something is lost, exposed, or about to be. */

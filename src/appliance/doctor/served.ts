@@ -1,7 +1,7 @@
 // The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
 // serving.
 import { once } from 'node:events';
-import type { CryptoInUse } from '../../api/local.ts';
+import type { CryptoInUse } from '../../api/local/status.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';

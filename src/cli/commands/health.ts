@@ -2,7 +2,8 @@
 // what Prometheus reads.
 
 import { join } from 'node:path';
-import type { CryptoInUse, OpenStatus, SealedStatus, StandbyAnswer } from '../../api/local.ts';
+import type { StandbyAnswer } from '../../api/local/copies.ts';
+import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';

@@ -2,7 +2,7 @@
 // goes to the server.
 
 import { join } from 'node:path';
-import type { CustodianAnswer, MasterAnswer } from '../../api/local.ts';
+import type { CustodianAnswer, MasterAnswer } from '../../api/local/master.ts';
 import { KmsError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';

@@ -1,5 +1,5 @@
 // Logins with an identity provider, set up on the machine of the appliance.
-import type { OidcProviderAnswer } from '../../api/local.ts';
+import type { OidcProviderAnswer } from '../../api/local/people.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';

@@ -1,7 +1,7 @@
 // A standby of an appliance: it follows what that ships, and takes over by one command, to the running standby or without
 // one.
 import { join } from 'node:path';
-import type { TakenOverAnswer } from '../../api/local.ts';
+import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withLocal } from '../connect.ts';

@@ -1,6 +1,6 @@
 // Tenants of the appliance on this machine, by its operator.
 
-import type { TenantAnswer } from '../../api/local.ts';
+import type { TenantAnswer } from '../../api/local/tenants.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';

@@ -4,7 +4,7 @@
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { OpenStatus, SealedStatus } from '../../api/local.ts';
+import type { OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Journal, Probe, Service } from '../../appliance/upgrade/journal.ts';
 import type { Outcome, UpgradePorts } from '../../appliance/upgrade/upgrade.ts';
 import { KmsError, reasonOf } from '../../errors.ts';

@@ -1,0 +1,51 @@
+// The master key and its custodians, as the administrator at the machine lists and changes them.
+import { z } from 'zod';
+import { custodianKinds } from '../../model/custodian-kinds.ts';
+import { endpoint, ofAppliance } from '../endpoint.ts';
+import type { Sent } from '../endpoints.ts';
+import { pathText } from '../values.ts';
+
+const custodianKind = z.enum(custodianKinds);
+const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
+const custodian = z.object({
+  id: z.string(),
+  version: z.int().meta({ description: 'of its slot: 1 falls to a quantum computer, 2 does not' }),
+  kind: custodianKind,
+  params: custodianParams,
+});
+export type CustodianAnswer = Sent<z.output<typeof custodian>>;
+const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
+export type MasterAnswer = Sent<z.output<typeof master>>;
+
+export const masterEndpoints = [
+  endpoint('getMaster', {
+    summary: 'Tell the fingerprint of the master key, and who holds it',
+    ...ofAppliance,
+    answer: master,
+  }),
+  endpoint('rotateMaster', {
+    changes: false,
+    summary: 'Make a new master key for the same custodians',
+    ...ofAppliance,
+    answer: master,
+  }),
+  endpoint('addCustodian', {
+    changes: false,
+    summary: 'Add a custodian, whose secret stays with whoever made it',
+    ...ofAppliance,
+    body: z.object({
+      id: z.string().exactOptional(),
+      kind: custodianKind,
+      params: custodianParams,
+      publicKey: z.string(),
+    }),
+    answer: master,
+  }),
+  endpoint('removeCustodian', {
+    changes: false,
+    summary: 'End a custodian',
+    ...ofAppliance,
+    params: z.object({ id: pathText }),
+    answer: master,
+  }),
+] as const;
