@@ -3,7 +3,7 @@
 import { equalBytes, fromBase64, fromUtf8, toBase64 } from '../crypto/bytes.ts';
 import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { systemRandom } from '../crypto/random.ts';
-import { kemOf, unwrapRingKeySoon } from '../crypto/ring-key.ts';
+import { kemOf, unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
 import { xWingPublicKey } from '../crypto/x-wing.ts';
 import {
   parsePrivateKey,
@@ -153,7 +153,7 @@ export async function unwrapRingKey({ privateKey, key }: UnwrapInput): Promise<U
   const keys = readPrivateKeys(privateKey, 'privateKey');
   const fitting = keys.filter(({ kem = wrappedBy }) => kem === wrappedBy);
   for (const { bytes } of fitting) {
-    const unwrapped = await unwrapRingKeySoon('ks', bytes, key.id, value);
+    const unwrapped = await unwrap('ks', bytes, key.id, value);
     if (unwrapped?.length === 32) return unwrapped;
   }
   if (fitting.length > 0) {

@@ -2,7 +2,7 @@
 // associated data, so that a wrapped key opens only as the key that it is. The KEM is X25519's or X-Wing's: the length
 // of a public key tells which, and so does the length of what is wrapped.
 import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
-import { type HpkeKem, hpkeOpen, hpkeOpenSoon, hpkeSeal } from './hpke.ts';
+import { type HpkeKem, hpkeOpenSoon, hpkeSeal } from './hpke.ts';
 import { xWingKem, xWingPublicKeyLength } from './x-wing.ts';
 
 type RingService = 'ks' | 'asym';
@@ -34,20 +34,9 @@ export function wrapRingKey(
 
 /**
  * The key bytes, by a private key of X25519 or a seed of X-Wing, 32 bytes either; undefined when it was wrapped to
- * another ring, for another key or service, or altered.
+ * another ring, for another key or service, or altered. Throws `unavailable` where there is no Web Crypto.
  */
-export function unwrapRingKey(
-  service: RingService,
-  privateKey: Uint8Array,
-  keyId: string,
-  wrapped: string,
-): Uint8Array | undefined {
-  const parts = partsOf(wrapped);
-  return parts && hpkeOpen(privateKey, parts.enc, infos[service], utf8(keyId), parts.ciphertext, parts.kem);
-}
-
-/** The same by Web Crypto. Throws `unavailable` where there is none. */
-export async function unwrapRingKeySoon(
+export async function unwrapRingKey(
   service: RingService,
   privateKey: Uint8Array,
   keyId: string,

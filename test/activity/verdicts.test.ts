@@ -9,10 +9,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
-import { fromHex, utf8 } from '../../src/crypto/bytes.ts';
+import { utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519ToSpki, ed25519Verify } from '../../src/crypto/ed25519.ts';
 import { desk } from '../cli/kms.ts';
 import { python, pythonCommand, pythonMissing } from '../support/python.ts';
+import { hex, vectorsOf } from '../support/vectors.ts';
 
 interface Case {
   readonly name: string;
@@ -229,14 +230,13 @@ interface Signature {
 }
 
 /** Where verifiers differ: https://github.com/C2SP/CCTV, ed25519. */
-const signatures: Signature[] = JSON.parse(readFileSync(new URL('cctv-ed25519-edge-cases.json', vectors), 'utf8'));
+const signatures: Signature[] = vectorsOf('cctv-ed25519-edge-cases');
 /**
  * A point with a part of small order is taken where the equation holds without the cofactor. All else that is odd is
  * refused.
  */
 const harmless = ['low_order_component_A', 'low_order_component_R'];
 const expected = signatures.map(({ flags }) => (flags ?? []).every((flag) => harmless.includes(flag)));
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 function isAsExpected(verdicts: readonly boolean[]): void {
   assert.equal(verdicts.length, 914);

@@ -3,13 +3,14 @@
 // test/vectors/assets.json.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspectHeader } from '../../src/crypto/header.ts';
 import { pythonCommand, pythonMissing } from '../support/python.ts';
+import { vectorsOf } from '../support/vectors.ts';
 import { place } from './tenant-appliance.ts';
 
 const programs = fileURLToPath(new URL('../../docs/verify-asset/', import.meta.url));
@@ -57,7 +58,7 @@ interface Vector {
 }
 
 test('the vectors', () => {
-  const vectors: Vector[] = JSON.parse(readFileSync(new URL('../vectors/assets.json', import.meta.url), 'utf8'));
+  const vectors: Vector[] = vectorsOf('assets');
   for (const { name, header, asset, keys, valid } of vectors) {
     const { code, stdout, stderr } = verified(`${header}\n`, asset, JSON.stringify(keys));
     assert.deepEqual([code, stdout === ''], valid ? [0, false] : [1, true], `${name}: ${stdout}${stderr}`);
@@ -157,7 +158,7 @@ test('wrong usage, a file that is not there, and no package for signatures are n
     assert.equal(run(file, join(dir, 'none'), file, file), 3);
   }
   if (pythonMissing !== false) return;
-  const vectors: Vector[] = JSON.parse(readFileSync(new URL('../vectors/assets.json', import.meta.url), 'utf8'));
+  const vectors: Vector[] = vectorsOf('assets');
   const [good] = vectors;
   assert.ok(good?.valid);
   verified(good.header, good.asset, JSON.stringify(good.keys));

@@ -21,10 +21,11 @@ import {
 import { speakAge } from '../../src/client/age-plugin.ts';
 import { publicKeyOf } from '../../src/client/ring-keys.ts';
 import { fromBech32, toBech32 } from '../../src/crypto/bech32.ts';
-import { fromHex, toHex } from '../../src/crypto/bytes.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
 import { type Kem, kemNames } from '../../src/model/kems.ts';
 import { Stanzas, stanza } from '../support/age-client.ts';
+import { hex } from '../support/vectors.ts';
 
 type Said = Omit<AgeRecipient, 'kem' | 'fingerprint'> & {
   readonly kem?: Kem;
@@ -46,7 +47,6 @@ const fixture = <T>(name: string): T =>
 const frozen = fixture<Frozen>('age-1');
 /** Of one that is hybrid. */
 const hybrid = fixture<Omit<Frozen, 'stanza'>>('age-hybrid-1');
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 test('recipients and identities of version 1 are read as they were meant, and made again', () => {
   assert.ok(frozen.recipients.length > 1 && frozen.identities.length > 2);

@@ -1,19 +1,17 @@
 // C2SP chunked encryption: the Wycheproof vectors, sizes around every border, and streams altered in every way.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { decryptChunks, encryptChunks } from '../../src/client/chunked.ts';
 import { faultOf } from '../../src/client/file-format.ts';
-import { fromHex, toHex, utf8 } from '../../src/crypto/bytes.ts';
+import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { chunkNonce, deriveChunkKeys, maxChunks } from '../../src/crypto/chunk-keys.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
+import { hex, vectorsOf } from '../support/vectors.ts';
 import { collect, inPieces, piece, readable } from './streams.ts';
-
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 interface Vector {
   readonly tcId: number;
@@ -30,8 +28,7 @@ interface Vector {
   readonly flags: readonly string[];
 }
 
-const vectorFile = new URL('../vectors/c2sp-chunked-encryption-aes-256-gcm.json', import.meta.url);
-const groups: { testGroups: { tests: Vector[] }[] } = JSON.parse(readFileSync(vectorFile, 'utf8'));
+const groups: { testGroups: { tests: Vector[] }[] } = vectorsOf('c2sp-chunked-encryption-aes-256-gcm');
 const vectors = groups.testGroups.flatMap((group) => group.tests);
 
 for (const vector of vectors) {

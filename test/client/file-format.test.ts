@@ -1,51 +1,32 @@
 // The kms file: the vectors of the format, the prelude in all pieces, and files from end to end with a ring's own key.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { makeFileVectors } from '../../scripts/make-file-vectors.ts';
 import { encodePrelude, faultOf, readPrelude } from '../../src/client/file-format.ts';
 import { decryptFile, encryptFile } from '../../src/client/file-streams.ts';
 import { unwrapRingKey } from '../../src/client/ring-keys.ts';
-import { fromHex, utf8 } from '../../src/crypto/bytes.ts';
+import { utf8 } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { generateX25519 } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
+import { hex } from '../support/vectors.ts';
+import { cameOutAsTold, type FileVector, fileOf, fileVectors } from './file-vectors.ts';
 import { collect, inPieces, readable } from './streams.ts';
 
-interface Vector {
-  readonly comment: string;
-  readonly expected: string;
+interface Vector extends FileVector {
   readonly key: string;
-  readonly file: string;
   readonly header?: string;
-  readonly messageLength?: number;
-  readonly messageSha256?: string;
 }
 
-const directory = new URL('../vectors/kms-file/', import.meta.url);
-const names = readdirSync(directory).filter((name) => name.endsWith('.json'));
-const read = (name: string): Vector => JSON.parse(readFileSync(new URL(name, directory), 'utf8'));
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
+const vectors = fileVectors<Vector>('kms-file');
 
-for (const name of names) {
-  const vector = read(name);
+for (const [name, vector] of vectors) {
   test(`vector ${name}: ${vector.comment}`, async () => {
-    const file = new Uint8Array(inflateSync(hex(vector.file)));
-    const key = hex(vector.key);
+    const [file, key] = [fileOf(vector), hex(vector.key)];
     for (const size of [file.length + 1, 7000, 1]) {
-      const { bytes, error } = await collect(decryptFile({ source: inPieces(file, size), key }));
-      if (vector.expected === 'valid') {
-        assert.equal(error, undefined);
-        assert.equal(bytes.length, vector.messageLength);
-        assert.equal(createHash('sha256').update(bytes).digest('hex'), vector.messageSha256);
-      } else {
-        assert.equal(faultOf(error), vector.expected, String(error));
-        assert.equal(bytes.length, 0);
-      }
+      cameOutAsTold(vector, await collect(decryptFile({ source: inPieces(file, size), key })));
     }
     if (vector.header !== undefined) assert.equal((await readPrelude(inPieces(file, 3))).header, vector.header);
   });
@@ -53,12 +34,12 @@ for (const name of names) {
 
 test('the vectors are those that the script makes, and each fault has one', () => {
   const made = makeFileVectors();
-  assert.deepEqual(made.map(({ name }) => `${name}.json`).sort(), [...names].sort());
+  assert.deepEqual(made.map(({ name }) => name).sort(), [...vectors.keys()].sort());
   for (const { name, expected, key, file } of made) {
-    const stored = read(`${name}.json`);
+    const stored = vectors.get(name) ?? assert.fail(name);
     assert.equal(stored.expected, expected);
     assert.deepEqual(hex(stored.key), new Uint8Array(key));
-    assert.deepEqual(new Uint8Array(inflateSync(hex(stored.file))), new Uint8Array(file));
+    assert.deepEqual(fileOf(stored), new Uint8Array(file));
   }
   const kinds = ['valid', 'not-kms', 'cut-prelude', 'unknown-version', 'bad-header', 'cut', 'wrong-key', 'altered'];
   assert.deepEqual([...new Set(made.map(({ expected }) => expected))].sort(), kinds.sort());

@@ -1,9 +1,7 @@
 // Encrypted files as Web Streams: round trips in all pieces, every damaged file, ends from either side, and how much is
 // held.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { faultOf } from '../../src/client/file-format.ts';
 import {
@@ -16,17 +14,17 @@ import {
 } from '../../src/client/file-streams.ts';
 import type { Client } from '../../src/client/methods.ts';
 import { generateRingKey, readPrivateKeys } from '../../src/client/ring-keys.ts';
-import { fromHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { parsePublicKey, privateKeyToPkcs8 } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
+import { hex } from '../support/vectors.ts';
+import { cameOutAsTold, type FileVector, fileOf, fileVectors } from './file-vectors.ts';
 import { collect, inPieces, readable } from './streams.ts';
 
 const pair = generateRingKey();
 const { privateKey } = pair;
 const raw = readPrivateKeys(privateKey, 'it')[0]?.bytes ?? assert.fail('no key');
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 interface Asked {
   readonly client: Pick<Client, 'encrypt' | 'decrypt'>;
@@ -180,21 +178,13 @@ test('of the keys that are kept the last four are named, and what rotated is unw
   assert.deepEqual(calls.at(-1), ['key_3', 'key_4', 'key_5', 'key_6']);
 });
 
-const directory = new URL('../vectors/kms-file/', import.meta.url);
-for (const name of readdirSync(directory).filter((each) => each.endsWith('.json'))) {
-  const vector = JSON.parse(readFileSync(new URL(name, directory), 'utf8'));
+for (const [name, vector] of fileVectors<FileVector & { readonly key: string }>('kms-file')) {
   test(`vector ${name}: ${vector.comment}`, async () => {
-    const file = new Uint8Array(inflateSync(hex(vector.file)));
+    const file = fileOf(vector);
     const { client } = appliance(hex(vector.key));
     const decryption = decryptStream({ client, privateKey });
-    const { bytes, error } = await drain(readable(inPieces(file, 7000)).pipeThrough(decryption));
-    if (vector.expected === 'valid') {
-      assert.equal(error, undefined);
-      assert.equal(bytes.length, vector.messageLength);
-      return;
-    }
-    assert.equal(faultOf(error), vector.expected);
-    assert.equal(bytes.length, 0);
+    cameOutAsTold(vector, await drain(readable(inPieces(file, 7000)).pipeThrough(decryption)));
+    if (vector.expected === 'valid') return;
     await assert.rejects(decryptBytes(file, { client, privateKey }), (same) => faultOf(same) === vector.expected);
   });
 }

@@ -1,13 +1,11 @@
 // ML-DSA-65: Wycheproof's vectors, and node:crypto, which signs and verifies the same.
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fromHex, toHex } from '../../src/crypto/bytes.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
 import { isMlDsaSpki, mlDsaSign, mlDsaSpki, mlDsaVerify } from '../../src/crypto/ml-dsa.ts';
-
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
+import { hex, vectorsOf } from '../support/vectors.ts';
 
 interface Vectors {
   readonly verify: readonly {
@@ -17,9 +15,7 @@ interface Vectors {
   }[];
   readonly sign: readonly { tcId: number; comment: string; privateSeed: string; msg: string; sig: string }[];
 }
-const vectors: Vectors = JSON.parse(
-  readFileSync(new URL('../vectors/wycheproof-mldsa-65.json', import.meta.url), 'utf8'),
-);
+const vectors: Vectors = vectorsOf('wycheproof-mldsa-65');
 
 test('Wycheproof: what verifies, and what does not', () => {
   let count = 0;

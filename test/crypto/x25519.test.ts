@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { fromHex, toBase64, toHex, utf8 } from '../../src/crypto/bytes.ts';
+import { toBase64, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hpkeOpen, hpkeSeal } from '../../src/crypto/hpke.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import {
@@ -16,12 +16,11 @@ import {
   sharedSecret,
 } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
+import { hex } from '../support/vectors.ts';
 
 /** One line holds an X25519 key. */
 const spkiToPem = (der: Uint8Array): string =>
   `-----BEGIN PUBLIC KEY-----\n${toBase64(der)}\n-----END PUBLIC KEY-----\n`;
-
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
 /** Every u whose point has order 1, 2, 4 or 8, in all encodings of 255 bits (cr.yp.to/ecdh.html#validate). */
 const lowOrder255 = [

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fromHex, fromUtf8, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
+import { fromUtf8, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hkdfSha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
 import { openSeal, type Seal } from '../../src/seal/seal.ts';
 import { makeSlot } from '../../src/seal/slot.ts';
+import { hex } from '../support/vectors.ts';
 
 interface Frozen {
   readonly secrets: { readonly keyfile: string; readonly 'recovery-kit': string };
@@ -20,7 +21,6 @@ interface Frozen {
   readonly seal: string;
 }
 
-const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 const frozenOf = (version: 1 | 2): Frozen =>
   JSON.parse(readFileSync(new URL(`../compat/seal-${version}.json`, import.meta.url), 'utf8'));
 
