@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { examineEngine, needSoundEngine } from '../../src/appliance/doctor/engine.ts';
 import type { EngineFacts } from '../../src/store/shared/engine.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { freePort, Postgres, postgresPrograms } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
 
 const name = 'postgres://kms@db/kms';
 const at = Date.parse('2026-01-01T00:00:00Z');

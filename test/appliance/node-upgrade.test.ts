@@ -12,7 +12,8 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';
-import { freePort, Postgres, postgresPrograms } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
 
 const programs = postgresPrograms();
 

@@ -14,7 +14,7 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import type { KmsError } from '../../src/errors.ts';
 import { type ServeOptions, type Serving, serve, standBy } from '../../src/server/serve.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
 import { somePoint } from '../support/tang.ts';
 
 const bases: string[] = [];

@@ -14,7 +14,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
@@ -23,6 +22,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { buildClient, packClient } from '../../build/client.ts';
 import { paths } from '../../build/paths.ts';
+import { freePort } from '../support/free-port.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const patience = 120_000;
@@ -214,15 +214,6 @@ function clientPackage(): Promise<string> {
     return packClient(join(dir, 'client'), dir);
   })();
   return packed;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 function signal(group: number, name: NodeJS.Signals | 0): boolean {

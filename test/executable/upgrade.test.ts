@@ -15,7 +15,6 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -27,6 +26,7 @@ import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/fast-hash.ts';
 import { formatKeyPair, minisign } from '../../src/crypto/minisign.ts';
 import { version } from '../../src/version.ts';
+import { freePort } from '../support/free-port.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { asker, type Ended, executable, until, workDirectory } from './kms.ts';
 
@@ -317,17 +317,6 @@ async function newKey({ run }: Place): Promise<{ apiKey: string }> {
   const made = await run(['apikey', 'create', '--account', 'admin', '--flag', '*', '--json']);
   assert.equal(made.code, 0, made.stderr);
   return { apiKey: JSON.parse(made.stdout).key };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
 }
 
 /** Kills the upgrade as soon as its journal shows the step; false where it went on too quickly. */

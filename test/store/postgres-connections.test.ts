@@ -10,7 +10,8 @@ import { postgresConfig } from '../../src/appliance/store-url.ts';
 import { EngineError } from '../../src/store/shared/engine.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { authority } from '../support/certificates.ts';
-import { freePort, Postgres, postgresPrograms } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
+import { Postgres, postgresPrograms } from '../support/postgres.ts';
 
 const programs = postgresPrograms();
 

@@ -2,7 +2,6 @@
 // standby of it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -35,15 +34,6 @@ export interface PostgresOptions {
   readonly files?: Readonly<Record<string, string>>;
   /** Whose standby it is. */
   readonly primary?: Postgres;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('it listened on no port');
-  return address.port;
 }
 
 export class Postgres {

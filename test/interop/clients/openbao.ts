@@ -1,7 +1,7 @@
 // OpenBao's command, and an OpenBao that the appliance unseals.
 import { mkdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
 import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
@@ -104,7 +104,7 @@ async function misused(desk: Desk, bao: string): Promise<void> {
 async function unsealed(desk: Desk, bao: string): Promise<void> {
   await desk.kms('transit', 'create', 'unseal');
   const { key } = await desk.token('transit.unseal.encrypt', 'transit.unseal.decrypt');
-  const [port, cluster] = await freePorts();
+  const [port, cluster] = [await freePort(), await freePort()];
   const address = `http://127.0.0.1:${port}`;
   mkdirSync(desk.path('bao-data'));
   const config = desk.write(
@@ -159,21 +159,4 @@ seal "transit" {
   } finally {
     await server.end();
   }
-}
-
-async function freePorts(): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    [0, 1].map(
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const at = server.address();
-    return at !== null && typeof at === 'object' ? at.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
