@@ -129,7 +129,7 @@ const faults = {
   'not-kms': ['invalid', 'not a kms file: it does not start with "kms-file"', 'check that this is the right file'],
   'unknown-version': [
     'invalid',
-    'the kms file has a format version that this program does not know',
+    'the kms file has a format version, or is sealed by a KEM, that this program does not know',
     'use a newer version of kms',
   ],
   'cut-prelude': ['corrupt', 'the kms file ends before its encrypted part', 'get a complete copy of the file'],

@@ -126,15 +126,16 @@ const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'r
 
 /**
  * The file key, by the first ring for which there are the private key and the appliance's share. Of those that the
- * given private keys do not open the appliance is not asked. Throws what is wrong with the ring, with each where there
+ * given private keys do not open, and of those whose KEM is not known here, the appliance is not asked. Throws what is wrong with the ring, with each where there
  * are several.
  */
 export async function openByRing(
   { stanzas }: Pick<Prelude, 'stanzas'>,
   { ask, given, privateKeysOf }: OpenInput,
 ): Promise<Opened> {
-  if (!stanzas.some(({ kem }) => isKnownKem(kem))) throw fileFault('unknown-version');
-  const candidates = given ? await openedBy(stanzas, given) : stanzas;
+  const known = stanzas.filter(({ kem }) => isKnownKem(kem));
+  if (known.length === 0) throw fileFault('unknown-version');
+  const candidates = given ? await openedBy(known, given) : known;
   const failures: KmsError[] = [];
   for (const stanza of candidates) {
     try {
@@ -151,7 +152,7 @@ export async function openByRing(
       failures.push(error);
     }
   }
-  throw allOf(failures);
+  throw allOf(failures, stanzas.length > known.length);
 }
 
 /** The file key, by the private key alone. Throws `refused` where no ring that it opens allows that. */
@@ -192,14 +193,13 @@ async function secretOf({ header, ...sealed }: Stanza, privateKeys: readonly Rin
   return undefined;
 }
 
-function allOf(failures: readonly KmsError[]): KmsError {
+function allOf(failures: readonly KmsError[], isOneUnknown: boolean): KmsError {
   const [first = fileFault('wrong-private-key'), ...others] = failures;
-  if (others.length === 0) return first;
-  const reasons = failures.map(({ message }) => message);
-  return new KmsError(first.code, `none of the file's rings opens it: ${[...new Set(reasons)].join('; ')}`, {
-    ...(first.hint !== undefined && { hint: first.hint }),
-    cause: first,
-  });
+  if (others.length === 0 && !isOneUnknown) return first;
+  const reasons = [...new Set(failures.map(({ message }) => message))].join('; ');
+  const message = others.length === 0 ? first.message : `none of the file's rings opens it: ${reasons}`;
+  const hint = isOneUnknown ? 'a newer version of kms knows the KEM of another of its rings' : first.hint;
+  return new KmsError(first.code, message, { ...(hint !== undefined && { hint }), cause: first });
 }
 
 function bytes32(base64: string | undefined): Uint8Array | undefined {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { makeRecipientVectors, recipientVectorText } from '../../scripts/make-recipient-vectors.ts';
-import { faultOf, readPrelude } from '../../src/client/file-format.ts';
+import { encodePrelude, faultOf, fileFault, readPrelude } from '../../src/client/file-format.ts';
 import { inspectFile } from '../../src/client/file-inspection.ts';
 import {
   type DecryptStreamOptions,
@@ -318,6 +318,37 @@ test('a file for several rings opens with any one of them, in the order of the f
   // What is wrong with all alike is said at once.
   const sealed = { ...none, decrypt: () => Promise.reject(new KmsError('sealed', 'the appliance is sealed')) };
   await assert.rejects(open(file, lookUp, sealed), { code: 'sealed', message: 'the appliance is sealed' });
+});
+
+test('of a ring whose KEM is not known here the appliance is not asked, and it is said', async () => {
+  const { bytes: file } = await sealTo(['payroll', 'vault']);
+  const { context, stanzas } = await readPrelude(inPieces(file));
+  const [first, second] = stanzas;
+  if (!first || !second) return assert.fail('expected two stanzas');
+  const unknown = { ...first, kem: 0x7fff };
+  const rewritten = (...changed: readonly (typeof first)[]) =>
+    concatBytes(encodePrelude(changed), file.subarray(context.length));
+  const lookUp = ({ ringname }: { readonly ringname: string }): string => {
+    throw new KmsError('refused', `there is no private key of ${ringname}`);
+  };
+  for (const [privateKey, asked, message] of [
+    [lookUp, [['decrypt', 'vault']], 'there is no private key of vault'],
+    [backup.privateKey, [], fileFault('wrong-private-key').message],
+  ] as const) {
+    const { client, calls } = appliance([payroll, vault]);
+    const error: unknown = await open(rewritten(unknown, second), privateKey, client).catch((thrown) => thrown);
+    assert.deepEqual(Object(error).message, message);
+    assert.equal(Object(error).hint, 'a newer version of kms knows the KEM of another of its rings');
+    assert.deepEqual(calls, asked);
+  }
+  for (const privateKey of [lookUp, payroll.privateKey]) {
+    const { client, calls } = appliance([payroll, vault]);
+    await assert.rejects(open(rewritten(unknown, { ...second, kem: 0x7fff }), privateKey, client), {
+      message: /is sealed by a KEM, that this program does not know/,
+      hint: 'use a newer version of kms',
+    });
+    assert.deepEqual(calls, []);
+  }
 });
 
 test('up to 20 rings, each once, and an asset for one alone', async () => {
