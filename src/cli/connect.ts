@@ -9,7 +9,7 @@ import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from '../client/failure.ts';
-import { parseState } from '../client/rollback.ts';
+import { parseState, type SeenState } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { stateHeader, tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
@@ -32,6 +32,8 @@ export interface Connection {
   readonly fetch: (request: Request) => Promise<Response>;
   /** The id of the appliance, as `kms status` shows it; undefined where it does not tell. */
   applianceId(): Promise<string | undefined>;
+  /** The id of the tenant that is asked; undefined where the appliance does not tell. */
+  tenantId(): Promise<string | undefined>;
   /** What shows who asks; empty on this machine. */
   readonly headers: Readonly<Record<string, string>>;
   close(): Promise<void>;
@@ -130,15 +132,17 @@ export function localHeaders(cli: Cli): Record<string, string> {
 
 function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
   const headers = localHeaders(cli);
-  const { send, ...seen } = watched(cli, stoppable(cli, fetch), localUrl);
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli, fetch), localUrl);
+  const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
   return {
     way,
-    ...clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited }),
+    ...made,
     baseUrl: localUrl,
     fetch: send,
     headers: {},
-    applianceId: seen.applianceId,
-    close: () => seen.save().finally(close),
+    applianceId,
+    tenantId: () => tenantId(made.client, seen),
+    close: () => save().finally(close),
   };
 }
 
@@ -153,11 +157,30 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const { send, ...seen } = watched(cli, stoppable(cli, networkFetch(baseUrl, authorities)), baseUrl);
-  const options = { baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) };
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli, networkFetch(baseUrl, authorities)), baseUrl);
+  const made = clients({ baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  const { applianceId, save } = seen;
-  return { way: 'network', ...clients(options), baseUrl, fetch: send, headers, applianceId, close: save };
+  return {
+    way: 'network',
+    ...made,
+    baseUrl,
+    fetch: send,
+    headers,
+    applianceId,
+    tenantId: () => tenantId(made.client, seen),
+    close: save,
+  };
+}
+
+/** Every answer to a known caller tells it. Where there was none yet, what any caller may ask is asked. */
+async function tenantId(client: Client, seen: Watched['seen']): Promise<string | undefined> {
+  if (!seen()) {
+    await client.listSessions().catch((error) => {
+      // An API key has no sessions.
+      if (!(error instanceof KmsError && error.code === 'invalid')) throw error;
+    });
+  }
+  return seen()?.tenant;
 }
 
 function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Connection, 'client' | 'clientThatShows'> {
@@ -184,6 +207,8 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
 
 interface Watched extends Pick<Connection, 'applianceId'> {
   readonly send: Connection['fetch'];
+  /** What the last answer to a known caller said. */
+  seen(): SeenState | undefined;
   /** Keeps what was seen. */
   save(): Promise<void>;
 }
@@ -191,16 +216,17 @@ interface Watched extends Pick<Connection, 'applianceId'> {
 /** Each answer to a known caller says which appliance it is from and how far that is; to others the health check does. */
 function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
   const watch = watchRollbacks(cli.io);
-  let seen: string | undefined;
+  let seen: SeenState | undefined;
   return {
+    seen: () => seen,
     async send(request) {
       const response = await send(request);
-      seen = parseState(response.headers.get(stateHeader))?.appliance ?? seen;
+      seen = parseState(response.headers.get(stateHeader)) ?? seen;
       await watch.see(response);
       return response;
     },
     async applianceId() {
-      if (seen !== undefined) return seen;
+      if (seen) return seen.appliance;
       const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
         throw errorOfFailure(cause, baseUrl, cli.io.signal);
       });

@@ -76,10 +76,10 @@ export interface NewFile {
   /** Where the bytes are until then. */
   readonly temporary: string;
   /**
-   * Makes it durable and gives it its name. Fails where meanwhile something has that name; then the temporary file
-   * stays.
+   * Makes it durable and gives it its name, or this other one. Fails where meanwhile something has that name; then the
+   * temporary file stays, and may be given another.
    */
-  commit(): Promise<void>;
+  commit(name?: string): Promise<void>;
   /** Removes what was written. */
   discard(): Promise<void>;
 }
@@ -99,14 +99,18 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   } catch (error) {
     throw fileError('write', path, error);
   }
+  let isDurable = false;
   return {
     handle,
     temporary,
-    async commit() {
-      await handle.sync();
-      await handle.close();
-      await nameIt(temporary, path, hint);
-      await syncDirectory(dirname(path));
+    async commit(name = path) {
+      if (!isDurable) {
+        await handle.sync();
+        await handle.close();
+        isDurable = true;
+      }
+      await nameIt(temporary, name, hint);
+      await syncDirectory(dirname(name));
     },
     async discard() {
       await handle.close().catch(() => undefined);

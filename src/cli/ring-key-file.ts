@@ -23,18 +23,15 @@ import { readSecretFile } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
 
-type Appliance = Pick<Connection, 'applianceId'>;
+type Appliance = Pick<Connection, 'applianceId' | 'tenantId'>;
 
-/**
- * Where the private key of a ring is unless somebody says otherwise: in a directory of its appliance, so that rings of
- * one name do not meet. Of an appliance that does not tell its id, beside those directories.
- */
-async function ringKeyPath(cli: Cli, { applianceId }: Appliance, kind: RingKind, ring: string): Promise<string> {
+/** Where the keys are of the appliance's rings; undefined for one that does not tell its id. */
+async function applianceDirectory(cli: Cli, { applianceId }: Appliance, kind: RingKind): Promise<string | undefined> {
   const id = await applianceId();
-  return id === undefined ? olderPath(cli, kind, ring) : join(configDirectory(cli.io), kind, id, fileName(ring));
+  return id === undefined ? undefined : join(configDirectory(cli.io), kind, id);
 }
 
-/** Where the keys of all appliances were together at first. */
+/** Where the keys of all appliances were together at first, and are of those that do not tell their ids. */
 function olderPath(cli: Cli, kind: RingKind, ring: string): string {
   return join(configDirectory(cli.io), kind, fileName(ring));
 }
@@ -43,10 +40,43 @@ function fileName(ring: string): string {
   return `${checkedRingName(ring).toLowerCase()}.key`;
 }
 
-async function keptPath(cli: Cli, appliance: Appliance, ring: string): Promise<string> {
-  const path = await ringKeyPath(cli, appliance, 'rings', ring);
+/**
+ * Where the private key of a new ring goes unless somebody says otherwise: in a directory of its appliance, so that
+ * rings of one name do not meet. Where one is there already, such as another tenant's, in a directory of the tenant in
+ * that one.
+ */
+async function newKeyPath(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
+  const directory = await applianceDirectory(cli, appliance, kind);
+  if (directory === undefined) return olderPath(cli, kind, ring);
+  const path = join(directory, fileName(ring));
+  if (!(await isThere(path))) return path;
+  const tenant = await appliance.tenantId();
+  return tenant === undefined ? path : join(directory, tenant, fileName(ring));
+}
+
+/**
+ * The files that may have the ring's private key, one or more, those that are likelier first. Which tenant it is, is
+ * asked only where a tenant has a file of that name for itself.
+ */
+async function keptPaths(cli: Cli, appliance: Appliance, ring: string): Promise<readonly [string, ...string[]]> {
   const older = olderPath(cli, 'rings', ring);
-  return !(await isThere(path)) && (await isThere(older)) ? older : path;
+  const directory = await applianceDirectory(cli, appliance, 'rings');
+  if (directory === undefined) return [older];
+  const shared = join(directory, fileName(ring));
+  const inTenants = await ofTenants(directory, fileName(ring));
+  const tenant = inTenants.length > 0 ? await appliance.tenantId() : undefined;
+  const own = join(directory, tenant ?? '', fileName(ring));
+  const isShared = await isThere(shared);
+  if (tenant !== undefined && inTenants.includes(own)) return isShared ? [own, shared] : [own];
+  return [!isShared && (await isThere(older)) ? older : shared];
+}
+
+/** The files of one name in the directories of tenants. */
+async function ofTenants(directory: string, name: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const paths = entries.filter((entry) => entry.isDirectory()).map((entry) => join(directory, entry.name, name));
+  const areThere = await Promise.all(paths.map(isThere));
+  return paths.filter((_, n) => areThere[n]);
 }
 
 function isThere(path: string): Promise<boolean> {
@@ -67,16 +97,16 @@ export async function namedRingKey(
   return named === undefined ? undefined : readRingKey(named);
 }
 
-/** The private keys that are kept for the ring of the appliance. */
+/** The private keys that are kept for the ring of the appliance, and may be those of another tenant's beside them. */
 export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<RingPrivateKeys> {
-  try {
-    return await readRingKey(await keptPath(cli, appliance, ring));
-  } catch (error) {
-    if (!(error instanceof KmsError)) throw error;
-    throw new KmsError(error.code, error.message, {
-      hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
-    });
-  }
+  const read = await Promise.allSettled((await keptPaths(cli, appliance, ring)).map(readRingKey));
+  const keys = read.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+  if (keys.length > 0) return keys;
+  const error = read.find((each) => each.status === 'rejected')?.reason;
+  if (!(error instanceof KmsError)) throw error;
+  throw new KmsError(error.code, error.message, {
+    hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
+  });
 }
 
 /** Of all rings of all appliances, the most at which that is still quick; what cannot be read is passed over. */
@@ -94,26 +124,28 @@ export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
 }
 
 /**
- * The public key of the ring as this machine knows it. What the appliance says is remembered at first use, under its
- * id, and over the network under its address too: the id is its own to say. Throws `refused` when it says another later.
+ * The public key of the ring as this machine knows it. What the appliance says is remembered at first use, under its id
+ * and its tenant's, and over the network under its address too: the ids are its own to say. Throws `refused` when it
+ * says another later.
  */
 export async function knownPublicKey(cli: Cli, appliance: Connection, answered: AnsweredRing): Promise<string> {
   const { ringname, publicKey } = answered;
-  const paths = await knownPaths(cli, appliance, ringname);
+  const { paths, older } = await knownPlaces(cli, appliance, ringname);
   // None is remembered beside one that differs.
   for (const path of paths) if (await isThere(path)) await needSame(path, answered);
+  if (older !== undefined) await needSame(older, answered, ", or if this one is another tenant's");
   for (const path of paths) {
     if (await isThere(path)) continue;
     if (!(await remember(path, publicKey))) await needSame(path, answered);
-    else if (path === paths[0]) {
+    else if (path === paths[0] && older === undefined) {
       await say(cli.io, `the public key of ${ringname} is remembered in ${path}; another one will be refused`);
     }
   }
   return publicKey;
 }
 
-async function needSame(path: string, { ringname, publicKey }: AnsweredRing): Promise<void> {
-  const known = await readSmallText(path, 'the public key');
+async function needSame(path: string, { ringname, publicKey }: AnsweredRing, orIf = ''): Promise<void> {
+  const known = await readPublicKey(path);
   if (!kemOfPublicKey(known))
     throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
   if (isSamePublicKey(known, publicKey)) return;
@@ -121,17 +153,39 @@ async function needSame(path: string, { ringname, publicKey }: AnsweredRing): Pr
     'refused',
     `the appliance has another public key for the keyring ${ringname} than when it was first used from here`,
     {
-      hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed, remove ${path}`,
+      hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed${orIf}, remove ${path}`,
     },
   );
 }
 
-/** Where the ring's public key is remembered: under the appliance's id, and under its address. */
-async function knownPaths(cli: Cli, appliance: Connection, ring: string): Promise<readonly string[]> {
-  const byId = (await ringKeyPath(cli, appliance, 'rings', ring)).replace(/key$/, 'pub');
-  if (appliance.way !== 'network') return [byId];
-  const address = encodeURIComponent(new URL(appliance.baseUrl).host);
-  return [byId, join(configDirectory(cli.io), 'addresses', address, fileName(ring).replace(/key$/, 'pub'))];
+interface KnownPlaces {
+  /** Of the appliance's tenant, and of its address. */
+  readonly paths: readonly [string, ...string[]];
+  /** Where it was remembered before tenants were told apart, unless it is another tenant's; undefined once that is over. */
+  readonly older?: string;
+}
+
+async function knownPlaces(cli: Cli, appliance: Connection, ring: string): Promise<KnownPlaces> {
+  const name = fileName(ring).replace(/key$/, 'pub');
+  const directory = (await applianceDirectory(cli, appliance, 'rings')) ?? join(configDirectory(cli.io), 'rings');
+  const tenant = await appliance.tenantId();
+  const paths: [string, ...string[]] = [join(directory, tenant ?? '', name)];
+  if (appliance.way === 'network') {
+    const address = encodeURIComponent(new URL(appliance.baseUrl).host);
+    paths.push(join(configDirectory(cli.io), 'addresses', address, name));
+  }
+  const older = join(directory, name);
+  if (tenant === undefined || !(await isThere(older))) return { paths };
+  const known = await readPublicKey(older);
+  const ofTenant = await Promise.all(
+    (await ofTenants(directory, name)).map(async (path) => [path, await readPublicKey(path)]),
+  );
+  const isOver = ofTenant.some(([path, key = '']) => path === paths[0] || isSamePublicKey(key, known));
+  return isOver ? { paths } : { paths, older };
+}
+
+function readPublicKey(path: string): Promise<string> {
+  return readSmallText(path, 'the public key');
 }
 
 /**
@@ -144,15 +198,23 @@ export async function rememberOwn(
   { name, publicKey }: { readonly name: string; readonly publicKey: string },
   given: string | undefined,
 ): Promise<void> {
+  let own: readonly string[] = [];
   if (given === undefined) {
-    const keys = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, name).catch(() => []));
-    if (!keys.some((key) => publicKeyOf(key) === publicKey)) return;
+    const kept = async () => readRingKey(await pathWith(publicKey, await keptPaths(cli, appliance, name)));
+    own = ((await namedRingKey(cli)) ?? (await kept().catch(() => []))).map(publicKeyOf);
+    if (!own.includes(publicKey)) return;
   } else if (!isSamePublicKey(given, publicKey)) return;
-  const read = (path: string) => readSmallText(path, 'the public key');
-  for (const path of await knownPaths(cli, appliance, name)) {
-    if (await isThere(path)) {
-      await replaceText(path, read, () => ({ text: `${publicKey}\n`, result: undefined }));
-    }
+  const { paths, older } = await knownPlaces(cli, appliance, name);
+  const replaced: string[] = [];
+  for (const path of paths) if (await isThere(path)) replaced.push(path);
+  if (older !== undefined) {
+    const known = await readPublicKey(older);
+    // Another's stays as it is.
+    if (own.some((key) => isSamePublicKey(key, known))) replaced.push(older);
+    else if (given !== undefined) await remember(paths[0], publicKey);
+  }
+  for (const path of replaced) {
+    await replaceText(path, readPublicKey, () => ({ text: `${publicKey}\n`, result: undefined }));
   }
 }
 
@@ -190,7 +252,7 @@ export async function addHybridKey(
   const named = cli.get('--private-key');
   // That there is one, and what to do if not, is said before anything is written beside it.
   await (named === undefined ? keptRingKey(cli, appliance, ring.name) : readRingKey(named));
-  const path = named ?? (await keptPath(cli, appliance, ring.name));
+  const path = named ?? (await pathWith(ring.publicKey, await keptPaths(cli, appliance, ring.name)));
   const read = (path: string) => readSecretFile(path, 'the private key');
   const publicKey = await replaceText(path, read, (text) => {
     const keys = readPrivateKeys(text, path);
@@ -203,6 +265,15 @@ export async function addHybridKey(
     return { text: privateKey, result: publicKey };
   });
   return { path, publicKey };
+}
+
+/** The file that has the private key of the pair; the first where none has. */
+async function pathWith(publicKey: string, paths: readonly [string, ...string[]]): Promise<string> {
+  for (const path of paths) {
+    const keys = await readRingKey(path).catch(() => []);
+    if (keys.some((key) => publicKeyOf(key) === publicKey)) return path;
+  }
+  return paths[0];
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */
@@ -224,25 +295,47 @@ export async function reserveKeyPlace(
   ring: string,
 ): Promise<KeyPlace> {
   const named = cli.get('--private-key-out');
-  const path = named ?? (await ringKeyPath(cli, appliance, kind, ring));
-  if (named === undefined) {
-    const { makeDirs } = await import('../appliance/data-dir.ts');
-    await makeDirs(dirname(path)).catch((error) => {
-      throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
-    });
-  }
+  const place = named === undefined ? () => newKeyPlace(cli, appliance, kind, ring) : undefined;
+  const path = named ?? (await newKeyPlace(cli, appliance, kind, ring));
   const file = await newFile(path, 0o600, 'move it away, or name another file with --private-key-out FILE');
-  return { path, keep: (privateKey) => keep(cli, file, path, privateKey), release: () => file.discard() };
+  return {
+    path,
+    keep: (privateKey) => keep(cli, { file, path, place }, privateKey),
+    release: () => file.discard(),
+  };
 }
 
-async function keep(cli: Cli, file: NewFile, path: string, privateKey: string): Promise<void> {
+/** With the directory that it is in. */
+async function newKeyPlace(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
+  const path = await newKeyPath(cli, appliance, kind, ring);
+  const { makeDirs } = await import('../appliance/data-dir.ts');
+  await makeDirs(dirname(path)).catch((error) => {
+    throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
+  });
+  return path;
+}
+
+interface Place {
+  readonly file: NewFile;
+  readonly path: string;
+  /** Finds it anew; absent where somebody named it. */
+  readonly place: (() => Promise<string>) | undefined;
+}
+
+async function keep(cli: Cli, { file, path, place }: Place, privateKey: string): Promise<void> {
   const pem = privateKeyPem(privateKey);
   let written = false;
+  let at = path;
   try {
     await file.handle.writeFile(pem);
     await file.handle.sync();
     written = true;
-    await file.commit();
+    await file.commit().catch(async (error) => {
+      // Another tenant's may have come first.
+      at = (await place?.()) ?? path;
+      if (at === path) throw error;
+      await file.commit(at);
+    });
   } catch (error) {
     if (!written) await file.discard();
     if (!written && !cli.json) await write(cli.io.stdout, pem);
@@ -253,7 +346,7 @@ async function keep(cli: Cli, file: NewFile, path: string, privateKey: string): 
       hint: `the ring is made and needs it: ${where}`,
     });
   }
-  await say(cli.io, `the private key is in ${path}; nobody else has it, so keep a copy of it safe`);
+  await say(cli.io, `the private key is in ${at}; nobody else has it, so keep a copy of it safe`);
 }
 
 /** Looked at before the name becomes part of a path. */

@@ -522,7 +522,7 @@ test('rings of one name and different appliances do not meet, and a key in the o
     for (const way of ['--data two', `--server ${server.url}`]) {
       assert.equal((await d.kms(`decrypt ${way} two.kms`, { env })).stdout, 'two', way);
       const again = await d.kms(`keyring create payroll ${way}`, { env });
-      assert.ok(again.stderr.startsWith(`kms: ${kept(second)} exists already and is not overwritten; `), again.stderr);
+      assert.match(again.stderr, /^kms: name: /, 'its key would have had another place');
     }
   } finally {
     await server.stop();

@@ -1,0 +1,222 @@
+// Where the command line keeps private keys and the public keys that it remembers: those of two tenants and of two
+// appliances do not meet, and what earlier builds kept is read on.
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import test from 'node:test';
+import { type Desk, desk } from './kms.ts';
+import { serving } from './serving.ts';
+
+interface House extends Desk {
+  /** Of the appliance. */
+  readonly id: string;
+  /** The ids of the tenants by name. */
+  readonly tenants: Readonly<Record<string, string>>;
+  readonly keys: Readonly<Record<string, string>>;
+  readonly rings: string;
+  /** All files below the directory of keys, from there. */
+  files(kind?: string): Promise<string[]>;
+  done(line: string, tenant?: string, stdin?: string): Promise<string>;
+}
+
+/** An appliance with the tenants `default` and `blue`. */
+async function house(data = 'kms-data', place?: Desk): Promise<House> {
+  const d = place ?? (await desk());
+  const root = await d.json<{ apiKey: { key: string } }>(`init --json --data ${data}`);
+  const blue = await d.json<{ apiKey: { key: string } }>(`tenant create blue --host localhost --json --data ${data}`);
+  const { applianceId: id } = await d.json<{ applianceId: string }>(`status --json --data ${data}`);
+  const list = await d.json<{ data: { name: string; id: string }[] }>(`tenant list --json --data ${data}`);
+  return {
+    ...d,
+    id,
+    tenants: Object.fromEntries(list.data.map(({ name, id }) => [name, id])),
+    keys: { default: root.apiKey.key, blue: blue.apiKey.key },
+    rings: d.path('config', 'kms', 'rings'),
+    async files(kind = 'rings') {
+      const directory = d.path('config', 'kms', kind);
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+      const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+      return files.map((path) => path.slice(directory.length + 1)).sort();
+    },
+    async done(line, tenant = 'default', stdin = '') {
+      const { code, stdout, stderr } = await d.kms(`${line} --tenant ${tenant} --data ${data}`, { stdin });
+      assert.equal(code, 0, `${line} of ${tenant}: ${stderr}`);
+      return line.startsWith('decrypt') ? stdout : stderr;
+    },
+  };
+}
+
+for (const order of [
+  ['default', 'blue'],
+  ['blue', 'default'],
+] as const) {
+  test(`rings of one name of two tenants, made by ${order.join(' and then ')}`, async () => {
+    await using d = await house();
+    const [first, second] = order;
+    for (const kind of ['rings', 'asym'] as const) {
+      const create = kind === 'rings' ? 'keyring create Payroll --kem x25519' : 'asym create Payroll';
+      for (const tenant of order) {
+        const kept = d.path('config', 'kms', kind, d.id, ...(tenant === second ? [d.tenants[second] ?? ''] : []));
+        const said = await d.done(create, tenant);
+        assert.equal(said.split(';')[0], `kms: the private key is in ${kept}/payroll.key`);
+        assert.equal((await stat(kept)).mode & 0o777, 0o700);
+        assert.equal((await stat(join(kept, 'payroll.key'))).mode & 0o777, 0o600);
+      }
+      assert.equal((await d.files(kind)).length, 2);
+    }
+    // Each encrypts and decrypts with its own, with the private key and to the public one.
+    for (const tenant of order) {
+      await d.done(`encrypt --ring payroll -o ${tenant}.1`, tenant, `${tenant} 1`);
+      const said = await d.done(`encrypt --ring payroll --recipient -o ${tenant}.2`, tenant, `${tenant} 2`);
+      assert.ok(said.includes(`${d.rings}/${d.id}/${d.tenants[tenant]}/payroll.pub`), said);
+      assert.equal(await d.done(`encrypt --ring payroll --recipient -o ${tenant}.3`, tenant, `${tenant} 3`), '');
+    }
+    for (const tenant of order) {
+      for (const n of [1, 2, 3]) assert.equal(await d.done(`decrypt ${tenant}.${n}`, tenant), `${tenant} ${n}`);
+    }
+    // An upgrade finds the file with the pair of that tenant, and leaves the other's alone.
+    const [own, other] = [join(d.id, 'payroll.key'), join(d.id, d.tenants[second] ?? '', 'payroll.key')];
+    const read = (path: string) => readFile(join(d.rings, path), 'utf8');
+    const before = [await read(own), await read(other)];
+    for (const [tenant, path, changed] of [
+      [second, other, 1],
+      [first, own, 0],
+    ] as const) {
+      await d.done('keyring upgrade payroll', tenant);
+      assert.equal((await read(path)).split('BEGIN PRIVATE KEY').length - 1, 2);
+      assert.ok((await read(path)).startsWith(before[changed] ?? assert.fail()));
+      await d.done(`encrypt --ring payroll --recipient -o ${tenant}.4`, tenant, `${tenant} 4`);
+      for (const n of [1, 2, 3, 4]) assert.equal(await d.done(`decrypt ${tenant}.${n}`, tenant), `${tenant} ${n}`);
+    }
+    assert.equal((await read(own)).split('BEGIN').length, 3);
+    // A third of that name has no place left: it is not made, and nothing changed.
+    const all = await Promise.all((await d.files()).map(read));
+    await d.done('keyring delete payroll --yes', second);
+    const third = await d.kms(`keyring create payroll --tenant ${second}`);
+    assert.deepEqual([third.code, third.stdout], [1, '']);
+    assert.ok(third.stderr.startsWith(`kms: ${d.rings}/${other} exists already and is not overwritten; `));
+    assert.deepEqual(await Promise.all((await d.files()).map(read)), all);
+    // One that is unreadable does not keep the other from being read.
+    await writeFile(join(d.rings, own), 'nonsense');
+    const restored = await d.json<{ data: { id: string }[] }>(`keyring list --deleted --json --tenant ${second}`);
+    await d.done(`keyring restore ${restored.data[0]?.id}`, second);
+    assert.equal(await d.done(`decrypt ${second}.1`, second), `${second} 1`);
+  });
+}
+
+test('what an earlier build kept is read on, whichever tenant comes first', async () => {
+  await using d = await house();
+  await d.done('keyring create payroll');
+  await d.done('encrypt --ring payroll -o default.1', 'default', 'one');
+  await d.done('encrypt --ring payroll --recipient -o default.2', 'default', 'two');
+  // The earlier place of the public key; that of the private key is still the first.
+  const earlier = join(d.rings, d.id, 'payroll.pub');
+  const own = join(d.rings, d.id, d.tenants.default ?? '', 'payroll.pub');
+  await rename(own, earlier);
+  await rm(dirname(own), { recursive: true });
+  const key = await readFile(join(d.rings, d.id, 'payroll.key'), 'utf8');
+  await d.done('keyring create payroll', 'blue');
+  const blue = (name: string) =>
+    d.kms(`encrypt --ring payroll --recipient --tenant blue -o ${name}`, { stdin: 'blue' });
+  const early = await blue('blue.1');
+  assert.equal(early.code, 1);
+  assert.ok(
+    early.stderr.endsWith(
+      `if the keyring's owner says that its key pair was changed, or if this one is another tenant's, remove ${earlier}\n`,
+    ),
+    early.stderr,
+  );
+  // Once its own tenant was here it is known whose it is.
+  assert.equal(await d.done('encrypt --ring payroll --recipient -o default.3', 'default', 'three'), '');
+  assert.equal(await readFile(own, 'utf8'), await readFile(earlier, 'utf8'));
+  const late = await blue('blue.2');
+  assert.equal(late.code, 0, late.stderr);
+  assert.match(late.stderr, /is remembered in/);
+  assert.equal(await d.done('decrypt blue.2', 'blue'), 'blue');
+  for (const [name, text] of [
+    ['default.1', 'one'],
+    ['default.2', 'two'],
+    ['default.3', 'three'],
+  ] as const) {
+    assert.equal(await d.done(`decrypt ${name}`), text);
+  }
+  assert.equal(await readFile(join(d.rings, d.id, 'payroll.key'), 'utf8'), key);
+  assert.equal((await d.files()).length, 5);
+});
+
+test('an upgrade goes on remembering where an earlier build did, and never for another tenant', async () => {
+  await using d = await house();
+  for (const tenant of ['default', 'blue']) await d.done('keyring create payroll --kem x25519', tenant);
+  await d.done('encrypt --ring payroll --recipient -o a', 'default', 'a');
+  const earlier = join(d.rings, d.id, 'payroll.pub');
+  await rename(join(d.rings, d.id, d.tenants.default ?? '', 'payroll.pub'), earlier);
+  const before = await readFile(earlier, 'utf8');
+  await d.done('keyring upgrade payroll', 'blue');
+  assert.equal(await readFile(earlier, 'utf8'), before, "it is not blue's");
+  await d.done('keyring upgrade payroll', 'default');
+  assert.notEqual(await readFile(earlier, 'utf8'), before);
+  assert.equal(await d.done('encrypt --ring payroll --recipient -o b', 'default', 'b'), '');
+  await d.done('encrypt --ring payroll --recipient -o c', 'blue', 'c');
+});
+
+test('over the network, by the names that tenants have, two at once keep both keys', async () => {
+  await using d = await house();
+  const server = await serving(d);
+  try {
+    const { port } = new URL(server.url);
+    const at = { default: `http://127.0.0.1:${port}`, blue: `http://localhost:${port}` };
+    const over = (tenant: 'default' | 'blue', line: string, stdin = '') =>
+      d.kms(`${line} --server ${at[tenant]}`, { env: { KMS_API_KEY: d.keys[tenant] ?? '' }, stdin });
+    const both = ['default', 'blue'] as const;
+    for (let round = 0; round < 3; round++) {
+      const name = `ring-${round}`;
+      const made = await Promise.all(both.map((tenant) => over(tenant, `keyring create ${name}`)));
+      for (const { code, stderr } of made) assert.equal(code, 0, stderr);
+      for (const tenant of both) {
+        for (const how of ['', ' --recipient']) {
+          const file = `${tenant}-${name}${how.trim()}`;
+          const { code, stderr } = await over(tenant, `encrypt --ring ${name}${how} -o ${file}`, tenant);
+          assert.equal(code, 0, stderr);
+          assert.equal((await over(tenant, `decrypt ${file}`)).stdout, tenant);
+        }
+      }
+    }
+    assert.equal((await d.files()).length, 3 * 4);
+    assert.equal((await d.files('addresses')).length, 3 * 2);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('two appliances with two tenants each, and a ring of one name in all four', async () => {
+  await using d = await desk();
+  const houses = [await house('one', d), await house('two', d)];
+  for (const [n, { done }] of houses.entries()) {
+    for (const tenant of ['default', 'blue']) {
+      await done('keyring create payroll', tenant);
+      await done(`encrypt --ring payroll --recipient -o ${n}.${tenant}`, tenant, `${n} ${tenant}`);
+    }
+  }
+  for (const [n, { done }] of houses.entries()) {
+    for (const tenant of ['default', 'blue']) {
+      assert.equal(await done(`decrypt ${n}.${tenant}`, tenant), `${n} ${tenant}`);
+    }
+  }
+  const [one, two] = houses;
+  assert.deepEqual(
+    await one?.files(),
+    [one, two]
+      .flatMap((each) => [
+        `${each?.id}/payroll.key`,
+        `${each?.id}/${each?.tenants.blue}/payroll.key`,
+        `${each?.id}/${each?.tenants.blue}/payroll.pub`,
+        `${each?.id}/${each?.tenants.default}/payroll.pub`,
+      ])
+      .sort(),
+  );
+  // One of a build that did not tell appliances apart is read by whoever has no other.
+  await mkdir(d.path('away'));
+  await rename(join(one?.rings ?? '', one?.id ?? '', 'payroll.key'), join(one?.rings ?? '', 'payroll.key'));
+  assert.equal(await one?.done('decrypt 0.default', 'default'), '0 default');
+  assert.equal(await one?.done('decrypt 0.blue', 'blue'), '0 blue');
+});
