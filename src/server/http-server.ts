@@ -13,7 +13,7 @@ import {
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { getRequestListener } from '@hono/node-server';
+import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
@@ -78,6 +78,24 @@ interface ServerOptions {
   straightTo?(target: string): Straight | undefined;
   /** Looks at a request before the app does. */
   prepare?(incoming: IncomingMessage): void;
+  /** What requests have to wait for before anybody can say what answers them; undefined where there is nothing. */
+  opening?(): Promise<unknown> | undefined;
+}
+
+type Fetching = Parameters<typeof getRequestListener>[0];
+
+/**
+ * The library between Node's requests and `fetch`. It and what is behind Node's `Request` take a start some 30 ms, which
+ * what goes straight does not need: loaded for the first request that has to have them.
+ */
+let adapter: typeof getRequestListener | undefined;
+
+async function listenerOf(fetching: Fetching): Promise<ReturnType<typeof getRequestListener>> {
+  adapter ??= (await import('@hono/node-server')).getRequestListener;
+  return adapter(fetching, {
+    errorHandler: () => problem(400, 'the request is malformed'),
+    autoCleanupIncoming: false,
+  });
 }
 
 export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
@@ -85,6 +103,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     tls,
     env,
     prepare,
+    opening,
     straightTo,
     limits: given,
     bodies = new BodyBudget(),
@@ -92,15 +111,15 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   } = options;
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
-  const settings = { errorHandler: () => problem(400, 'the request is malformed'), autoCleanupIncoming: false };
-  const listener = getRequestListener((request, bindings) => {
+  const fetching: Fetching = (request, bindings) => {
     // These are what this server's own listener is called with.
     const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
     const room = new ResponseRoom(outgoing, answers);
     if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, { ...env(incoming), room });
     const body = new RequestBody(incoming, outgoing, bodies);
     return letGoOf(body, fetch(request, { ...env(incoming), body, room }));
-  }, settings);
+  };
+  let listener: RequestListener | undefined;
   /** What has one text for an answer gets it at once. */
   const answerStraight = async (
     straight: Straight,
@@ -116,17 +135,26 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     body.letGo();
     body.done();
     const text = textOf(outcome);
-    if (text === undefined) return void getRequestListener(() => respond(outcome, state), settings)(incoming, outgoing);
+    if (text === undefined) return void (await listenerOf(() => respond(outcome, state)))(incoming, outgoing);
     outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': Buffer.byteLength(text) });
     outgoing.end(text);
+  };
+  const answerLong: RequestListener = async (incoming, outgoing) => {
+    listener ??= await listenerOf(fetching);
+    listener(incoming, outgoing);
+  };
+  const answer: RequestListener = (incoming, outgoing) => {
+    const straight = straightTo?.(`${incoming.method} ${incoming.url}`);
+    if (straight && plainHost.test(incoming.headers.host ?? '')) void answerStraight(straight, incoming, outgoing);
+    else answerLong(incoming, outgoing);
   };
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
     if (!isForApp(incoming, outgoing, letGo)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
-    const straight = straightTo?.(`${incoming.method} ${incoming.url}`);
-    if (straight && plainHost.test(incoming.headers.host ?? '')) void answerStraight(straight, incoming, outgoing);
-    else void listener(incoming, outgoing);
+    const waiting = opening?.();
+    if (waiting) void waiting.then(() => answer(incoming, outgoing));
+    else answer(incoming, outgoing);
   };
   const inTurn = oneByOne(handle);
   const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, inTurn) : createServer(limits, inTurn);

@@ -179,6 +179,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const url = where.urlOf(portOf(network));
   const socket = httpServer(gate.fetch, {
     straightTo: gate.straightTo,
+    opening: gate.opening,
     env: ({ headers }) => ({ local: true, headers }),
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
@@ -262,13 +263,13 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   };
 }
 
-async function setUpUrl({ opened }: HeldAppliance): Promise<string | undefined> {
+/** Asked for straight: of a start, what is behind a Request would be a tenth. */
+async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | undefined> {
   const [only, another] = (await opened.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
-  const headers = { 'content-type': 'application/json' };
-  const request = new Request('http://kms.local/local/set-up-link', { method: 'POST', headers, body: '{}' });
-  const answer: { readonly url?: string } | undefined = await (await opened.fetchLocal(request)).json();
-  return answer?.url;
+  const answer = await requests.straightTo('POST /local/set-up-link')?.({ local: true, headers: {} });
+  const { url }: { readonly url?: unknown } = answer?.outcome.body ?? {};
+  return typeof url === 'string' ? url : undefined;
 }
 
 /** The same certificate and proxy; no address that clients of the API reach. */
@@ -290,7 +291,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
 }
 
 function networkServer(
-  { fetch, straightTo }: Gate,
+  { fetch, straightTo, opening }: Gate,
   { tls, behindProxy }: Listening,
   limits: ServeOptions['limits'],
   surface: Surface = {},
@@ -298,6 +299,7 @@ function networkServer(
   return httpServer(fetch, {
     tls,
     straightTo: (target) => straightTo(target, surface),
+    opening,
     env: (incoming: IncomingMessage) => {
       const remoteAddress = clientAddress(incoming, behindProxy);
       const { headers } = incoming;
@@ -350,6 +352,7 @@ class Gate {
   #hold: Hold | undefined;
   readonly #opened = Promise.withResolvers<HeldAppliance | undefined>();
   readonly #waiting = Promise.withResolvers<undefined>();
+  #undecided: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
   #standby: AppFetch | undefined;
@@ -372,24 +375,36 @@ class Gate {
   readonly straightTo = (target: string, surface?: Surface): Straight | undefined =>
     this.#hold ? undefined : this.#appliance?.requests.straightTo(target, surface);
 
+  /** Until then nobody can say whether a request goes straight. */
+  readonly opening = (): Promise<void> | undefined => (this.#hold ? undefined : this.#undecided?.promise);
+
   /** Requests are answered so until it opens, and not held: it may take long. */
   wait(reason: string): void {
     this.#reason = reason;
     this.#waiting.resolve(undefined);
+    this.#decide();
   }
 
   standBy(answers: AppFetch): void {
     this.#standby = answers;
+    this.#decide();
   }
 
   open(appliance: HeldAppliance): void {
     this.#standby = undefined;
     this.#appliance = appliance;
     this.#opened.resolve(appliance);
+    this.#decide();
   }
 
   refuse(): void {
     this.#opened.resolve(undefined);
+    this.#decide();
+  }
+
+  #decide(): void {
+    this.#undecided?.resolve();
+    this.#undecided = undefined;
   }
 
   async #later(request: Request, env: RequestEnv): Promise<Response> {
