@@ -90,7 +90,7 @@ export function createApp(appliance: Appliance): App {
   hono.notFound(unmatched);
   const handlers = new Map<EndpointId, Handler>();
   for (const [id, served] of ofTenants) handlers.set(id, logged(appliance, ids, served));
-  const transit = transitSurface(appliance, { handlers, logged: (served) => logged(appliance, ids, served) });
+  const transit = transitSurface(appliance, { handlers, queue, logged: (served) => logged(appliance, ids, served) });
   const tang = tangSurface(appliance, queue, (served) => logged(appliance, ids, served));
   return {
     paths: registry,

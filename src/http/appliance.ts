@@ -170,6 +170,8 @@ export interface DescriptionFiles {
 export interface People {
   readonly hasher: PasswordHasher;
   readonly backoff: LoginBackoff;
+  /** Of AppRole logins, apart: a program with a wrong secret keeps nobody at its address from logging in. */
+  readonly appRoleBackoff: LoginBackoff;
   readonly resetMails: MailLimit;
   readonly lifetimes: Lifetimes;
   readonly oidc: OidcClient;
@@ -193,6 +195,7 @@ export function peopleOf(
   return {
     hasher,
     backoff: loginBackoff({ now, random, sharers: nodes }),
+    appRoleBackoff: loginBackoff({ now, random, sharers: nodes }),
     resetMails: mailLimit({ now, sharers: nodes }),
     oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },

@@ -13,6 +13,8 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
   /** As it is, in place of JSON. */
   readonly raw?: string;
+  /** An address. */
+  readonly from?: string;
 }
 
 interface Got {
@@ -24,11 +26,11 @@ interface Got {
 
 /** With PUT and no Content-Type, as Go's clients send it. */
 async function v1(a: Appliance, method: string, path: string, body?: object, sent: Sent = {}): Promise<Got> {
-  const { token = a.root.key, headers = {}, raw } = sent;
+  const { token = a.root.key, headers = {}, raw, from = '192.0.2.1' } = sent;
   const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const bytes = content === undefined ? new Uint8Array() : new TextEncoder().encode(content);
   const all = new Headers({ ...(token !== null && { 'X-Vault-Token': token }), ...headers });
-  const env = { transit: true, remoteAddress: '192.0.2.1' };
+  const env = { transit: true, remoteAddress: from };
   const straight = a.app.straightTo(`${method} /v1/${path}`, env);
   let response: Response;
   if (straight) {
@@ -525,6 +527,97 @@ test('tokens look themselves up; AppRole answers the key as the token', async ()
   assert.deepEqual([renewed.status, renewed.body.auth.lease_duration], [200, 7200]);
   a.advance(7_200_000);
   isRefused(await login({ role_id: keyid, secret_id: key }), 400, wrong);
+});
+
+/** Logs in by AppRole from an address, and answers status, error and how long to wait. */
+async function roleLogin(a: Appliance, role: string, secret: string, from = '192.0.2.1') {
+  const asked = { role_id: role, secret_id: secret };
+  const { status, body, headers } = await v1(a, 'PUT', 'auth/approle/login', asked, { token: null, from });
+  return [status, body.errors?.[0], headers.get('retry-after')] as const;
+}
+
+const noRole = 'invalid role or secret ID';
+const wrongRole = [400, noRole, null];
+const mustWait = (seconds: number) => [429, `too many failed logins; try again in ${seconds} s`, String(seconds)];
+
+test('AppRole logins are slowed as others are; the key as a token never waits for them', async () => {
+  const a = await testAppliance();
+  const { key, keyid } = await a.keyWith('transit.*');
+  const other = await a.keyWith('transit.*');
+  const before = (await a.activity()).length;
+  for (let n = 0; n < 5; n++) assert.deepEqual(await roleLogin(a, keyid, `kms_wrong${n}`), wrongRole);
+  for (const secret of ['kms_wrong', key]) assert.deepEqual(await roleLogin(a, keyid, secret), mustWait(1));
+  assert.equal((await a.activity()).length, before, 'neither is recorded');
+  const name = await ring(a);
+  for (const path of [`transit/encrypt/${name}`, 'auth/token/lookup-self']) {
+    const method = path.startsWith('auth') ? 'GET' : 'PUT';
+    assert.equal((await v1(a, method, path, { plaintext: '' }, { token: key })).status, 200);
+  }
+  assert.equal((await roleLogin(a, other.keyid, other.key))[0], 200, 'another role from there');
+  assert.equal((await roleLogin(a, keyid, key, '192.0.2.2'))[0], 200, 'the role from elsewhere');
+  a.advance(1_000);
+  assert.equal((await roleLogin(a, keyid, key))[0], 200);
+  assert.deepEqual(await roleLogin(a, keyid, 'kms_wrong'), wrongRole, 'a success ends the count');
+
+  // A flood: many addresses for one role, and many roles from one address.
+  for (let n = 0; n < 50; n++) await roleLogin(a, keyid, 'kms_wrong', `198.51.100.${n}`);
+  assert.deepEqual(await roleLogin(a, keyid, key, '203.0.113.1'), mustWait(1));
+  for (let n = 0; n < 50; n++) await roleLogin(a, `apik_${n}`, 'kms_wrong', '203.0.113.2');
+  const flooded = { token: null, from: '203.0.113.2', raw: 'no JSON' };
+  const refused = await v1(a, 'POST', 'auth/approle/login', {}, flooded);
+  assert.equal(refused.status, 429, 'before its body is read');
+  assert.equal(
+    (await v1(a, 'GET', 'auth/token/lookup-self', undefined, { token: key, from: '203.0.113.2' })).status,
+    200,
+  );
+  assert.equal((await roleLogin(a, other.keyid, other.key, '203.0.113.3'))[0], 200);
+  const env = { remoteAddress: '203.0.113.2' };
+  const person = await a.call('POST', '/auth/basic/login', { username: 'ada', password: 'x' }, { key: null, env });
+  assert.equal(person.status, 400, 'people at the address may still log in');
+});
+
+test('no number of AppRole logins at once gets past the count; what cannot be a login is not counted', async () => {
+  const a = await testAppliance();
+  const { keyid, key } = await a.keyWith('transit.*');
+  const tries = Array.from({ length: 40 }, (_, n) => roleLogin(a, keyid, `kms_${n}`));
+  const statuses = (await Promise.all(tries)).map(([status]) => status);
+  assert.equal(statuses.filter((status) => status === 400).length, 5);
+  assert.equal(statuses.filter((status) => status === 429).length, 35);
+  for (let n = 0; n < 60; n++) {
+    const body = [{ role_id: keyid }, { secret_id: key }, { role_id: 1, secret_id: [] }][n % 3] ?? {};
+    isRefused(await v1(a, 'PUT', 'auth/approle/login', body, { token: null, from: '192.0.2.9' }), 400, noRole);
+  }
+  assert.equal((await roleLogin(a, keyid, key, '192.0.2.9'))[0], 200);
+  const rights = Array.from({ length: 40 }, () => roleLogin(a, keyid, key, '192.0.2.9'));
+  assert.ok(
+    (await Promise.all(rights)).every(([status]) => status === 200),
+    'those that are right, all at once',
+  );
+});
+
+test('on one of three nodes the first wrong AppRole login counts for all of them', async () => {
+  const a = await testAppliance({ people: { nodes: () => 3 } });
+  const { keyid, key } = await a.keyWith('transit.*');
+  assert.deepEqual(await roleLogin(a, keyid, 'kms_wrong'), wrongRole);
+  assert.deepEqual(await roleLogin(a, keyid, key), mustWait(1));
+  a.advance(1_000);
+  assert.equal((await roleLogin(a, keyid, key))[0], 200);
+});
+
+test('tokens that nobody holds wait together, and whoever holds one before them', async () => {
+  const limits = { atOnce: 1, waiting: 8, ofOneTenant: 8, ofOneCaller: 4, patience: 10_000 };
+  const a = await testAppliance({ fairLimits: limits });
+  const look = (token: string) => v1(a, 'GET', 'auth/token/lookup-self', undefined, { token });
+  assert.equal((await look(a.root.key)).status, 200);
+  const order: number[] = [];
+  const asked = Array.from({ length: 12 }, (_, n) => look(n === 11 ? a.root.key : `kms_wrong${n}`));
+  for (const each of asked) void each.then(({ status }) => order.push(status));
+  const answers = await Promise.all(asked);
+  const [slowed] = answers.filter(({ status }) => status === 503);
+  assert.equal(slowed?.headers.get('retry-after'), '1');
+  const statuses = answers.map(({ status }) => status);
+  assert.deepEqual(statuses, [...Array(5).fill(403), ...Array(6).fill(503), 200]);
+  assert.ok(order.indexOf(200) < order.lastIndexOf(403), order.join());
 });
 
 test('a tenant is found by its namespace, by the path, and by the host', async () => {

@@ -2,12 +2,14 @@
 // and AppRole logins, and of the state of the server. Who may ask, what is recorded and what comes of it is decided by
 // endpoints of our own, which these requests are put to in other words. What clients insist on: docs/guide-transit.md.
 import type { EndpointId } from '../../api/endpoints.ts';
+import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
-import { sealedError } from '../admission.ts';
+import { knownAsker, sealedError } from '../admission.ts';
 import type { Appliance, OpenState } from '../appliance.ts';
 import { bodySource, publicBodyLimit } from '../body.ts';
+import type { FairQueue } from '../fair-queue.ts';
 import type { AppContext, BodySource, RequestEnv } from '../request.ts';
 import type { Reply } from '../request-log.ts';
 import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
@@ -29,9 +31,10 @@ import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './token
 
 type Handler = (c: AppContext) => Promise<Reply>;
 
-/** What it is made over: our endpoints, and who logs and counts what is none of them. */
+/** What it is made over: our endpoints, where requests wait, and who logs and counts what is none of our endpoints. */
 interface Served {
   readonly handlers: ReadonlyMap<EndpointId, Handler>;
+  readonly queue: FairQueue;
   logged(path: Pick<ServedPath, 'path' | 'serve' | 'counted'>): Handler;
 }
 
@@ -59,7 +62,7 @@ interface Asked {
 const plainTarget = /^([A-Z]+) \/v1((?:\/[\w-][\w.-]*)+)$/;
 const noQuery = new URLSearchParams();
 
-export function transitSurface(appliance: Appliance, { handlers, logged }: Served): TransitSurface {
+export function transitSurface(appliance: Appliance, { handlers, queue, logged }: Served): TransitSurface {
   const { world } = appliance;
   const nextId = envelopeIds(world.random);
 
@@ -72,7 +75,7 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
     const tenant = tenantAsked(asked, state);
     if (!tenant) return outcomeOf(permissionDenied);
     const { handle, path } = tenant;
-    if (path[0] === 'auth') return outcomeOf(await aboutToken(asked, handle, path));
+    if (path[0] === 'auth') return outcomeOf(await aboutToken(asked, state, handle, path));
     if (path.length < 2) return outcomeOf(await noRoute(asked, handle));
     const operation = operationOf(method, path, isList(query));
     if (operation === undefined) return outcomeOf(await unsupported(asked, handle, path));
@@ -140,9 +143,14 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
   async function own(asked: Asked, handle: TenantHandle, action: string, work: (asked: TokenAsked) => Promise<Told>) {
     let answer: Told | undefined;
     const serve: ServedPath['serve'] = async () => {
-      answer = await work({ token: asked.token, env: asked.env, handle, world });
+      const tenant = handle.tenant.id;
+      try {
+        answer = await work({ token: asked.token, env: asked.env, handle, world });
+      } catch (error) {
+        return { outcome: refused(error), action, tenant };
+      }
       const { status } = answer;
-      return { outcome: { status, body: {} }, action, tenant: handle.tenant.id, granted: status < 400 };
+      return { outcome: { status, body: {} }, action, tenant, granted: status < 400 };
     };
     const handler = logged({ path: '/v1', counted: action, serve });
     const { outcome } = await handler(contextOf(asked, envOf(asked, handle), {}));
@@ -156,21 +164,31 @@ export function transitSurface(appliance: Appliance, { handlers, logged }: Serve
     return isGone ? permissionDenied : refusalOf(outcome, missing);
   }
 
-  async function aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
+  async function aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]) {
     const { method } = asked;
     const place = path.slice(1).join('/');
-    if (place === 'token/lookup-self' && method === 'GET') return own(asked, handle, 'session.read', lookUpSelf);
-    if (place === 'token/renew-self' && isWrite(method)) return own(asked, handle, 'session.refresh', renewSelf);
+    if (place === 'token/lookup-self' && method === 'GET') return byToken(asked, handle, 'session.read', lookUpSelf);
+    if (place === 'token/renew-self' && isWrite(method)) return byToken(asked, handle, 'session.refresh', renewSelf);
     if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) return noRoute(asked, handle);
-    return own(asked, handle, 'session.create', async (token) => {
-      const { role_id, secret_id } = await bodyOfAsked(asked, publicBodyLimit, undefined);
-      return logIn(token, role_id, secret_id);
+    const read = (): Promise<JsonObject> => bodyOfAsked(asked, publicBodyLimit, undefined);
+    return own(asked, handle, 'session.create', (token) => logIn(token, open.people.appRoleBackoff, read));
+  }
+
+  /** In its turn among all requests: who sends tokens that nobody holds waits with the others who do. */
+  function byToken(asked: Asked, handle: TenantHandle, action: string, work: (asked: TokenAsked) => Promise<Told>) {
+    const { token, env } = asked;
+    return own(asked, handle, action, async (tokenAsked) => {
+      if (token === undefined) return permissionDenied;
+      const asker = knownAsker(handle, new Bearer(token), env, world.now());
+      const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
+      if (turn) await turn;
+      return work(tokenAsked).finally(() => queue.leave());
     });
   }
 
   /** What is told to who holds a token alone. */
   function toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Told> {
-    return own(asked, handle, 'none', async (token) =>
+    return byToken(asked, handle, 'none', async (token) =>
       (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
     );
   }

@@ -3,6 +3,8 @@
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer } from '../../core/credential.ts';
+import type { LoginBackoff } from '../../core/login-backoff.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { identify } from '../admission.ts';
 import type { RequestEnv } from '../request.ts';
 import type { TenantHandle } from '../tenants.ts';
@@ -73,15 +75,34 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
   return { status: 200, auth: authOf(id, asked.token, secondsUntil(expiresAt, asked.world)) };
 }
 
-/** By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. */
-export async function logIn(asked: TokenAsked, role: unknown, secret: unknown): Promise<Told> {
+/**
+ * By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. At the pace of
+ * other logins. Throws `rate-limited`, for whoever comes from there before the body is read.
+ */
+export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
+  const { handle, env } = asked;
+  const origin = { tenant: handle.tenant.id, address: env.remoteAddress ?? 'local' };
+  const refusal = backoff.refusal(origin);
+  if (refusal) throw refusal;
+  const { role_id: role, secret_id: secret } = await read();
   const wrong = problem(400, 'invalid role or secret ID');
   if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
+  const turn = await backoff.begin({ ...origin, name: role });
+  try {
+    const holder = await holderOfRole(asked, role, secret);
+    if (holder) turn.succeeded();
+    else turn.failed();
+    return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;
+  } finally {
+    turn.abandoned();
+  }
+}
+
+async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, env, world } = asked;
   const known = await handle.store.peek(async (tables) => identify(tables, new Bearer(secret), env, world.now()));
-  if (known?.caller.kind !== 'apikey' || known.caller.id !== role) return wrong;
-  const holder = await holderOf({ ...asked, token: secret }, 'session.create', 200);
-  return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;
+  if (known?.caller.kind !== 'apikey' || known.caller.id !== role) return undefined;
+  return holderOf({ ...asked, token: secret }, 'session.create', 200);
 }
 
 function secondsUntil(time: number, world: World): number {
