@@ -69,21 +69,22 @@ export async function withClient<T>(
   }
 }
 
-export async function openConnection(cli: Cli): Promise<Connection> {
+export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
   const remote = await remoteOf(cli);
-  return remote === undefined ? openHere(cli) : overNetwork(cli, remote);
+  return remote === undefined ? openHere(cli, later) : overNetwork(cli, remote);
 }
 
-/** The appliance of this machine, whatever else is configured. */
-async function openHere(cli: Cli): Promise<Connection> {
+/** The appliance of this machine, whatever else is configured; `later` its server alone, which may still come. */
+async function openHere(cli: Cli, later = false): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = dataDirectory(cli);
   for (const until = Date.now() + lockTimeout; ; ) {
     const socketPath = join(data, 'kms.sock');
-    if (await answers(socketPath)) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
-    if (!sharedStore(cli)) await mustBeThere(data);
+    const isServed = await answers(socketPath);
+    if (!isServed && (later || !sharedStore(cli))) await mustBeThere(data);
+    if (isServed || later) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
     try {
       return await inProcess(cli, data);
     } catch (error) {
@@ -339,21 +340,22 @@ function segment(text: string): string {
 
 /**
  * To a server that may be sealed. Opening the data directory in this process is no way here, since the keys would be
- * gone with it; as a further node `orNode` it is, where what is done is for the others.
+ * gone with it; as a further node `orNode` it is, where what is done is for the others. `later`: one that does not run yet
+ * is asked once it does.
  */
 export async function withServer<T>(
   cli: Cli,
   use: (connection: Connection) => Promise<T>,
-  { orNode = false } = {},
+  { orNode = false, later = false } = {},
 ): Promise<T> {
   const data = dataDirectory(cli);
-  const isEnough = orNode && sharedStore(cli) !== undefined;
+  const isEnough = later || (orNode && sharedStore(cli) !== undefined);
   if (!isEnough && (await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
     throw new KmsError('unavailable', `no server is running on ${data}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
   }
-  const connection = await openConnection(cli);
+  const connection = await openConnection(cli, later);
   try {
     return await use(connection);
   } finally {

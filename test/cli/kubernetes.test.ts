@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect as connectSocket, createServer } from 'node:net';
 import test from 'node:test';
@@ -26,25 +26,36 @@ interface Plugin {
   readonly session: ClientHttp2Session;
   /** What it said so far. */
   said(): string;
+  /** Once it said so. */
+  saying(text: string): Promise<void>;
   /** SIGTERM. */
   stop(): Promise<Ran>;
+  /** Once it ended by itself. */
+  readonly ended: Promise<Ran>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Rejects where it ends before it listens. */
 async function plugin(d: ServedDesk, options: RunOptions & { args?: readonly string[] } = {}): Promise<Plugin> {
   const path = d.path('kubernetes.sock');
   const end = new AbortController();
   let said = '';
-  const listening = Promise.withResolvers<void>();
+  const heard = new Set<() => void>();
+  const saying = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = () => said.includes(text) && heard.delete(look) && resolve();
+      heard.add(look);
+      look();
+    });
   const ran = d.kms([...(options.args ?? []), 'kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${path}`], {
     ...options,
     signal: end.signal,
     onStderr(text) {
       said += text;
-      if (said.includes('listening on unix://')) listening.resolve();
+      for (const look of heard) look();
     },
   });
-  await Promise.race([listening.promise, ran.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
+  await Promise.race([saying('listening on unix://'), ran.then(({ stderr }) => Promise.reject(new Error(stderr)))]);
   const session = connectHttp2('http://localhost', { createConnection: () => connectSocket(path) });
   session.on('error', () => undefined);
   const stop = (): Promise<Ran> => {
@@ -55,7 +66,9 @@ async function plugin(d: ServedDesk, options: RunOptions & { args?: readonly str
     path,
     session,
     said: () => said,
+    saying,
     stop,
+    ended: ran,
     async [Symbol.asyncDispose]() {
       session.destroy();
       await stop();
@@ -197,16 +210,82 @@ test('a revoked key, another ring’s private key and a server that is away have
   assert.equal(stderr.split('\n').filter((line) => /^kms: the credential/.test(line)).length, 3);
 
   await using wrong = await plugin(d, { env: { KMS_PRIVATE_KEY: d.path('other.pem') } });
+  assert.match(wrong.said(), /warning: the private key is not the one of etcd: nothing can be encrypted/);
   const refused = await decrypt(wrong, ciphertext, keyId);
   assert.equal(refused.status, 3);
   assert.match(refused.said, /^the private key does not open key_/);
   await wrong.stop();
+});
 
+test('what is set up wrong ends it at once, with what the appliance says, and nothing listens', async () => {
+  await using d = await withRing();
+  const { appliance } = d;
+  assert.equal((await d.kms('transit create held')).code, 0);
+  const other = await appliance.keyWith('keyring.other.*');
+  const revoked = await appliance.keyWith('keyring.etcd.*');
+  await d.kms(['apikey', 'revoke', revoked.keyid]);
+  await appliance.call('POST', '/ks/keyrings', { name: 'keyless' });
+  const cases: [ring: string, said: RegExp, key?: string][] = [
+    ['nosuch', /^kms: there is no such keyring; check the name or id\n$/],
+    ['held', /^kms: the keys of this ring are held by the appliance \(custody server\)/],
+    ['a b', /^kms: there is no such keyring/],
+    ['keyless', /^kms: cannot read the private key from \S+keyless\.key: there is no such file/],
+    ['etcd', /^kms: the permission flag keyring\.etcd\.read is missing/, other.key],
+    ['nosuch', /^kms: the permission flag keyring\.nosuch\.read is missing/, other.key],
+    ['etcd', /^kms: the credential is not known/, revoked.key],
+    ['etcd', /^kms: the credential is not known/, 'kms_wrong'],
+  ];
+  for (const [ring, said, key] of cases) {
+    const { args, env } = key === undefined ? { args: [], env: {} } : d.network(key);
+    const line = [...args, 'kubernetes-plugin', '--ring', ring, '--listen', `unix://${d.path('k.sock')}`];
+    const ran = await d.kms(line, { env });
+    assert.deepEqual([ran.code, ran.stdout], [1, ''], `${ring}: ${ran.stderr}`);
+    assert.match(ran.stderr.replace(/^kms: warning.*\n/, ''), said);
+    assert.doesNotMatch(ran.stderr, /listening/);
+    await assert.rejects(stat(d.path('k.sock')), { code: 'ENOENT' });
+  }
+});
+
+test('an appliance that is away or sealed at the start is waited for, and the API server told so meanwhile', async () => {
+  let isSealed = true;
+  await using d = await servedDesk({ sealed: () => isSealed });
+  const { args, env } = d.network();
   await using away = await plugin(d, { args: ['--server', 'http://127.0.0.1:1'], env });
+  assert.match(away.said(), /^kms: cannot reach http:\/\/127\.0\.0\.1:1\b[^\n]*; trying again until it answers\n/);
   const answer = await status(away);
   assert.equal(answer.status, 14);
   assert.match(answer.said, /^cannot reach http:\/\/127\.0\.0\.1:1/);
-  await away.stop();
+  assert.equal((await away.stop()).code, 0);
+
+  // No server runs on the data directory yet, and it is sealed once one does.
+  const socket = d.path('kms-data', 'kms.sock');
+  await rename(socket, d.path('kms-data', 'later'));
+  await using it = await plugin(d);
+  assert.equal((await status(it)).status, 14);
+  await rename(d.path('kms-data', 'later'), socket);
+  const sealed = await status(it);
+  assert.deepEqual([sealed.status, /sealed/.test(sealed.said)], [14, true]);
+  isSealed = false;
+  await d.json('keyring create etcd --json');
+  await it.saying('the appliance answers');
+  assert.equal((await status(it)).status, 0);
+  assert.equal(it.said().split('trying again').length, 2, 'said once');
+  assert.equal((await it.stop()).code, 0);
+
+  // What it finds wrong then ends it, as it would have at once.
+  isSealed = true;
+  await using wrong = await plugin(d, { args, env });
+  isSealed = false;
+  assert.equal((await d.kms(['keyring', 'delete', 'etcd', '--yes'])).code, 0);
+  const ended = await wrong.ended;
+  assert.deepEqual([ended.code, ended.stdout], [1, '']);
+  await assert.rejects(stat(wrong.path), { code: 'ENOENT' });
+
+  // A data directory that is not there is no appliance that is away.
+  const nowhere = ['--data', 'nowhere', 'kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${it.path}`];
+  const alone = await d.kms(nowhere);
+  assert.deepEqual([alone.code, alone.stdout], [3, '']);
+  assert.match(alone.stderr, /^kms: nothing to talk to: the data directory \S+ does not exist/);
 });
 
 test('what is no call of the interface is refused, and the next one answered', async () => {
@@ -278,10 +357,6 @@ test('the socket: one that was left is replaced, one that is in use and other fi
   for (const listen of ['/run/k.sock', 'unix://run/k.sock', 'tcp://127.0.0.1:1', 'unix:///@k', tooLong]) {
     assert.equal((await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', listen])).code, 2, listen);
   }
-  await rm(d.path('kms-data', 'kms.sock'));
-  const alone = await d.kms(['kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${it.path}`]);
-  assert.deepEqual([alone.code, alone.stdout], [3, '']);
-  assert.match(alone.stderr, /^kms: no server is running on /);
 });
 
 interface Recorded {

@@ -1,5 +1,6 @@
 // `kms kubernetes-plugin`: the KMS plugin (version 2) of a Kubernetes API server, which encrypts its keys with a
 // keyring.
+import { setTimeout } from 'node:timers/promises';
 import { decryptBytes, encryptBytes } from '../../client/file-streams.ts';
 import {
   decryptResponse,
@@ -9,7 +10,8 @@ import {
   readEncryptRequest,
   statusResponse,
 } from '../../client/kubernetes-kms.ts';
-import { KmsError } from '../../errors.ts';
+import { publicKeyOf } from '../../client/ring-keys.ts';
+import { type ErrorCode, KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, withServer } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
@@ -19,17 +21,72 @@ import { say } from '../io.ts';
 import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-file.ts';
 import { visible } from '../text.ts';
 
+/**
+ * Serves until it is asked to end. What is set up wrong ends it at once, with what the appliance says of it. An appliance
+ * that is away, or sealed, does not: machines start in any order, and until it answers the API server is told so.
+ */
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
   const path = socketPath(cli, cli.get('--listen'));
+  const ringname = cli.get('--ring');
   const named = await namedRingKey(cli);
-  await withServer(cli, async (connection) => {
-    const calls = callsOf(cli, cli.get('--ring'), connection, named);
-    await serveGrpc(path, calls, {
-      signal: cli.io.signal,
-      ready: () => void say(cli.io, visible(`listening on unix://${path}`)),
-      failed: (error) => void say(cli.io, sentenceOf(error)).catch(() => undefined),
+  const serve = async (connection: Connection): Promise<void> => {
+    const over = new AbortController();
+    const signal = AbortSignal.any([cli.io.signal, over.signal]);
+    let fault: unknown;
+    const checked = checkRing(cli, ringname, connection, named, signal).catch((error) => {
+      fault = error;
+      over.abort();
     });
-  });
+    try {
+      await Promise.race([checked, setTimeout(patience, undefined, { signal }).catch(() => undefined)]);
+      if (!signal.aborted) {
+        await serveGrpc(path, callsOf(cli, ringname, connection, named), {
+          signal,
+          ready: () => void say(cli.io, visible(`listening on unix://${path}`)),
+          failed: (error) => void say(cli.io, sentenceOf(error)).catch(() => undefined),
+        });
+      }
+    } finally {
+      over.abort();
+    }
+    if (fault !== undefined && !cli.io.signal.aborted) throw fault;
+  };
+  await withServer(cli, serve, { later: true });
+}
+
+/** How long the API server finds nobody while the appliance is first asked, in milliseconds; and the pauses then. */
+const patience = 2000;
+const pause = 2000;
+
+/** What may be over by the next try. */
+const passing: ReadonlySet<ErrorCode> = new Set(['unavailable', 'sealed', 'rate-limited', 'corrupt', 'internal']);
+
+/** Asks for the ring until there is an answer. Throws where that says no, or the ring's private key is not here. */
+async function checkRing(
+  cli: Cli,
+  ringname: string,
+  connection: Connection,
+  named: RingPrivateKeys | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const { ring } = await inTime(connection, (late) =>
+        connection.client.getKeyring({ ringname }, { signal: AbortSignal.any([late, signal]) }),
+      );
+      const keys = named ?? (await keptRingKey(cli, connection, ringname));
+      if (tries > 0) await say(cli.io, 'the appliance answers');
+      // Not the end: what it encrypted with the pair before can still be decrypted.
+      if (!keys.some((key) => publicKeyOf(key) === ring.publicKey)) {
+        await say(cli.io, visible(`warning: the private key is not the one of ${ringname}: nothing can be encrypted`));
+      }
+      return;
+    } catch (error) {
+      if (signal.aborted || !(error instanceof KmsError) || !passing.has(error.code)) throw error;
+      if (tries === 0) await say(cli.io, `${sentenceOf(error)}; trying again until it answers`);
+    }
+    await setTimeout(pause, undefined, { signal });
+  }
 }
 
 /** What Linux can bind: `sockaddr_un` has 108 bytes, and the last is 0. */
