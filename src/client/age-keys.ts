@@ -188,6 +188,9 @@ export interface AgeStanza {
   readonly body: Uint8Array;
 }
 
+/** A stanza that somebody else wrote; its body undefined where that is not in base64. */
+export type HeardStanza = Omit<AgeStanza, 'body'> & { readonly body: Uint8Array | undefined };
+
 /** A stanza of this kind, taken apart. */
 export interface KmsStanza {
   readonly tag: string;
@@ -244,14 +247,14 @@ export async function sealFileKey(
 }
 
 /** What a stanza of this kind says; undefined for any other's, or another version's. Throws `corrupt` if malformed. */
-export function readKmsStanza({ type, args, body }: AgeStanza): KmsStanza | undefined {
+export function readKmsStanza({ type, args, body }: HeardStanza): KmsStanza | undefined {
   if (type !== stanzaType || args[0] !== stanzaVersion) return undefined;
   const [, tag = '', header = '', ...rest] = args;
   const isWhole =
     fromAgeBase64(tag)?.length === 8 &&
     /^[A-Za-z0-9_-]{1,1024}$/.test(header) &&
     rest.length === 0 &&
-    body.length === sealedLength;
+    body?.length === sealedLength;
   if (!isWhole) throw altered();
   return { tag, header, sealed: body };
 }

@@ -10,6 +10,7 @@ import {
   type AgeStanza,
   type DataKey,
   fromAgeBase64,
+  type HeardStanza,
   isForRing,
   type KmsStanza,
   openFileKey,
@@ -59,24 +60,29 @@ export async function speakAge(name: string, options: PluginOptions): Promise<vo
 interface Added {
   readonly kind: 'recipient' | 'identity';
   readonly index: number;
-  readonly text: string;
+  /** Undefined where it came with a body that is not in base64. */
+  readonly text: string | undefined;
 }
 
 async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work): Promise<void> {
   const added: Added[] = [];
   const fileKeys: Uint8Array[] = [];
   let wantsLabels = false;
-  for await (const { type, args, body } of age.untilDone()) {
-    if (type === 'add-recipient') added.push(addition('recipient', added, args));
-    if (type === 'add-identity') added.push(addition('identity', added, args));
-    if (type === 'wrap-file-key') fileKeys.push(body);
+  let failed = false;
+  for await (const stanza of age.untilDone()) {
+    const { type, body } = stanza;
+    if (type === 'add-recipient') added.push(addition('recipient', added, stanza));
+    if (type === 'add-identity') added.push(addition('identity', added, stanza));
+    if (type === 'wrap-file-key' && body !== undefined) fileKeys.push(body);
+    if (type === 'wrap-file-key' && body === undefined) failed = true;
     if (type === 'extension-labels') wantsLabels = true;
   }
+  if (failed) await age.tell('error', ['internal'], utf8(explain(noBase64('the file key'))));
   const stanzas: [file: number, stanza: AgeStanza][] = [];
   const kems = new Set<Kem>();
-  let failed = false;
   for (const { kind, index, text } of added) {
     try {
+      if (text === undefined) throw noBase64(`what came with the ${kind}`);
       const recipient = kind === 'recipient' ? parseRecipient(text) : parseIdentity(text);
       kems.add(recipient.kem);
       if (wantsLabels && kems.size > 1) throw mixed(recipient);
@@ -128,12 +134,13 @@ async function unwrapAll(age: Conversation, options: Work): Promise<void> {
   const added: Added[] = [];
   const files: File[] = [];
   for await (const stanza of age.untilDone()) {
-    if (stanza.type === 'add-identity') added.push(addition('identity', added, stanza.args));
+    if (stanza.type === 'add-identity') added.push(addition('identity', added, stanza));
     if (stanza.type === 'recipient-stanza') addStanza(files, stanza);
   }
   const identities: AgeIdentity[] = [];
   for (const { index, text } of added) {
     try {
+      if (text === undefined) throw noBase64('what came with the identity');
       identities.push(parseIdentity(text));
     } catch (error) {
       await age.tell('error', ['identity', String(index)], utf8(options.explain(error)));
@@ -184,12 +191,17 @@ async function opened(
   return undefined;
 }
 
-function addition(kind: Added['kind'], added: readonly Added[], [text = '']: readonly string[]): Added {
-  return { kind, index: added.filter((each) => each.kind === kind).length, text };
+function addition(kind: Added['kind'], added: readonly Added[], { args: [text = ''], body }: HeardStanza): Added {
+  const index = added.filter((each) => each.kind === kind).length;
+  return { kind, index, text: body === undefined ? undefined : text };
+}
+
+function noBase64(what: string): KmsError {
+  return new KmsError('invalid', `age plugin: expected ${what} in base64 without padding`);
 }
 
 /** `args` begin with the file's number; what follows is the stanza as it stands in that file. */
-function addStanza(files: File[], { args: [number = '', type = '', ...args], body }: AgeStanza): void {
+function addStanza(files: File[], { args: [number = '', type = '', ...args], body }: HeardStanza): void {
   const index = /^(?:0|[1-9]\d{0,8})$/.test(number) ? Number(number) : -1;
   if (type === '' || index < Math.max(0, files.length - 1) || index > files.length) {
     throw new Broken('expected the stanzas of the files in their order');
@@ -231,7 +243,7 @@ class Conversation {
   }
 
   /** What age says until it is done. */
-  async *untilDone(): AsyncGenerator<AgeStanza, void, void> {
+  async *untilDone(): AsyncGenerator<HeardStanza, void, void> {
     for (;;) {
       const stanza = await this.#read();
       if (stanza.type === 'done') return;
@@ -262,7 +274,8 @@ class Conversation {
     return (await this.#read()).type;
   }
 
-  async #read(): Promise<AgeStanza> {
+  /** A body that is not in base64 is a matter of that stanza: where it ends is known all the same. */
+  async #read(): Promise<HeardStanza> {
     const first = await this.#line();
     if (!/^->(?: [\x21-\x7e]+)+$/.test(first)) throw new Broken('expected a stanza, which begins with "->"');
     const [type = '', ...args] = first.slice(3).split(' ');
@@ -270,12 +283,11 @@ class Conversation {
     for (let line = first; ; ) {
       line = await this.#line();
       if (line.length > columns) throw new Broken(`expected lines of ${columns} characters at most`);
+      if (line.startsWith('->')) throw new Broken(`expected a stanza to end with a line shorter than ${columns}`);
       text += line;
       if (line.length < columns) break;
     }
-    const body = fromAgeBase64(text);
-    if (body === undefined) throw new Broken('expected base64 without padding');
-    return { type, args, body };
+    return { type, args, body: fromAgeBase64(text) };
   }
 
   async #line(): Promise<string> {

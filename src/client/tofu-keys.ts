@@ -21,7 +21,10 @@ interface TofuMetadata {
 const version = 1;
 const saltLength = 32;
 
-/** The metadata of the state that is to be read; undefined where none is. Throws `invalid` for anything else. */
+/**
+ * The metadata of the state that is to be read; undefined where none is: `null`, or `{"external_data": null}` as OpenTofu
+ * 1.10 has it. Throws `invalid` for anything else, such as metadata without anything in them: they are another program's.
+ */
 export function readTofuInput(text: string): TofuMetadata | undefined {
   let input: unknown;
   try {
@@ -32,9 +35,13 @@ export function readTofuInput(text: string): TofuMetadata | undefined {
       hint: 'OpenTofu starts this command itself: see docs/tofu.md',
     });
   }
-  const data = isJsonObject(input) ? (input.external_data ?? null) : input;
-  if (data === null || (isJsonObject(data) && Object.keys(data).length === 0)) return undefined;
-  if (!isJsonObject(data)) throw new KmsError('invalid', 'expected null or an object with external_data on stdin');
+  if (input === null) return undefined;
+  if (!isJsonObject(input)) throw noInput(kindOf(input));
+  const { external_data: data, ...others } = input;
+  if (data === undefined) throw noInput('an object without it', 'keys' in others);
+  if (Object.keys(others).length > 0) throw noInput('one with other fields beside it');
+  if (data === null) return undefined;
+  if (!isJsonObject(data)) throw noInput(`one with ${kindOf(data)} in it`);
   const { header, salt } = data;
   if (typeof data.version === 'number' && data.version > version) {
     throw new KmsError(
@@ -57,6 +64,15 @@ export function readTofuInput(text: string): TofuMetadata | undefined {
     });
   }
   return { version, header, salt };
+}
+
+function noInput(got: string, isAnswer = false): KmsError {
+  const hint = isAnswer ? { hint: 'this is an answer of the command: give it what stands there as meta' } : {};
+  return new KmsError('invalid', `expected null or an object with external_data alone on stdin, got ${got}`, hint);
+}
+
+function kindOf(value: unknown): string {
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
 }
 
 /** For a new key from what came with this header. */

@@ -51,9 +51,8 @@ test('each run has a new key, and the one of the state before', async () => {
   const { external_data: data } = second.meta;
   const turned = Object.fromEntries(Object.entries(data).reverse());
   assert.equal(answerIn(await ask(d, { external_data: turned })).keys.decryption_key, second.keys.encryption_key);
-  for (const nothing of [{ external_data: null }, { external_data: {} }, {}]) {
-    assert.equal(answerIn(await ask(d, nothing)).keys.decryption_key, undefined);
-  }
+  // As OpenTofu 1.10 says that there is none.
+  assert.equal(answerIn(await ask(d, { external_data: null })).keys.decryption_key, undefined);
 });
 
 test('two flags are enough, and another ring may have the state before', async () => {
@@ -75,19 +74,35 @@ test('whatever is wrong is one line, and no key is told', async () => {
   await using d = await withRing();
   const { meta } = answerIn(await ask(d, null));
   const { external_data: data } = meta;
-  const wrong: [input: string, said: RegExp][] = [
+  const expected = (got: string) =>
+    new RegExp(`^kms: expected null or an object with external_data alone on stdin, got ${got}(\\n|;)`);
+  const wrong: [input: string | Uint8Array, said: RegExp][] = [
     ['', /expected what OpenTofu says/],
     ['{', /expected what OpenTofu says/],
-    ['[]', /expected null or an object/],
-    ['7', /expected null or an object/],
-    ['{"external_data":"x"}', /expected null or an object/],
+    ['null null', /expected what OpenTofu says/],
+    ['\ufeffnull', /expected what OpenTofu says/],
+    [Buffer.from('{"external_data":{"version":1,"header":"\xff"}}', 'latin1'), /expected what OpenTofu says/],
+    ['[]', expected('a list')],
+    ['7', expected('a number')],
+    ['"null"', expected('a string')],
+    ['{}', expected('an object without it')],
+    ['{"other":1}', expected('an object without it')],
+    ['{"keys":{},"meta":{}}', /an object without it; this is an answer of the command/],
+    [JSON.stringify({ ...meta, other: null }), expected('one with other fields beside it')],
+    ['{"external_data":null,"version":1}', expected('one with other fields beside it')],
+    ['{"external_data":"x"}', expected('one with a string in it')],
+    ['{"external_data":[]}', expected('one with a list in it')],
+    ['{"external_data":false}', expected('one with a boolean in it')],
+    ['{"external_data":{}}', /none that this program made/],
+    [JSON.stringify({ external_data: { ...data, version: '1' } }), /none that this program made/],
+    [JSON.stringify({ external_data: { ...data, header: null } }), /none that this program made/],
     [JSON.stringify({ external_data: { ...data, version: 2 } }), /version 2.*use a newer version/],
     [JSON.stringify({ external_data: { ...data, salt: 'AAAA' } }), /none that this program made/],
     [JSON.stringify({ external_data: { other: 'provider' } }), /none that this program made/],
     [JSON.stringify({ external_data: { ...data, header: `${data.header}A` } }), /header/],
     [`"${'x'.repeat(70_000)}"`, /at most 65536 bytes/],
   ];
-  const refused = async (stdin: string, said: RegExp, options: RunOptions = {}, code = 1) => {
+  const refused = async (stdin: string | Uint8Array, said: RegExp, options: RunOptions = {}, code = 1) => {
     const ran = await d.kms('tofu-key --ring infra', { stdin, ...options });
     assert.equal(ran.code, code, ran.stderr);
     assert.match(ran.stderr, /^kms: [^\n]+\n$/);
@@ -107,6 +122,7 @@ test('metadata of version 1 lead to the same key for ever', () => {
   assert.equal(Buffer.from(tofuKeyOf(key, metadata)).toString('base64'), frozen.key);
   const counted = (length: number) => Uint8Array.from({ length }, (_, i) => i);
   assert.deepEqual(newTofuMetadata(metadata.header, counted), metadata);
+  assert.equal(readTofuInput('null'), undefined);
   const answer = JSON.parse(tofuAnswer(key, undefined, metadata));
   assert.deepEqual(answer.meta, frozen.meta);
 });

@@ -123,7 +123,8 @@ test('recipients and identities of any ring and place come back, and nothing els
   );
 });
 
-const key = randomBytes(32);
+/** No Buffer: slices of one are the same bytes. */
+const key = Uint8Array.from(randomBytes(32));
 const header = frozen.stanza.args[2] ?? '';
 const own = await sealFileKey(hex(frozen.stanza.fileKey), frozen.ringId, { key, header }, randomBytes);
 
@@ -252,9 +253,8 @@ test('what is no protocol is said in one line', async () => {
     ['recipient-v1', '-> done', /the input ended/],
     ['recipient-v1', '-> done\n', /the input ended/],
     ['recipient-v1', `-> a\n${'A'.repeat(65)}\n`, /lines of 64 characters/],
-    ['recipient-v1', '-> a\nAB\n', /base64/],
-    ['recipient-v1', '-> a\nAA==\n', /base64/],
-    ['recipient-v1', '-> a\n\xff\n', /base64/],
+    ['recipient-v1', `-> wrap-file-key\n${'A'.repeat(64)}\n-> done\n\n`, /end with a line shorter than 64/],
+    ['recipient-v1', '-> wrap-file-key\n-> done\n\n', /end with a line shorter than 64/],
     ['identity-v1', stanza('recipient-stanza', ['1', 'X25519']), /in their order/],
     ['identity-v1', stanza('recipient-stanza', ['x', 'X25519']), /in their order/],
     ['identity-v1', stanza('recipient-stanza', ['0']), /in their order/],
@@ -268,4 +268,72 @@ test('what is no protocol is said in one line', async () => {
   const refused = `${stanza('add-identity', ['x'])}${stanza('done')}${stanza('fail')}`;
   const [, error] = await answer('identity-v1', [Buffer.from(refused)]);
   assert.match(String(error), /expected ok to error, got fail/);
+});
+
+/** What is no base64 as age has it: a spare bit, padding, other characters, white space, a length that cannot be. */
+const wrongBodies = ['AB', 'AA==', '\xff', 'A_-A', 'A A', 'AAAAA', `${'A'.repeat(64)}\n*`];
+const withBody = (first: string, body: string): string => `-> ${first}\n${body}\n`;
+
+/** What the plugin says to this, one command a line, where age takes all of it. */
+async function commands(machine: string, phase: string): Promise<readonly string[]> {
+  // Grease is answered differently: of a few tries one goes without.
+  for (;;) {
+    const [text, error] = await answer(machine, [Buffer.from(`${phase}${stanza('done')}${stanza('ok').repeat(20)}`)]);
+    const said = [...new Stanzas().add(text)];
+    if (said.some(({ type }) => type.startsWith('grease'))) continue;
+    assert.equal(error, undefined);
+    return said.map(({ type, args }) => [type, ...args.slice(0, type === 'recipient-stanza' ? 2 : 3)].join(' '));
+  }
+}
+
+test('what is no base64 in a stanza is an error of that stanza alone', async () => {
+  const identity = stanza('add-identity', [frozen.identities[0]?.text ?? '']);
+  const recipient = stanza('add-recipient', [frozen.recipients[0]?.text ?? '']);
+  const fileKey = stanza('wrap-file-key', [], hex(frozen.stanza.fileKey));
+  const good = (file: number): string => stanza('recipient-stanza', [String(file), 'kms', ...own.args], own.body);
+  const [, tag = '', ownHeader = ''] = own.args;
+  for (const body of wrongBodies) {
+    const ours = (file: number): string => withBody(`recipient-stanza ${file} kms ${own.args.join(' ')}`, body);
+    // The file is not unwrapped, also where another stanza of it would do; others are.
+    const cases: [phase: string, ...said: string[]][] = [
+      [ours(0), 'error stanza 0 0'],
+      [good(0) + ours(0), 'error stanza 0 1'],
+      [ours(0) + good(0) + ours(0), 'error stanza 0 0', 'error stanza 0 2'],
+      [good(0) + ours(1) + good(2), 'file-key 0', 'error stanza 1 0', 'file-key 2'],
+      // Of other kinds and versions nothing is said: what they may hold is not known here.
+      [withBody('recipient-stanza 0 X25519 abc', body) + good(0), 'file-key 0'],
+      [withBody('recipient-stanza 0 kms 2 abc', body) + good(0), 'file-key 0'],
+      [withBody('grease-0a abc', body) + good(0), 'file-key 0'],
+      // No identity is used beside one that is none.
+      [withBody('add-identity abc', body) + good(0), 'error identity 1'],
+    ];
+    for (const [phase, ...said] of cases) {
+      assert.deepEqual(await commands('identity-v1', identity + phase), [...said, 'done'], JSON.stringify(phase));
+    }
+    const wrapping: [phase: string, ...said: string[]][] = [
+      [recipient + fileKey + withBody('grease-0a', body), 'recipient-stanza 0 kms'],
+      [recipient + withBody('add-recipient abc', body) + fileKey, 'error recipient 1'],
+      [recipient + withBody('add-identity abc', body) + fileKey, 'error identity 0'],
+      [recipient + fileKey + withBody('wrap-file-key', body), 'error internal'],
+    ];
+    for (const [phase, ...said] of wrapping) {
+      assert.deepEqual(await commands('recipient-v1', phase), [...said, 'done'], JSON.stringify(phase));
+    }
+  }
+  // In the arguments of one of ours.
+  const wrongArgs = [
+    [],
+    ['1'],
+    ['1', tag],
+    ['1', `${tag}=`, ownHeader],
+    ['1', tag.slice(1), ownHeader],
+    ['1', `*${tag.slice(1)}`, ownHeader],
+    ['1', tag, `${ownHeader}+`],
+    ['1', tag, ownHeader, 'more'],
+  ];
+  for (const args of wrongArgs) {
+    const phase = identity + stanza('recipient-stanza', ['0', 'kms', ...args], own.body) + good(0) + good(1);
+    const said = args.length === 0 ? ['file-key 0'] : ['error stanza 0 0'];
+    assert.deepEqual(await commands('identity-v1', phase), [...said, 'file-key 1', 'done'], args.join(' '));
+  }
 });

@@ -3,6 +3,7 @@
 
 import { askForKey } from '../../client/known-keys.ts';
 import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
+import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { inTime, withClient } from '../connect.ts';
@@ -50,5 +51,6 @@ async function readInput(cli: Cli): Promise<string> {
     if (length > most) throw new KmsError('invalid', `expected at most ${most} bytes on stdin`);
     pieces.push(piece);
   }
-  return Buffer.concat(pieces).toString('utf8');
+  // What is no text is no JSON either.
+  return fromUtf8(Buffer.concat(pieces)) ?? '';
 }
