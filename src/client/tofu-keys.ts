@@ -1,6 +1,6 @@
 // The keys of OpenTofu's state: what its key provider `external` is told and tells (protocol version 1), and how a key
 // comes from one of a keyring. See docs/tofu.md.
-import { fromBase64Url, toBase64, toBase64Url } from '../crypto/bytes.ts';
+import { fromBase64Url, fromUtf8, toBase64, toBase64Url } from '../crypto/bytes.ts';
 import { hkdfSha256 } from '../crypto/hash.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
@@ -25,10 +25,10 @@ const saltLength = 32;
  * The metadata of the state that is to be read; undefined where none is: `null`, or `{"external_data": null}` as OpenTofu
  * 1.10 has it. Throws `invalid` for anything else, such as metadata without anything in them: they are another program's.
  */
-export function readTofuInput(text: string): TofuMetadata | undefined {
+export function readTofuInput(bytes: Uint8Array): TofuMetadata | undefined {
   let input: unknown;
   try {
-    input = JSON.parse(text);
+    input = JSON.parse(fromUtf8(bytes) ?? '');
   } catch (cause) {
     throw new KmsError('invalid', 'expected what OpenTofu says to a key provider, JSON, on stdin', {
       cause,

@@ -117,12 +117,12 @@ test('whatever is wrong is one line, and no key is told', async () => {
 
 test('metadata of version 1 lead to the same key for ever', () => {
   const frozen = JSON.parse(readFileSync(new URL('../compat/tofu-1.json', import.meta.url), 'utf8'));
-  const metadata = readTofuInput(JSON.stringify(frozen.meta)) ?? assert.fail('none');
+  const metadata = readTofuInput(Buffer.from(JSON.stringify(frozen.meta))) ?? assert.fail('none');
   const key = hex(frozen.ringKey);
   assert.equal(Buffer.from(tofuKeyOf(key, metadata)).toString('base64'), frozen.key);
   const counted = (length: number) => Uint8Array.from({ length }, (_, i) => i);
   assert.deepEqual(newTofuMetadata(metadata.header, counted), metadata);
-  assert.equal(readTofuInput('null'), undefined);
+  assert.equal(readTofuInput(Buffer.from('null')), undefined);
   const answer = JSON.parse(tofuAnswer(key, undefined, metadata));
   assert.deepEqual(answer.meta, frozen.meta);
 });
@@ -131,7 +131,7 @@ test('any input is metadata, none, or refused', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       try {
-        readTofuInput(text);
+        readTofuInput(Buffer.from(text));
       } catch (error) {
         assert.ok(error instanceof KmsError && error.code === 'invalid', String(error));
       }

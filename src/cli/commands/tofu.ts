@@ -3,7 +3,6 @@
 
 import { askForKey } from '../../client/known-keys.ts';
 import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
-import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { inTime, withClient } from '../connect.ts';
@@ -42,7 +41,7 @@ export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
 /** Far more than metadata of ours are. */
 const most = 65_536;
 
-async function readInput(cli: Cli): Promise<string> {
+async function readInput(cli: Cli): Promise<Uint8Array> {
   const { source } = await openInput(cli, undefined);
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -51,6 +50,5 @@ async function readInput(cli: Cli): Promise<string> {
     if (length > most) throw new KmsError('invalid', `expected at most ${most} bytes on stdin`);
     pieces.push(piece);
   }
-  // What is no text is no JSON either.
-  return fromUtf8(Buffer.concat(pieces)) ?? '';
+  return Buffer.concat(pieces);
 }
