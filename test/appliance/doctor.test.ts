@@ -132,6 +132,7 @@ test('a sound appliance has nothing but advice', async () => {
   assert.deepEqual(advice.map((each) => each.split(' ')[0]).sort(), [
     'key-beside-data',
     'no-backup',
+    'ring-x25519',
     'single-custodian',
   ]);
 });

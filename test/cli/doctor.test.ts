@@ -24,6 +24,43 @@ test('a sound appliance: exit code 0, in words and as JSON', async () => {
   assert.deepEqual([report.ok, report.stores, report.activities, report.crypto], [true, 2, 0, undefined]);
 });
 
+test('keyrings that are not hybrid yet are advice for each tenant, with a server and without, until they are', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('tenant create blue --host blue.example --json');
+  const told = async (): Promise<string[]> => {
+    const { code, stdout } = await d.kms('doctor');
+    assert.equal(code, 0, stdout);
+    return stdout.match(/^advice ring-x25519: .*$/gm) ?? [];
+  };
+  await d.json('keyring create hybrid --tenant default --json');
+  assert.deepEqual(await told(), []);
+  for (let n = 0; n < 7; n++) await d.json(`keyring create Ring-${n} --kem x25519 --tenant default --json`);
+  await d.json('keyring create gone --kem x25519 --tenant blue --json');
+  await d.json('keyring create vault --kem x25519 --tenant blue --json');
+  await d.json('asym create wrapped --tenant blue --json');
+  await d.kms('keyring delete gone --tenant blue --yes');
+  const saying = (tenant: string, rings: string): string =>
+    `advice ring-x25519: tenant ${tenant}: keyrings of x25519, whose keys a quantum computer could unwrap one day: ${rings}`;
+  const all = [saying('default', '7 (Ring-0, Ring-1, Ring-2, Ring-3, Ring-4, …)'), saying('blue', '1 (vault)')];
+  assert.deepEqual((await told()).sort(), all.toSorted());
+  assert.match((await d.kms('doctor')).stdout, /^ {2}`kms keyring upgrade NAME` makes one hybrid/m);
+  const server = await serving(d);
+  try {
+    assert.deepEqual((await told()).sort(), all.toSorted());
+    for (const [tenant, ring] of [
+      ['blue', 'vault'],
+      ['default', 'Ring-0'],
+      ['default', 'Ring-1'],
+    ]) {
+      assert.equal((await d.kms(`keyring upgrade ${ring} --tenant ${tenant}`)).code, 0);
+    }
+    assert.deepEqual(await told(), [saying('default', '5 (Ring-2, Ring-3, Ring-4, Ring-5, Ring-6)')]);
+  } finally {
+    await server.stop();
+  }
+});
+
 test('what is wrong is named with what to do: exit code 1', async () => {
   await using d = await desk();
   await d.json('init --json');

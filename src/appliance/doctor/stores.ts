@@ -46,6 +46,13 @@ const query = (schema: number): string =>
 UNION ALL SELECT NULL, NULL, NULL, value, NULL, NULL, NULL FROM settings WHERE name = 'backup'
 UNION ALL SELECT dir, NULL, NULL, NULL, sequence, runs, noted_at FROM (${marksQuery(schema)})`;
 
+/** Of a tenant's rings those that a quantum computer could open: how many, and the names of the first. */
+const queryRings = (schema: number): string =>
+  schema === 0
+    ? 'SELECT 0 WHERE 0'
+    : `SELECT count(*) OVER () AS n, display_name AS name FROM rings
+        WHERE service = 'ks' AND kem = 'x25519' AND deleted_at IS NULL ORDER BY seq LIMIT 5`;
+
 export async function examineStores(
   { files, wasm, stores, witness, now }: StoresToExamine,
   find: Find,
@@ -59,7 +66,7 @@ export async function examineStores(
     const migrations = isSystem ? systemMigrations : tenantMigrations;
     let checked: CheckedStore;
     try {
-      checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : undefined);
+      checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : queryRings);
     } catch (error) {
       // Of a deleted tenant it may be erased already.
       if (error instanceof KmsError && error.code === 'not-found' && !isSystem) continue;
@@ -89,6 +96,7 @@ export async function examineStores(
   }
   const system = sound.get(systemDir);
   if (system) await examineRecords(system, there, now, find);
+  if (system) examineRings(sound, system, find);
   if (system && witness) await examineAges(sound, system, witness, find);
   return { stores: stores.length, activities, dropped };
 }
@@ -134,6 +142,21 @@ async function examineRecords(
     find('error', 'store-missing', tenantDir(dir), 'a tenant has no store', restore);
   }
   await examineBackup(noted, now, find);
+}
+
+/** No fault: what they protect today, they protect. */
+function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
+  for (const tenant of rows) {
+    if (typeof tenant.dir !== 'string' || tenant.name === null || tenant.deleted_at !== null) continue;
+    const rings = sound.get(tenantDir(tenant.dir))?.rows ?? [];
+    const [first] = rings;
+    if (!first) continue;
+    const names = rings.map(({ name }) => name).join(', ');
+    const more = Number(first.n) > rings.length ? ', …' : '';
+    const message = `keyrings of x25519, whose keys a quantum computer could unwrap one day: ${first.n} (${names}${more})`;
+    const advice = '`kms keyring upgrade NAME` makes one hybrid, where all programs that use it know that';
+    find('advice', 'ring-x25519', `tenant ${tenant.name}`, message, advice);
+  }
 }
 
 /** What a start would refuse, because the files are from an older copy. */
