@@ -9,7 +9,7 @@ import { fileFault, readPrelude } from './file-format.ts';
  */
 const overhead = { start: 24 + 32, chunk: 16 * 1024, tag: 16 };
 
-interface FileInspection {
+export interface FileInspection {
   readonly fileVersion: 1 | 2;
   /** One for each ring, in the file's order. */
   readonly headers: readonly InspectedHeader[];
@@ -30,8 +30,11 @@ export function assetIn(header: string): string | undefined {
   return inspectHeader(header)?.assetId;
 }
 
-/** Reads the whole source. Throws as `readPrelude` does, and `corrupt` for a header of no known form. */
-export async function inspectFile(source: ByteSource): Promise<FileInspection> {
+/**
+ * Reads the whole source, or its beginning alone where `size` says how many bytes it has. Throws as `readPrelude` does,
+ * and `corrupt` for a header of no known form.
+ */
+export async function inspectFile(source: ByteSource, size?: number): Promise<FileInspection> {
   const { fileVersion, header, stanzas, context, body } = await readPrelude(source);
   const told = stanzas.length > 0 ? stanzas : [{ header, kem: undefined }];
   const headers = told.flatMap(({ header, kem }) => {
@@ -44,7 +47,11 @@ export async function inspectFile(source: ByteSource): Promise<FileInspection> {
     throw fileFault('bad-header');
   }
   let length = 0;
-  for await (const piece of body) length += piece.length;
+  if (size === undefined) for await (const piece of body) length += piece.length;
+  else {
+    body.giveUp();
+    length = size - context.length;
+  }
   return { fileVersion, headers, size: context.length + length, contentSize: contentSize(length) };
 }
 

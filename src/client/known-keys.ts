@@ -70,6 +70,12 @@ export async function askForKey<Answer extends KeyAnswer>(
   return { answer, bytes };
 }
 
+/** Overwrites the keys that are kept with the client: it goes on as if it had asked for none. */
+export function forgetKeys(client: object): void {
+  for (const { bytes } of kept.get(client)?.values() ?? []) bytes.fill(0);
+  kept.delete(client);
+}
+
 function openerOf(privateKeys: readonly RingPrivateKey[]): Uint8Array {
   return sha256(concatBytes(...privateKeys.map(({ bytes }) => bytes)));
 }

@@ -1,6 +1,7 @@
 // A ring's key pair on its owner's side: making one, the forms that people keep a private key in, and unwrapping with
 // it the keys that encrypt and decrypt answer. The appliance tells a private key once, or never has it.
-import { equalBytes, fromBase64, fromUtf8, toBase64 } from '../crypto/bytes.ts';
+import { equalBytes, fromBase64, fromUtf8, toBase64, toHex } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/hash.ts';
 import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { kemOf, unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
@@ -97,6 +98,12 @@ export function publicKeyBytes(text: string): Uint8Array | undefined {
 export function isSamePublicKey(one: string, other: string): boolean {
   const [a, b] = [publicKeyBytes(one), publicKeyBytes(other)];
   return a !== undefined && b !== undefined && equalBytes(a, b);
+}
+
+/** What people compare of a public key: SHA-256 over its SPKI DER, in hex. Undefined for what is none. */
+export function fingerprintOf(publicKey: string): string | undefined {
+  const bytes = publicKeyBytes(publicKey);
+  return bytes && toHex(sha256(bytes.length === 32 ? publicKeyToSpki(bytes) : hybridKeyToSpki(bytes)));
 }
 
 export interface RingKeyPair {

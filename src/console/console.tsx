@@ -1,6 +1,7 @@
 // Console is all that there is for whoever has a session, or the way in to one: the session that this browser has is
 // looked for first, and what another window does with it is followed.
-import { useEffect } from 'hono/jsx/dom';
+import { useEffect, useLayoutEffect } from 'hono/jsx/dom';
+import { forgetKeys } from '../client/known-keys.ts';
 import { KmsError } from '../errors.ts';
 import { SecondFactors } from './me/second-factors.tsx';
 import { isHeld } from './navigation.ts';
@@ -96,6 +97,10 @@ export function Console({ credential: given, isNew = false }: ConsoleProps) {
       }),
     [state],
   );
+
+  // Before what follows is shown: however a session ends, no key outlives it.
+  const keeper = state.is === 'in' ? state.client.api : undefined;
+  useLayoutEffect(() => () => keeper && forgetKeys(keeper), [keeper]);
 
   if (state.is !== 'in') {
     return (

@@ -1,6 +1,6 @@
 // Known names are proposed where one of an account, a ring or a user is typed, and stand for the ids of accounts, users
 // and API keys; there are none where they may not be listed.
-
+import type { KeyRing } from '../api/keyrings.ts';
 import type { User } from '../api/users.ts';
 import type { Client } from '../client/client.ts';
 import { useAnswer } from './parts/state.ts';
@@ -10,10 +10,11 @@ import { useSession } from './session.ts';
 const limit = 500;
 
 export function useRingNames(api: Client): readonly string[] {
-  return useKnown('keyring.list', none, async (signal) => {
-    const { data } = await api.listKeyrings({ limit }, { signal });
-    return data.map(({ name }) => name);
-  });
+  return useRings(api).map(({ name }) => name);
+}
+
+export function useRings(api: Client): readonly KeyRing[] {
+  return useKnown('keyring.list', none, async (signal) => (await api.listKeyrings({ limit }, { signal })).data);
 }
 
 /** UIDs of accounts by their ids. */
@@ -54,7 +55,7 @@ export function useUsers(api: Client): ReadonlyMap<string, KnownUser> {
   });
 }
 
-const none: readonly string[] = [];
+const none: readonly KeyRing[] = [];
 
 function useKnown<T>(action: string, nothing: T, load: (signal: AbortSignal) => Promise<T>): T {
   const { may } = useSession();

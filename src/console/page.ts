@@ -9,6 +9,8 @@ import type { Session } from './session.ts';
 export interface PageProps {
   /** Carries the session's credential. What it throws is a `KmsError`; a session that ended is dealt with already. */
   readonly api: Client;
+  /** The same without what the flags refuse beforehand, and one for the whole session: it keeps unwrapped keys. */
+  readonly keeper: Client;
   /** Of what answers text and is no method of `api`, such as `/metrics`. */
   readonly text: (path: string, signal: AbortSignal) => Promise<string>;
   /** Of what answers a POST with bytes, such as `/system/backup`. */

@@ -117,7 +117,11 @@ interface PageViewProps extends Pick<PageProps, 'session' | 'navigate'> {
 function PageView({ page, place, client, session, navigate }: PageViewProps) {
   const Component = page.component as (props: object) => Child;
   const { api, text, stream } = allowed(client, session);
-  return <Component {...{ api, text, stream, session, navigate, params: place.params, query: place.query }} />;
+  return (
+    <Component
+      {...{ api, keeper: client.api, text, stream, session, navigate, params: place.params, query: place.query }}
+    />
+  );
 }
 
 function Who({ session, onLogout }: { readonly session: Session; readonly onLogout: () => Promise<void> }) {

@@ -24,6 +24,20 @@ export function kemText(kem: Kem, how: 'short' | 'whole' = 'short'): string {
   return how === 'short' ? 'Hybrid' : 'Hybrid: ML-KEM-768 and X25519';
 }
 
+/** What is told of a ring of any kind, as far as it is known. */
+export interface RingTraits {
+  readonly custody?: 'client' | 'server';
+  readonly kem?: Kem;
+  readonly offlineDecrypt?: boolean;
+}
+
+/** Wherever a ring is shown: who holds its keys, what wraps them, and whether its private key alone opens files. */
+export function ringTraits({ custody, kem, offlineDecrypt }: RingTraits): string[] {
+  return [custody && `custody ${custody}`, kem && kemText(kem), offlineDecrypt && 'files open offline'].filter(
+    (trait) => trait !== undefined && trait !== false,
+  );
+}
+
 /** Nothing typed is an empty object. */
 export function parseObject(text: string): Parsed {
   if (text.trim() === '') return { value: {} };

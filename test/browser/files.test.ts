@@ -55,6 +55,7 @@ test('a file encrypted in the browser opens with the command line, asset and all
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
   await page.getByText('This is needed.').waitFor();
   await page.getByLabel('File', { exact: true }).setInputFiles(d.path('letter.txt'));
+  await page.getByLabel('The private key of a keyring').check();
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
   await page.getByText('Choose the file with the private key, or paste the key.').waitFor();
   await page.getByLabel('Or pasted').fill('not a key');
@@ -161,6 +162,7 @@ test('where the browser lets it, the file is written piece by piece', async () =
   await goTo(page, '/console/about');
   await goTo(page, '/console/encrypt?ring=payroll');
   await page.getByLabel('File', { exact: true }).setInputFiles(d.path('letter.txt'));
+  await page.getByLabel('The private key of a keyring').check();
   await page.getByLabel('From a file').setInputFiles(d.path('payroll.key'));
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
   await page.getByText('Saved as letter.txt.kms.').first().waitFor();

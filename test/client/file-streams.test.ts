@@ -1,7 +1,7 @@
 // Encrypted files as Web Streams: round trips in all pieces, every damaged file, ends from either side, and how much is
 // held.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import fc from 'fast-check';
 import { faultOf } from '../../src/client/file-format.ts';
 import {
@@ -12,6 +12,7 @@ import {
   encryptBytes,
   encryptStream,
 } from '../../src/client/file-streams.ts';
+import { forgetKeys } from '../../src/client/known-keys.ts';
 import type { Client } from '../../src/client/methods.ts';
 import { generateRingKey, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
@@ -145,6 +146,25 @@ test('a key is named once it is known, by the private key that opened it, and no
     await assert.rejects(decryptBytes(files[0] ?? message, { client, privateKey: other }), /does not open key_1/);
   }
   await assert.rejects(encryptBytes(message, { client, ring: 'r', privateKey: stranger }), /does not open key_1/);
+});
+
+test('keys that are to be forgotten are overwritten, and named no more', async () => {
+  const { client, calls } = frugal(appliance());
+  const encrypt = () => encryptBytes(systemRandom(9), { client, ring: 'r', privateKey });
+  const { bytes: file } = await encrypt();
+  const fill = mock.method(Uint8Array.prototype, 'fill');
+  forgetKeys(client);
+  // The one that was kept; a caller's copy is its own to wipe.
+  assert.deepEqual(
+    fill.mock.calls.map(({ this: bytes }) => bytes),
+    [new Uint8Array(32)],
+  );
+  fill.mock.restore();
+  forgetKeys(client);
+  await encrypt();
+  assert.equal(Object(calls.at(-1)).knownKeys, undefined);
+  await decryptBytes(file, { client, privateKey });
+  assert.deepEqual(Object(calls.at(-1)).knownKeys, ['key_1']);
 });
 
 test('a client that is to keep no keys names none', async () => {

@@ -235,6 +235,11 @@ test('who has the public key writes, who has the private key and the appliance r
   }
   const { fileVersion, headers, contentSize } = await inspectFile(inPieces(file));
   assert.deepEqual([fileVersion, headers.length, contentSize], [2, 1, message.length]);
+  // Of a file whose size is known, the beginning says as much.
+  assert.deepEqual(await inspectFile(inPieces(file), file.length), await inspectFile(inPieces(file)));
+  for (const size of [0, file.length - message.length - 1]) {
+    assert.equal((await inspectFile(inPieces(file), size)).contentSize, undefined);
+  }
   assert.deepEqual([headers[0]?.isRecipient, headers[0]?.isOffline, headers[0]?.kem], [true, false, 0x0020]);
 });
 

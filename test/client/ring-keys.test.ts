@@ -1,8 +1,9 @@
 // A ring's key pair as it is made on the client: in forms that this program and others read.
 import assert from 'node:assert/strict';
-import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import {
+  fingerprintOf,
   generateRingKey,
   kemOfPublicKey,
   type PrivateKey,
@@ -11,6 +12,7 @@ import {
   type RingPrivateKey,
   readPrivateKeys,
   unwrapRingKey,
+  withHybridKey,
 } from '../../src/client/ring-keys.ts';
 import { toBech32 } from '../../src/crypto/bech32.ts';
 import { fromBase64 } from '../../src/crypto/bytes.ts';
@@ -51,6 +53,32 @@ test('each pair is another one, and all of it comes from the given bytes', () =>
 });
 
 const kem = 'mlkem768-x25519';
+
+test('a fingerprint is SHA-256 of the SPKI DER, whatever form the public key has', () => {
+  for (const each of ['x25519', kem] as const) {
+    const { publicKey } = generateRingKey(each);
+    const der = Buffer.from(publicKey, 'base64');
+    const told = createHash('sha256').update(der).digest('hex');
+    const pem = `-----BEGIN PUBLIC KEY-----\n${publicKey}\n-----END PUBLIC KEY-----\n`;
+    const raw = der.subarray(each === kem ? -1216 : -32).toString('base64');
+    for (const form of [publicKey, pem, raw]) assert.equal(fingerprintOf(form), told);
+  }
+  assert.equal(fingerprintOf('no key'), undefined);
+});
+
+test('a hybrid key is added once, at the end of the private keys of a ring', () => {
+  const earlier = generateRingKey().privateKey;
+  const first = withHybridKey(readPrivateKeys(earlier, 'it'));
+  assert.ok(first.privateKey.startsWith(earlier));
+  const both = readPrivateKeys(first.privateKey, 'it');
+  assert.deepEqual(
+    both.map(({ kem }) => kem),
+    ['x25519', kem],
+  );
+  assert.equal(publicKeyOf(both[1] ?? assert.fail()), first.publicKey);
+  assert.deepEqual(withHybridKey(both), first);
+  assert.equal(readPrivateKeys(withHybridKey([]).privateKey, 'it').length, 1);
+});
 
 test('a hybrid pair belongs together, and its PEM is what the answer of the API makes', () => {
   const { privateKey, publicKey } = generateRingKey(kem);

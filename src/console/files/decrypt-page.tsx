@@ -1,16 +1,29 @@
+// DecryptPage decrypts a file of either version in the page, and says beforehand what the file says of itself.
+import { type FileInspection, inspectFile } from '../../client/file-inspection.ts';
 import { type DecryptAnswer, decryptStream } from '../../client/file-streams.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Check, FileField } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
+import { useState } from '../parts/state.ts';
 import { Facts, Json } from '../parts/values.tsx';
+import { bytesText, kemText } from '../text.ts';
 import { FileJobView, MemoryNote, PrivateKeyFields, useChosen, useFileJob } from './file-job.tsx';
 import { decryptedName } from './saving.ts';
 
-export function DecryptPage({ api }: PageProps) {
+export function DecryptPage({ keeper }: PageProps) {
   const chosen = useChosen();
+  const [inspected, setInspected] = useState<FileInspection | undefined>(undefined);
   const [job, run] = useFileJob<DecryptAnswer>();
+
+  const look = async (file: File | undefined): Promise<void> => {
+    chosen.onFile(file);
+    setInspected(undefined);
+    // Of what is no such file decrypting says so.
+    const told = file && (await inspectFile(file.stream(), file.size).catch(() => undefined));
+    if (chosen.isFile(file)) setInspected(told);
+  };
 
   const submit = async (values: FormValues): Promise<void> => {
     const { file, privateKey } = await chosen.read(values);
@@ -19,7 +32,7 @@ export function DecryptPage({ api }: PageProps) {
       file,
       privateKey,
       name: decryptedName(file.name),
-      stream: (signal) => decryptStream({ client: api, privateKey, keepKeys: false, signal, allowInvalidAsset }),
+      stream: (signal) => decryptStream({ client: keeper, privateKey, signal, allowInvalidAsset }),
     });
   };
 
@@ -36,7 +49,8 @@ export function DecryptPage({ api }: PageProps) {
       />
       <MemoryNote />
       <Form action="Decrypt and save" busy="Decrypting…" onSubmit={submit}>
-        <FileField name="file" label="Encrypted file" isRequired onFile={chosen.onFile} />
+        <FileField name="file" label="Encrypted file" isRequired onFile={(file) => void look(file)} />
+        {inspected && <Inspected key="inspected" file={inspected} />}
         <PrivateKeyFields onFile={chosen.onKeyFile} />
         <Check
           name="allowInvalidAsset"
@@ -46,6 +60,42 @@ export function DecryptPage({ api }: PageProps) {
       </Form>
       <FileJobView job={job} doing="Decrypting" show={(answer) => <Told answer={answer} />} />
     </>
+  );
+}
+
+/** By its id in HPKE. */
+const kemTexts: ReadonlyMap<number | undefined, string> = new Map([
+  [0x20, kemText('x25519')],
+  [0x647a, kemText('mlkem768-x25519')],
+]);
+
+/** As `kms inspect` does, without asking the service. */
+function Inspected({ file: { fileVersion, headers, contentSize } }: { readonly file: FileInspection }) {
+  const isSealed = fileVersion === 2;
+  const isAlone = headers.length === 1;
+  const offline = headers.filter(({ isOffline }) => isOffline).length;
+  const assetId = headers.find((header) => header.assetId !== undefined)?.assetId;
+  return (
+    <section data-note aria-label="What the file says of itself">
+      <Facts
+        facts={[
+          ['Encrypted with', isSealed ? 'the public key: the writer cannot open it' : 'the private key'],
+          ['File format', fileVersion],
+          isSealed && ['For', isAlone ? 'one keyring' : `${headers.length} keyrings, each of which opens it`],
+          isSealed && [
+            'Sealed by',
+            [...new Set(headers.map(({ kem }) => kemTexts.get(kem) ?? 'a newer way'))].join(', '),
+          ],
+          offline > 0 && [
+            'Offline',
+            isAlone ? 'its private key alone opens it' : `the private key of ${offline} of them alone opens it`,
+          ],
+          ['Content', contentSize === undefined ? 'the file is cut or extended' : bytesText(contentSize)],
+          assetId !== undefined && ['Asset', <code key="asset">{assetId}</code>],
+        ]}
+      />
+      <p data-hint>The file says so itself: whether it is true shows when it is decrypted.</p>
+    </section>
   );
 }
 

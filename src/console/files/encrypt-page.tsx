@@ -1,37 +1,57 @@
+// EncryptPage encrypts a file in the page: to the public keys of keyrings, any one of which opens it, or with the
+// private key of one.
+import type { KeyRing } from '../../api/keyrings.ts';
 import type { InputOf } from '../../client/client.ts';
+import { maxRings } from '../../client/file-format.ts';
 import { type EncryptAnswer, encryptStream } from '../../client/file-streams.ts';
+import type { AnsweredRing } from '../../client/recipients.ts';
+import { isSamePublicKey } from '../../client/ring-keys.ts';
+import { KmsError } from '../../errors.ts';
 import { FieldProblems } from '../error-text.ts';
-import { useRingNames } from '../known-names.ts';
+import { useRings } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { Check, Field, FileField, JsonField } from '../parts/fields.tsx';
+import { Check, Choice, Field, FileField, JsonField } from '../parts/fields.tsx';
 import { Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
+import { Facts, Fingerprint, RingTags } from '../parts/values.tsx';
+import type { Session } from '../session.ts';
 import { FileJobView, MemoryNote, PrivateKeyFields, useChosen, useFileJob } from './file-job.tsx';
 import { encryptedName } from './saving.ts';
 
 type AssetInput = NonNullable<InputOf<'encrypt'>['asset']>;
 
-export function EncryptPage({ api, session, query }: PageProps) {
-  const rings = useRingNames(api);
+export function EncryptPage({ api, keeper, session, query }: PageProps) {
+  const known = useRings(api);
   const chosen = useChosen();
+  const [how, setHow] = useState<'public' | 'private'>('public');
+  const [ring, setRing] = useState(query.get('ring') ?? '');
+  const [further, setFurther] = useState('');
   const [withAsset, setWithAsset] = useState(false);
+  const [sealedTo, setSealedTo] = useState<readonly AnsweredRing[]>([]);
   const [job, run] = useFileJob<EncryptAnswer>();
+  const isSealed = how === 'public';
+
+  const publicKey = (answered: AnsweredRing): string => {
+    const shown = ringCalled(known, answered.ringname);
+    if (shown && !isSamePublicKey(shown.publicKey, answered.publicKey)) throw anotherKey(answered.ringname);
+    setSealedTo((before) => [...before, answered]);
+    return answered.publicKey;
+  };
 
   const submit = async (values: FormValues): Promise<void> => {
-    const ring = values.text('ring');
-    if (!session.may.allows('keyring.encrypt', ring)) {
-      throw new FieldProblems({ ring: `You would need the flag keyring.${ring.toLowerCase()}.encrypt.` });
-    }
-    const { file, privateKey } = await chosen.read(values);
+    const rings = ringsIn(values, session);
     const asset = withAsset ? assetIn(values) : undefined;
+    if (asset && rings.length > 1) throw new FieldProblems({ withAsset: 'An asset belongs to one keyring alone.' });
+    const { file, privateKey } = isSealed ? { file: chosen.readFile(), privateKey: [] } : await chosen.read(values);
+    const way = isSealed ? { ring: rings, publicKey } : { ring: rings.join(), privateKey };
+    setSealedTo([]);
     await run({
       file,
       privateKey,
       name: encryptedName(file.name),
-      stream: (signal) =>
-        encryptStream({ client: api, ring, privateKey, keepKeys: false, signal, ...(asset && { asset }) }),
+      stream: (signal) => encryptStream({ client: keeper, ...way, signal, ...(asset && { asset }) }),
     });
   };
 
@@ -41,7 +61,7 @@ export function EncryptPage({ api, session, query }: PageProps) {
         title="Encrypt a file"
         lead={
           <>
-            The file is encrypted in this page and goes nowhere: the service only gives the key.{' '}
+            The file is encrypted in this page and goes nowhere: the service only gives what the key is made with.{' '}
             <code>kms decrypt</code> opens the result, and so does this console.
           </>
         }
@@ -49,8 +69,45 @@ export function EncryptPage({ api, session, query }: PageProps) {
       <MemoryNote />
       <Form action="Encrypt and save" busy="Encrypting…" onSubmit={submit}>
         <FileField name="file" label="File" isRequired onFile={chosen.onFile} />
-        <Field name="ring" label="Keyring" value={query.get('ring') ?? ''} proposals={rings} isRequired />
-        <PrivateKeyFields onFile={chosen.onKeyFile} />
+        <Choice
+          legend="Encrypt with"
+          name="how"
+          chosen={how}
+          onChange={setHow}
+          options={[
+            {
+              value: 'public',
+              label: 'The public key of one or more keyrings',
+              hint: 'No private key is needed, and whoever encrypts cannot open the file without one.',
+            },
+            {
+              value: 'private',
+              label: 'The private key of a keyring',
+              hint: 'For readers that do not know the other kind of file yet.',
+            },
+          ]}
+        />
+        <Field
+          name="ring"
+          label="Keyring"
+          value={ring}
+          proposals={known.map(({ name }) => name)}
+          isRequired
+          onInput={setRing}
+        />
+        {isSealed ? (
+          <div key="public">
+            <Field
+              name="further"
+              label="Further keyrings"
+              hint={`Names, apart by blanks. Each of the keyrings, ${maxRings} at most, opens the file alone.`}
+              onInput={setFurther}
+            />
+            <PublicKeys rings={wordsIn(`${ring} ${further}`).flatMap((name) => ringCalled(known, name) ?? [])} />
+          </div>
+        ) : (
+          <PrivateKeyFields key="private" onFile={chosen.onKeyFile} />
+        )}
         <Check
           name="withAsset"
           label="Attach an asset"
@@ -69,29 +126,92 @@ export function EncryptPage({ api, session, query }: PageProps) {
       <FileJobView
         job={job}
         doing="Encrypting"
-        show={({ asset }) =>
-          asset && (
-            <p>
-              The file carries the asset{' '}
-              <a href={hrefTo('asset', { id: asset.id })}>
-                <code>{asset.id}</code>
-              </a>
-              .
-            </p>
-          )
-        }
+        show={({ asset }) => (
+          <>
+            {asset && (
+              <p>
+                The file carries the asset{' '}
+                <a href={hrefTo('asset', { id: asset.id })}>
+                  <code>{asset.id}</code>
+                </a>
+                .
+              </p>
+            )}
+            {sealedTo.length > 0 && <p>It is sealed to the public keys with these fingerprints:</p>}
+            {sealedTo.length > 0 && <Fingerprints rings={sealedTo.map((to) => ({ ...to, name: to.ringname }))} />}
+          </>
+        )}
       />
     </>
   );
 }
 
+/** What is known of the keyrings before anything is encrypted; what the service then answers has to be the same. */
+function PublicKeys({ rings }: { readonly rings: readonly KeyRing[] }) {
+  if (rings.length === 0) return null;
+  return (
+    <section data-note aria-label="Public keys">
+      <Fingerprints rings={rings} />
+      <p data-hint>
+        These are the fingerprints of the public keys. They come from the service, as this page does, so neither can
+        tell you of a false one: compare them with what the owners of the keyrings say. If you do not trust the service
+        for that, use <code>kms encrypt --recipient</code>, which remembers public keys, from a copy that you trust.
+      </p>
+    </section>
+  );
+}
+
+type Shown = Pick<KeyRing, 'name' | 'publicKey'> & Partial<KeyRing>;
+
+function Fingerprints({ rings }: { readonly rings: readonly Shown[] }) {
+  return (
+    <Facts
+      facts={rings.map((ring) => [
+        ring.name,
+        <span key="of">
+          <Fingerprint of={ring.publicKey} /> <RingTags of={ring} />
+        </span>,
+      ])}
+    />
+  );
+}
+
+function ringCalled(known: readonly KeyRing[], name: string): KeyRing | undefined {
+  return known.find((ring) => ring.name === name.toLowerCase());
+}
+
+function anotherKey(name: string): KmsError {
+  return new KmsError('refused', `the public key of ${name} is not the one that was shown here`, {
+    hint: 'ask its owner whether the key pair was changed, then open this page anew',
+  });
+}
+
+/** Of any of which the flag is there. Throws `FieldProblems`. */
+function ringsIn(values: FormValues, { may }: Session): readonly string[] {
+  const further = wordsIn(values.text('further'));
+  const rings = [values.text('ring'), ...further];
+  for (const [n, ring] of rings.entries()) {
+    const field = n === 0 ? 'ring' : 'further';
+    const name = ring.toLowerCase();
+    if (!may.allows('keyring.encrypt', ring)) {
+      throw new FieldProblems({ [field]: `You would need the flag keyring.${name}.encrypt.` });
+    }
+    if (rings.slice(0, n).some((other) => other.toLowerCase() === name)) {
+      throw new FieldProblems({ further: `The keyring ${ring} is there twice.` });
+    }
+  }
+  if (rings.length <= maxRings) return rings;
+  throw new FieldProblems({ further: `There are ${rings.length} keyrings, and a file is for ${maxRings} at most.` });
+}
+
+function wordsIn(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((word) => word !== '');
+}
+
 /** With an asset that is updated, only what was given. */
 function assetIn(values: FormValues): AssetInput {
   const assetId = values.text('assetId');
-  const parents = values
-    .text('parents')
-    .split(/[\s,]+/)
-    .filter((parent) => parent !== '');
+  const parents = [...wordsIn(values.text('parents'))];
   const hasData = values.text('data') !== '';
   return {
     ...(assetId !== '' && { assetId }),

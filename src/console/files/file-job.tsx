@@ -24,7 +24,7 @@ interface FileStream<Answer> extends ReadableWritablePair<Uint8Array, Uint8Array
 
 interface FileJobInput<Answer> {
   readonly file: File;
-  /** Emptied when the job is over. */
+  /** Emptied when the job is over; none where the file is sealed to public keys. */
   readonly privateKey: readonly RingPrivateKey[];
   /** Of what is saved. */
   readonly name: string;
@@ -164,6 +164,10 @@ export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, 
 interface Chosen extends Pick<ChosenKey, 'onKeyFile'> {
   /** For the field `file`. */
   readonly onFile: (file: File | undefined) => void;
+  /** Whether it is still the one that is chosen. */
+  isFile(file: File | undefined): boolean;
+  /** Throws `FieldProblems`. */
+  readFile(): File;
   /** With the ring's private keys. Throws `FieldProblems`. */
   read(values: FormValues): Promise<Pick<FileJobInput<unknown>, 'file' | 'privateKey'>>;
 }
@@ -172,15 +176,21 @@ interface Chosen extends Pick<ChosenKey, 'onKeyFile'> {
 export function useChosen(): Chosen {
   const file = useRef<File>(null);
   const { onKeyFile, readPrivateKeys } = useChosenKey();
+  const readFile = (): File => {
+    if (file.current) return file.current;
+    throw new FieldProblems({ file: 'Choose the file first.' });
+  };
   return {
     onFile(chosen) {
       file.current = chosen ?? null;
     },
     onKeyFile,
+    isFile: (one) => file.current === (one ?? null),
+    readFile,
     async read(values) {
-      if (!file.current) throw new FieldProblems({ file: 'Choose the file first.' });
+      const file = readFile();
       const privateKey = await readPrivateKeys(values);
-      if (privateKey.length > 0) return { file: file.current, privateKey };
+      if (privateKey.length > 0) return { file, privateKey };
       throw new FieldProblems({ keyFile: 'Choose the file with the private key, or paste the key.' });
     },
   };

@@ -15,7 +15,7 @@ import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Time } from '../parts/values.tsx';
+import { Copyable, Facts, Fingerprint, Time } from '../parts/values.tsx';
 import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
@@ -139,6 +139,7 @@ function About({ ring }: { readonly ring: KeyRing }) {
           ['Custody', `${ring.custody}: whoever holds its private key can use its keys, and the service cannot`],
           ['Wrapping', kemText(ring.kem, 'whole')],
           ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
+          ['Fingerprint', <Fingerprint of={ring.publicKey} />],
           ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
           ['Created', <Time at={ring.createdAt} />],
           ['Changed', <Time at={ring.updatedAt} />],

@@ -1,6 +1,7 @@
 // Values are what is known of one thing, as it is shown: facts, moments in the reader's time zone, JSON, and ids that can be copied.
 import type { Child } from 'hono/jsx/dom';
-import { jsonText, localText, utcText } from '../text.ts';
+import { fingerprintOf } from '../../client/ring-keys.ts';
+import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
 /** Left out where there is none. */
@@ -84,6 +85,24 @@ export function Copyable({ text, what, isLong }: CopyableProps) {
         Copy
       </button>
     </span>
+  );
+}
+
+/** Of a public key, in groups that are easily compared. */
+export function Fingerprint({ of }: { readonly of: string }) {
+  return <code>{fingerprintOf(of)?.replace(/.{8}(?=.)/g, '$& ')}</code>;
+}
+
+/** How a ring is kept, in a word each. */
+export function RingTags({ of }: { readonly of: RingTraits }) {
+  return (
+    <>
+      {ringTraits(of).map((trait) => (
+        <span key={trait}>
+          <span data-tag>{trait}</span>{' '}
+        </span>
+      ))}
+    </>
   );
 }
 
