@@ -1,8 +1,10 @@
 // How each client gets onto this machine: by its own registry's ordinary client, at a version that is fixed here, into a
 // directory of its own (`KMS_INTEROP` names another). What Go, pip and Maven keep for themselves stays where they keep
-// it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are.
-import { type ExecFileException, execFile } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdirSync, rmSync } from 'node:fs';
+// it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are. Whoever else
+// installs into the same directory waits, and what was cut off is not taken for whole.
+import { type ExecFileException, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { paths } from '../../build/paths.ts';
@@ -62,6 +64,36 @@ function needed(name: string, brings: string): string {
   return path;
 }
 
+/**
+ * One at a time, whichever process does it: the lock is held by a child, which ends, and lets go of it, with this process,
+ * however that ends.
+ */
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  mkdirSync(place, { recursive: true });
+  const flock = needed('flock', 'Debian has util-linux');
+  const holder = spawn(flock, [join(place, '.lock'), 'sh', '-c', 'echo; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(holder, 'close');
+  try {
+    const [begun] = await Promise.race([once(holder.stdout, 'data'), ended.then(() => [undefined])]);
+    if (begun === undefined) throw new Error(`flock did not lock ${place}`);
+    return await work();
+  } finally {
+    holder.stdin.end();
+    holder.stdout.resume();
+    await ended;
+  }
+}
+
+/** Installs into a directory beside, which gets its name once it is whole. */
+async function whole(directory: string, install: (draft: string) => Promise<unknown>): Promise<void> {
+  const draft = `${directory}.new`;
+  for (const each of [draft, directory]) rmSync(each, { recursive: true, force: true });
+  await install(draft);
+  renameSync(draft, directory);
+}
+
 const go = (): string => process.env.KMS_GO || needed('go', 'it comes with Go');
 
 /** The program of a module that can be installed as it is, such as `filippo.io/age/cmd/age`. */
@@ -69,26 +101,35 @@ export async function goProgram(command: string, version: string): Promise<strin
   const name = command.split('/').at(-1) ?? command;
   const directory = join(place, 'go', `${name}@${version}`);
   const path = join(directory, name);
-  if (!existsSync(path))
-    await run(go(), ['install', '-trimpath', `${command}@${version}`], place, { GOBIN: directory });
+  const args = ['install', '-trimpath', `${command}@${version}`];
+  await alone(async () => {
+    if (!existsSync(path)) await whole(directory, (draft) => run(go(), args, place, { GOBIN: draft }));
+  });
   return path;
 }
 
 /** The program of a module whose go.mod replaces others: it is built where the module was unpacked. */
 export async function goModuleProgram(module: string, version: string, command: string): Promise<string> {
   const name = command.split('/').at(-1) ?? command;
-  const path = join(place, 'go', `${name}@${version}`, name);
-  if (existsSync(path)) return path;
-  const unpacked = JSON.parse(await run(go(), ['mod', 'download', '-json', `${module}@${version}`])) as { Dir: string };
-  await run(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, command], unpacked.Dir);
+  const directory = join(place, 'go', `${name}@${version}`);
+  const path = join(directory, name);
+  await alone(async () => {
+    if (existsSync(path)) return;
+    const told = await run(go(), ['mod', 'download', '-json', `${module}@${version}`]);
+    const unpacked = JSON.parse(told) as { Dir: string };
+    const build = ['build', '-trimpath', '-buildvcs=false', '-o'];
+    await whole(directory, (draft) => run(go(), [...build, join(draft, name), command], unpacked.Dir));
+  });
   return path;
 }
 
 /** A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed. */
 export async function goLibraryProgram(name: string): Promise<string> {
   const path = join(place, 'go', name);
-  await run(go(), ['mod', 'download'], join(programs, 'go'));
-  await compile(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, `./${name}`], join(programs, 'go'));
+  await alone(async () => {
+    await run(go(), ['mod', 'download'], join(programs, 'go'));
+    await compile(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, `./${name}`], join(programs, 'go'));
+  });
   return path;
 }
 
@@ -106,11 +147,14 @@ export async function goItself(): Promise<string> {
 export async function pythonPrograms(...packages: readonly string[]): Promise<string> {
   const environment = join(place, packages.join('+'));
   const bin = join(environment, 'bin');
-  if (existsSync(join(bin, '.complete'))) return bin;
-  rmSync(environment, { recursive: true, force: true });
-  await run(needed('python3', 'Debian has python3 and python3-venv'), ['-m', 'venv', environment]);
-  await run(join(bin, 'pip'), ['--quiet', '--disable-pip-version-check', 'install', ...packages]);
-  mkdirSync(join(bin, '.complete'));
+  await alone(async () => {
+    // Not by another name: an environment knows where it lies.
+    if (existsSync(join(bin, '.complete'))) return;
+    rmSync(environment, { recursive: true, force: true });
+    await run(needed('python3', 'Debian has python3 and python3-venv'), ['-m', 'venv', environment]);
+    await run(join(bin, 'pip'), ['--quiet', '--disable-pip-version-check', 'install', ...packages]);
+    mkdirSync(join(bin, '.complete'));
+  });
   return bin;
 }
 
@@ -120,20 +164,28 @@ export async function mavenProgram(main: string): Promise<readonly [string, ...s
   const maven = needed('mvn', 'Debian has maven');
   const target = join(place, 'java');
   const project = ['--quiet', '--batch-mode', '-f', join(programs, 'java', 'pom.xml'), `-Dinterop.target=${target}`];
-  await run(maven, [...project, 'process-resources', 'dependency:resolve']);
-  await compile(maven, [...project, 'compile']);
+  await alone(async () => {
+    await run(maven, [...project, 'process-resources', 'dependency:resolve']);
+    await compile(maven, [...project, 'compile']);
+  });
   return [java, '-cp', `${join(target, 'classes')}${delimiter}${join(target, 'libraries')}/*`, main];
 }
 
 /** Programs of Debian's packages, installed where they are missing and this may install them. */
 export async function debianPrograms(programs: Readonly<Record<string, string>>): Promise<void> {
-  const missing = Object.entries(programs).filter(([program]) => !found(program));
-  if (missing.length === 0) return;
-  const packages = [...new Set(missing.map(([, name]) => name))];
-  if (process.getuid?.() !== 0 || !found('apt-get')) throw new Absent(`install ${packages.join(', ')}`);
+  const missing = (): string[] => {
+    const absent = Object.entries(programs).filter(([program]) => !found(program));
+    return [...new Set(absent.map(([, name]) => name))];
+  };
+  if (missing().length === 0) return;
+  if (process.getuid?.() !== 0 || !found('apt-get')) throw new Absent(`install ${missing().join(', ')}`);
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
-  await run('apt-get', ['update'], '/', env);
-  await run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], '/', env);
+  await alone(async () => {
+    const packages = missing();
+    if (packages.length === 0) return;
+    await run('apt-get', ['update'], '/', env);
+    await run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], '/', env);
+  });
 }
 
 export async function debianVersion(name: string): Promise<string> {
