@@ -1,5 +1,6 @@
 // A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
 // and who besides its owner can reach it, which nobody may. Opens no store.
+import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
@@ -230,6 +231,20 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
   if (exposure === 'group' && isListed) return;
   throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
     hint: `run: chmod 0600 ${path}; if anybody else may have read it, ${remedy}`,
+  });
+}
+
+/** Of a process that was started for it, as a shell's `<(…)` is. */
+const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
+
+/**
+ * Throws `refused` for a pipe that has a name where a file with `what` is to be read: it is opened only once somebody
+ * writes to it, which nothing here could end. To be asked before it is opened.
+ */
+export function refusePipe(path: string, info: Pick<Stats, 'isFIFO'>, what: string): void {
+  if (!info.isFIFO() || ownPipe.test(path)) return;
+  throw new KmsError('refused', `${path}: expected a file with ${what}, found a named pipe`, {
+    hint: 'name the file itself; what a command writes is read with <(COMMAND) in its place',
   });
 }
 

@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { KmsError, systemError } from '../errors.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
-import { refuseExposed } from './data-dir.ts';
+import { refuseExposed, refusePipe } from './data-dir.ts';
 
 export interface StoreSource {
   readonly url: string;
@@ -184,8 +184,8 @@ function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureCon
   }
   let known: { readonly texts: string; readonly secureContext: SecureContext } | undefined;
   return async () => {
-    const ca = rootFile === undefined || rootFile === 'system' ? undefined : await readText(rootFile);
-    const cert = certFile === undefined ? undefined : await readText(certFile);
+    const ca = rootFile === undefined || rootFile === 'system' ? undefined : await readText(rootFile, 'certificates');
+    const cert = certFile === undefined ? undefined : await readText(certFile, 'a certificate');
     const key =
       keyFile === undefined ? undefined : await readPrivate(keyFile, 'a private key', 'get another certificate');
     const texts = JSON.stringify([ca, cert, key]);
@@ -239,11 +239,12 @@ async function readPrivate(path: string, what: string, remedy: string): Promise<
   } catch (error) {
     throw systemError(error, path);
   }
-  return readText(path);
+  return readText(path, what);
 }
 
-async function readText(path: string): Promise<string> {
+async function readText(path: string, what: string): Promise<string> {
   try {
+    refusePipe(path, await stat(path), what);
     return await readFile(path, 'utf8');
   } catch (error) {
     throw systemError(error, path);

@@ -43,7 +43,10 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it. */
+/**
+ * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it. Throws
+ * `refused` for a pipe that has a name.
+ */
 export async function readSmallText(
   path: string,
   what: string,
@@ -52,6 +55,8 @@ export async function readSmallText(
   const most = 65_536;
   let file: FileHandle | undefined;
   try {
+    const info = await stat(path);
+    if (info.isFIFO()) (await import('../appliance/data-dir.ts')).refusePipe(path, info, what);
     file = await open(path, constants.O_RDONLY);
     await check?.(file);
     const buffer = Buffer.alloc(most + 1);

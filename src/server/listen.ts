@@ -4,7 +4,7 @@ import { chmod, readFile, rm, stat } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { inDir, refuseExposed, socketFile } from '../appliance/data-dir.ts';
+import { inDir, refuseExposed, refusePipe, socketFile } from '../appliance/data-dir.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
@@ -73,8 +73,7 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new KmsError('usage', 'TLS needs both --tls-cert and --tls-key', { hint: 'give the other one too' });
   }
-  const [cert, key] = await Promise.all([tlsCert, tlsKey].map(readPem));
-  if (!cert || !key) throw new KmsError('internal', 'two files were read');
+  const [cert, key] = await Promise.all([readPem(tlsCert, 'a certificate'), readPem(tlsKey, 'its private key')]);
   const info = await stat(tlsKey);
   if (info.isFile()) refuseExposed(tlsKey, info, "the certificate's private key", 'get another certificate');
   try {
@@ -88,8 +87,9 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   return { cert, key };
 }
 
-async function readPem(file: string): Promise<Buffer> {
+async function readPem(file: string, what: string): Promise<Buffer> {
   try {
+    refusePipe(file, await stat(file), what);
     return await readFile(file);
   } catch (error) {
     throw systemError(error, file);

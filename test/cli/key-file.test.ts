@@ -78,10 +78,13 @@ test('a named pipe is no key file, and nobody waits for it; what a command write
   for (const line of ['keyring list --key-file pipe', 'serve --listen 127.0.0.1:0 --key-file pipe']) {
     const { code, stderr } = await d.kms(line);
     assert.notEqual(code, 0, line);
-    assert.match(stderr, /pipe: expected a key file, found a named pipe/, line);
+    assert.match(stderr, /pipe: expected a file with a key, found a named pipe/, line);
   }
   await symlink('pipe', d.path('link'));
-  assert.match((await d.kms('keyring list --key-file link')).stderr, /link: expected a key file, found a named pipe/);
+  assert.match(
+    (await d.kms('keyring list --key-file link')).stderr,
+    /link: expected a file with a key, found a named pipe/,
+  );
   // As a shell hands it over.
   await rename(d.path('kms-data.master.key'), d.path('kept.key'));
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

@@ -1,6 +1,7 @@
 // Files that options take a secret from: refused while others can read them, whatever the option.
 import assert from 'node:assert/strict';
-import { chmod, copyFile, readdir, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, copyFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { refuseExposed } from '../../src/appliance/data-dir.ts';
 import { KmsError } from '../../src/errors.ts';
@@ -89,6 +90,38 @@ for (const [option, [holds, ...lines]] of Object.entries(options)) {
     }
   });
 }
+
+test('no command waits for a named pipe that nobody writes to', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json --private-key-out r.key');
+  await writeFile(d.path('plain'), 'plain');
+  await d.kms('encrypt --ring r --private-key r.key -o encrypted plain');
+  await writeFile(d.path('cert.pem'), certificate);
+  execFileSync('mkfifo', ['-m', '600', d.path('pipe')]);
+  await symlink('pipe', d.path('link'));
+  const others = [
+    'keyring list --server https://127.0.0.1:1 --ca-file FILE',
+    'encrypt --ring r --recipient --public-key FILE plain',
+    'activity verify --since FILE',
+    'master list --key-file FILE',
+    `${serving} --tls-cert FILE --tls-key r.key`,
+    'init --store postgres://kms@127.0.0.1:1/kms?sslmode=verify-full&sslrootcert=DIR/FILE --data other',
+    'init --store postgres://kms@127.0.0.1:1/kms?sslmode=verify-full&sslcert=DIR/cert.pem&sslkey=DIR/FILE --data other',
+  ];
+  const lines = [...Object.values(options).flatMap(([, ...lines]) => lines), ...others];
+  for (const line of lines) {
+    for (const name of ['pipe', 'link']) {
+      const { code, stdout, stderr } = await d.kms(line.replaceAll('DIR', d.dir).replace('FILE', name));
+      assert.notEqual(code, 0, line);
+      assert.match(stdout + stderr, new RegExp(`${name}: expected a file with [^,]+, found a named pipe`), line);
+    }
+  }
+  assert.match((await d.kms('doctor --tls-cert pipe --tls-key r.key')).stdout, /certificate-unreadable/);
+  const env = { PGPASSFILE: d.path('pipe') };
+  const { stderr } = await d.kms('init --store postgres://kms@127.0.0.1:1/kms --data other', { env });
+  assert.match(stderr, /pipe: expected a file with passwords, found a named pipe/);
+});
 
 test('who is let in by an access list alone is nobody else', () => {
   const refused = (mode: number, me: { uid: number; groups: number[] }, uid = 0): boolean => {

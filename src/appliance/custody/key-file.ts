@@ -8,7 +8,7 @@ import { KmsError, systemCode, systemError } from '../../errors.ts';
 import { formatKeyFile, parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
 import { makeDirs } from '../../store/node-files.ts';
-import { needPrivateKey } from '../data-dir.ts';
+import { needPrivateKey, refusePipe } from '../data-dir.ts';
 
 /** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
 export function defaultKeyFile(dataDir: string): string {
@@ -54,7 +54,7 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
  */
 export async function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
   try {
-    await refusePipe(place);
+    refusePipe(place, await stat(place), 'a key');
     const secret = parseSecret(await readFile(place), place);
     if (!exposed) await needPrivateKey(place);
     return secret;
@@ -62,17 +62,6 @@ export async function readKeyFile(place: string, exposed = false): Promise<Uint8
     if (systemCode(error) === 'ENOENT') return undefined;
     throw systemError(error, place);
   }
-}
-
-/** Of a process that was started for it, as a shell's `<(…)` is. */
-const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
-
-/** A pipe that has a name is opened only once somebody writes to it, which nothing here could end. */
-async function refusePipe(place: string): Promise<void> {
-  if (ownPipe.test(place) || !(await stat(place)).isFIFO()) return;
-  throw new KmsError('refused', `${place}: expected a key file, found a named pipe`, {
-    hint: 'name the file itself; what a command writes is read with --key-file <(COMMAND)',
-  });
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {

@@ -13,7 +13,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import { openBackup, sealOf } from '../backup/read.ts';
 import { parseShippedDirectory } from '../backup/ship-journal.ts';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
-import { exposureOf, modeText, sealFile } from '../data-dir.ts';
+import { exposureOf, modeText, refusePipe, sealFile } from '../data-dir.ts';
 import { readSealFile } from '../seal-keeper.ts';
 import type { Find } from './finding.ts';
 
@@ -143,6 +143,7 @@ async function examineCertificate(file: string, now: number, find: Find): Promis
   const renew = 'renew it, then send the server SIGHUP';
   let certificate: X509Certificate;
   try {
+    refusePipe(file, await stat(file), 'a certificate');
     certificate = new X509Certificate(await readFile(file));
   } catch {
     find('error', 'certificate-unreadable', file, 'there is no certificate that can be read', renew);
