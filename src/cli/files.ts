@@ -1,7 +1,20 @@
 // Files that people name: read whole with a word on what they should be, or written so that nothing is overwritten and
 // nothing half-written stays.
 import { randomBytes } from 'node:crypto';
-import { constants, type FileHandle, link, open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import {
+  constants,
+  type FileHandle,
+  link,
+  open,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  stat,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { type ErrorCode, KmsError, reasonOf, systemCode } from '../errors.ts';
 
@@ -126,41 +139,105 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
 
 /**
  * Puts another text in the place of a file of this user's own, as a whole; `make` gets the one that is there, as `read`
- * reads it. Whoever does the same at that moment is refused, so that nobody's text is lost. Answers what `make` answers.
+ * reads it. Whoever does the same at that moment is refused, so that nobody's text is lost; one that was cut off leaves
+ * nothing that the next one has to mind. Answers what `make` answers.
  */
 export async function replaceText<T>(
   path: string,
   read: (path: string) => Promise<string>,
   make: (text: string) => { readonly text: string; readonly result: T },
 ): Promise<T> {
-  const draft = `${await realPath(path)}.new`;
-  let handle: FileHandle;
-  try {
-    handle = await open(draft, 'wx', 0o600);
-  } catch (error) {
-    if (systemCode(error) !== 'EEXIST') throw fileError('write', draft, error);
-    throw new KmsError('refused', `${path} is being written to: there is a file ${draft}`, {
-      hint: 'wait for the other command; if there is none, it was cut off: then remove that file',
-    });
-  }
-  let isRenamed = false;
+  const target = await realPath(path);
+  const lock = `${target}.new`;
+  const holder = `${hostname()} ${process.pid} ${randomBytes(6).toString('hex')}`;
+  const draft = draftOf(lock, holder);
+  await takeLock(lock, holder, path);
+  const isHeld = async (): Promise<boolean> => (await holderOf(lock)) === holder;
   try {
     const before = await read(path);
     const { text, result } = make(before);
     if (text !== before) {
-      await handle.writeFile(text);
-      await handle.sync();
-      await rename(draft, draft.slice(0, -'.new'.length));
-      isRenamed = true;
-      await syncDirectory(dirname(draft));
+      await writeWhole(draft, text);
+      if (!(await isHeld())) throw beingWritten(path, lock);
+      await rename(draft, target);
+      await syncDirectory(dirname(target));
     }
     return result;
   } catch (error) {
     throw fileError('write', path, error);
   } finally {
-    await handle.close();
-    if (!isRenamed) await unlink(draft).catch(() => undefined);
+    await unlink(draft).catch(() => undefined);
+    if (await isHeld()) await unlink(lock).catch(() => undefined);
   }
+}
+
+/**
+ * A link that leads to who holds it, so that it never is without: from a process that has ended it is taken. Where there
+ * are no links, it is a file.
+ */
+async function takeLock(lock: string, holder: string, path: string): Promise<void> {
+  for (;;) {
+    try {
+      return await symlink(holder, lock).catch((error) => {
+        if (!isWithoutLinks(error)) throw error;
+        return writeWhole(lock, holder);
+      });
+    } catch (error) {
+      if (systemCode(error) !== 'EEXIST') throw fileError('write', lock, error);
+    }
+    const other = await holderOf(lock);
+    if (!isGone(other)) throw beingWritten(path, lock);
+    // Another command may have taken it from there by now: that one finds so before it writes.
+    const away = `${lock}.${randomBytes(6).toString('hex')}`;
+    if (!(await rename(lock, away).then(() => true, isNotThere))) continue;
+    const taken = await holderOf(away);
+    await unlink(away).catch(() => undefined);
+    if (taken !== other) throw beingWritten(path, lock);
+    await unlink(draftOf(lock, other)).catch(() => undefined);
+  }
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const handle = await open(path, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const holderForm = /^(\S+) ([0-9]+) ([0-9a-f]{12})$/;
+
+function draftOf(lock: string, holder: string): string {
+  return `${lock}.${holderForm.exec(holder)?.[3]}.tmp`;
+}
+
+async function holderOf(lock: string): Promise<string> {
+  return readlink(lock).catch(() => readFile(lock, 'utf8').catch(() => ''));
+}
+
+/** Of a process elsewhere, and where it is not said whose it is, nobody here knows. */
+function isGone(holder: string): boolean {
+  const [, host, pid] = holderForm.exec(holder) ?? [];
+  if (host !== hostname()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return systemCode(error) === 'ESRCH';
+  }
+}
+
+function isNotThere(error: unknown): boolean {
+  if (systemCode(error) === 'ENOENT') return false;
+  throw error;
+}
+
+function beingWritten(path: string, lock: string): KmsError {
+  return new KmsError('refused', `${path} is being written to: there is a file ${lock}`, {
+    hint: 'wait for the other command; if there is none, it was cut off: then remove that file',
+  });
 }
 
 /** A link never replaces anything, unlike a rename; file systems without links get the rename. */
@@ -168,15 +245,17 @@ async function nameIt(temporary: string, path: string, hint: string): Promise<vo
   try {
     await link(temporary, path);
   } catch (error) {
-    const code = systemCode(error);
-    if (code === 'EEXIST') throw alreadyThere(path, hint);
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS' && code !== 'EMLINK')
-      throw error;
+    if (systemCode(error) === 'EEXIST') throw alreadyThere(path, hint);
+    if (!isWithoutLinks(error)) throw error;
     if (await exists(path)) throw alreadyThere(path, hint);
     await rename(temporary, path);
     return;
   }
   await unlink(temporary);
+}
+
+function isWithoutLinks(error: unknown): boolean {
+  return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(systemCode(error) ?? '');
 }
 
 async function exists(path: string): Promise<boolean> {
