@@ -22,7 +22,7 @@ after(() => {
   for (const base of bases) rmSync(base, { recursive: true, force: true });
 });
 const env = (): undefined => undefined;
-const quick = { wait: 5000, fence: true, acceptOlder: false };
+const quick = { wait: 60_000, fence: true, acceptOlder: false };
 
 interface Place {
   readonly first: string;
@@ -75,7 +75,7 @@ async function place(): Promise<Place> {
 }
 
 async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const end = Date.now() + 15_000; !(await holds()); await delay(20)) {
+  for (const end = Date.now() + 60_000; !(await holds()); await delay(20)) {
     assert.ok(Date.now() < end, `waited in vain: ${what}`);
   }
 }
@@ -96,7 +96,7 @@ async function locally(data: string, method: string, path: string, body?: object
   return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
 
-const promote = (data: string, body: object = {}): Promise<Answer> =>
+const promote = (data: string, body: object = { wait: 60_000 }): Promise<Answer> =>
   locally(data, 'POST', '/local/standby/promote', body);
 const gone = /^a standby on .+ took over at 2.+Z: this appliance serves no more$/;
 
@@ -148,7 +148,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
       await delay(5);
     }
   })();
-  await delay(300);
+  await until('some is answered', () => answered.length > 10);
   const taken = await promote(p.second);
   over = true;
   await writer;
@@ -157,7 +157,6 @@ test('a switch-over loses nothing, and never do both serve', async () => {
   assert.equal(both, 0);
   const names = await p.names(await second.tookOver);
   for (const name of ['a', 'b', ...answered]) assert.ok(names.includes(name), `${name} was answered and is missing`);
-  assert.ok(answered.length > 0);
   assert.equal((await p.ask(second, '/readyz')).status, 200);
   assert.equal((await (await p.ask(second, '/readyz')).json()).epoch, taken.body.epoch);
 
@@ -478,9 +477,14 @@ test('what has not shown yet is waited for, and is not called complete', async (
   const hiding = (async () => {
     await until('it stopped', () => existsSync(join(p.life(), 'kms.fence.stopped')));
     whole = readFileSync(journal());
-    writeFileSync(journal(), whole.subarray(0, whole.lastIndexOf(10, whole.length - 2) + 1));
+    // In one step: a journal that is being written here is none that a file system shows.
+    const show = (bytes: Buffer): void => {
+      writeFileSync(`${journal()}.tmp`, bytes);
+      renameSync(`${journal()}.tmp`, journal());
+    };
+    show(whole.subarray(0, whole.lastIndexOf(10, whole.length - 2) + 1));
     await delay(1500);
-    writeFileSync(journal(), whole);
+    show(whole);
   })();
   const write = (async () => {
     for (let n = 0; (await p.ask(first, '/ks/keyrings', { name: `n${n}` })).status === 200; n++) await delay(20);

@@ -50,7 +50,7 @@ if (!postgres) {
     await using d = await desk();
     const { env, server, make } = await shipped(d);
     const url = emptyDatabase();
-    const move = ['move', '--from', 'shipped', '--data', 'n', '--to', url, '--json'];
+    const move = ['move', '--from', 'shipped', '--data', 'n', '--to', url, '--wait', '60s', '--json'];
     const answered: string[] = [];
     const isLoaded = Promise.withResolvers<void>();
     let isOver = false;
@@ -148,7 +148,7 @@ if (!postgres) {
     await using d = await desk();
     const { env } = await shipped(d);
     const url = emptyDatabase();
-    const move = ['move', '--from', 'shipped', '--data', 'n', '--to', url];
+    const move = ['move', '--from', 'shipped', '--data', 'n', '--to', url, '--wait', '60s'];
     // The wrong key stops nobody, and leaves nothing in the database.
     writeFileSync(d.path('wrong.key'), 'x'.repeat(43), { mode: 0o600 });
     const wrong = await d.kms([...move, '--key-file', 'wrong.key'], { env });
