@@ -35,6 +35,8 @@ interface Place {
   names(serving: Pick<Serving, 'url'>): Promise<readonly string[]>;
   /** The directory of the first life. */
   life(): string;
+  /** Whether there is a point in its journal. */
+  hasArrived(): boolean;
   standby(more?: Partial<ServeOptions>): ReturnType<typeof standBy>;
   /** Opened without a server; not started. */
   offline(keyFile?: string, from?: string): Promise<Standby>;
@@ -51,6 +53,7 @@ async function place(): Promise<Place> {
   const key = join(base, 'kept.key');
   renameSync(`${first}.master.key`, key);
   const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
+  const life = (): string => join(shipped, readdirSync(shipped).find((name) => name.endsWith('-1')) ?? '');
   const ask = (serving: Pick<Serving, 'url'>, path: string, body?: object): Promise<Response> =>
     fetch(serving.url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
   return {
@@ -64,7 +67,11 @@ async function place(): Promise<Place> {
       const answer = await (await ask(serving, '/ks/keyrings')).json();
       return answer.data.map(({ name }: { name: string }) => name);
     },
-    life: () => join(shipped, readdirSync(shipped).find((name) => name.endsWith('-1')) ?? ''),
+    life,
+    hasArrived() {
+      const journal = existsSync(shipped) ? join(life(), 'points.kms') : '';
+      return existsSync(journal) && readFileSync(journal).includes(0x0a);
+    },
     async standby(more = {}) {
       const standing = await standBy({ from: shipped, data: second, keyFile: key, ...common, ...more });
       after(() => standing.close());
@@ -382,7 +389,7 @@ test('an older shipment is not taken', async () => {
 test('a fence that somebody without the keys made stops no server, and is looked at by a person before a start', async () => {
   const p = await place();
   const first = await p.serveFirst();
-  await until('something arrived', () => existsSync(p.shipped) && existsSync(join(p.life(), 'points.kms')));
+  await until('something arrived', p.hasArrived);
   const forged = { by: 'ab'.repeat(16), host: 'evil', at: 1, epoch: 2, keyEpoch: 1 };
   writeFileSync(join(p.life(), 'kms.fence'), `${JSON.stringify(forged)}\t${'0'.repeat(64)}\n`);
   await delay(1500);
@@ -432,7 +439,7 @@ test('one of two standbys takes over, and the other refuses', async () => {
 test('directories that are none of a standby, or none to follow', async () => {
   const p = await place();
   const first = await p.serveFirst();
-  await until('something arrived', () => existsSync(p.shipped) && existsSync(join(p.life(), 'points.kms')));
+  await until('something arrived', p.hasArrived);
   const open = (from: string | undefined, data: string) =>
     Standby.open({ from, data, keys: { keys: { env, keyFile: p.key } } });
   await assert.rejects(open(p.first, p.second), { code: 'refused', message: /is a data directory, not shipped to$/ });
@@ -469,8 +476,7 @@ test('what has not shown yet is waited for, and is not called complete', async (
   const first = await p.serveFirst();
   await p.ask(first, '/ks/keyrings', { name: 'one' });
   const journal = () => join(p.life(), 'points.kms');
-  await until('it arrived', () => existsSync(p.shipped) && existsSync(journal()));
-  await delay(300);
+  await until('it arrived', p.hasArrived);
   const standby = await p.offline();
   // As a network file system may show it: the word that it stopped, and not yet the end of the journal.
   let whole = Buffer.alloc(0);
