@@ -147,7 +147,8 @@ async function initShared(
   hosts: readonly string[],
   options: InitOptions,
 ): Promise<Initialised> {
-  const { beginNode, makeNodeDirectory, readNode, SharedNode, SharedStores } = await import('./shared-node.ts');
+  const { beginNode, makeNodeDirectory, readNode, SharedNode } = await import('./shared-node.ts');
+  const { SharedStores } = await import('./shared-stores.ts');
   const isNew = (await dataDirState(data)) === 'missing';
   await makeNodeDirectory(data);
   const lock = lockDirectory(data);

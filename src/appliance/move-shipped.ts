@@ -20,7 +20,8 @@ import { systemWorld } from './environment.ts';
 import { type Moved, type MovedStore, type MoveOptions, movedStore, transferWorld } from './move.ts';
 import { sqlWasm } from './program-files.ts';
 import { SealKeeper } from './seal-keeper.ts';
-import { SharedNode, SharedStores } from './shared-node.ts';
+import { SharedNode } from './shared-node.ts';
+import { SharedStores } from './shared-stores.ts';
 
 interface MoveShippedOptions extends MoveOptions {
   /** What is shipped to. `data` is the directory of the first node, beside which the key file is copied. */

@@ -39,7 +39,8 @@ import { acceptOlder, type ReadStores, readStores, reportAccepted } from './read
 import { Rekeying } from './rekey.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from './seal-keeper.ts';
-import type { SharedEvents, SharedNode, SharedStores } from './shared-node.ts';
+import type { SharedNode } from './shared-node.ts';
+import type { SharedEvents, SharedStores } from './shared-stores.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
 import type { StoreSource } from './store-url.ts';
@@ -269,7 +270,7 @@ const unwatched: SpaceSettings = {
 };
 
 async function sharedStores({ node, events }: NonNullable<Holder['node']>, seal: SealKeeper): Promise<SharedStores> {
-  const { SharedStores } = await import('./shared-node.ts');
+  const { SharedStores } = await import('./shared-stores.ts');
   return new SharedStores(node, seal, events);
 }
 
