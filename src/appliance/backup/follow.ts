@@ -1,33 +1,27 @@
-// Follower keeps a copy of a shipped directory near: what its journal says arrived, in files of the same names. What it
-// takes never replaces what it has before it is proven: logs only grow, and files that the last proven state needs stay.
-// Without the master key it can tell that everything that the journal names is there, and that it got no less; who wrote
-// it, and whether it opens, only the key proves.
+// Follower keeps a copy of a shipped directory near: what its journal says arrived. What it takes never replaces what it
+// has before that is proven. Without the master key it can tell that everything that the journal names is there, and
+// that it got no less; who wrote it, and whether it opens, only the key proves.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
 import type { ChainHead } from '../../store/port.ts';
-import { listStoreFiles, logName, snapshotName } from '../../store/store-files.ts';
 import { sealFile, systemDir } from '../data-dir.ts';
-import { pieces } from './format.ts';
 import type { Proof } from './prove.ts';
 import { isBehind } from './ship.ts';
 import {
   arrived,
-  filesUpTo,
   journalFile,
-  nextSealFile,
   type Point,
   type PointChain,
-  parseShippedSegment,
   readJournal,
   type ShippedDirectory,
-  type ShippedPlace,
   sealAfter,
   sealDigest,
   shippedSeal,
 } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
+import { bringNear, cutBack, prune } from './shipped-copy.ts';
 
 /** A state of a shipped directory: its last point, with all stores. */
 export interface ShippedState {
@@ -231,18 +225,8 @@ export class Follower {
   async #take(reading: Reading, lines: Uint8Array, seal: Uint8Array): Promise<void> {
     const { directory, point } = reading;
     const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
-    await copy.makeDir('.');
-    const before = this.#copied?.directory.name === directory.name ? arrived([this.#copied.point]) : undefined;
-    for (const [dir, place] of arrived([point])) await bring(source, copy, { dir, place, before: before?.get(dir) });
-    const hasSeal = await copy.exists(sealFile);
-    const isOther = !hasSeal || !equalBytes(await copy.read(sealFile), seal);
-    if (isOther) await copy.replace(hasSeal ? nextSealFile : sealFile, seal);
-    const from = reading.bytes - lines.length;
-    await (from > 0 ? append(copy, journalFile, from, lines) : copy.replace(journalFile, lines));
-    if (isOther && hasSeal) {
-      await copy.replace(sealFile, seal);
-      await copy.remove(nextSealFile);
-    }
+    const before = this.#copied?.directory.name === directory.name ? this.#copied.point : undefined;
+    await bringNear(source, copy, { point, before, seal, lines, from: reading.bytes - lines.length });
     this.#copied = { directory, point };
     this.#bad = undefined;
     // Without a key this is all that is ever known of it.
@@ -294,13 +278,7 @@ export class Follower {
     this.#copied = good;
     if (!bad) return;
     if (good?.directory.name !== bad.directory.name) return drop(bad.directory.name, 'it');
-    const files = copy(bad.directory.name);
-    if (await files.exists(journalFile)) await files.remove(journalFile);
-    for (const [dir] of arrived([bad.point])) {
-      const place = arrived([good.point]).get(dir);
-      if (place) await cutBack(files, dir, place);
-      else await files.removeDir(dir);
-    }
+    await cutBack(copy(bad.directory.name), bad.point, good.point);
     try {
       await this.#proofOf(good, await this.#sealOf(good));
     } catch {
@@ -313,15 +291,7 @@ export class Follower {
   /** Removes what only earlier states needed. */
   async #prune(state: ShippedState): Promise<void> {
     await this.#deps.drop(state.directory.name, 'others');
-    const files = this.#deps.copy(state.directory.name);
-    for (const [dir, { snapshot, from = 1 }] of arrived([state.point])) {
-      const { snapshots, logs } = await listStoreFiles(files, dir);
-      for (const each of snapshots) if (each < snapshot) await files.remove(snapshotName(dir, each));
-      for (const each of logs) if (each <= snapshot) await files.remove(logName(dir, each));
-      for (const name of await files.list(dir)) {
-        if ((parseShippedSegment(name)?.from ?? from) < from) await files.remove(`${dir}/${name}`);
-      }
-    }
+    await prune(this.#deps.copy(state.directory.name), state.point);
   }
 }
 
@@ -372,79 +342,6 @@ function needNotOlder(found: ShippedState, mine: ShippedState): void {
   throw new KmsError('refused', `what is shipped there is older than what arrived by ${at}`, {
     hint: 'the newer state is kept; find out who put the older one there',
   });
-}
-
-interface Bringing {
-  readonly dir: string;
-  readonly place: ShippedPlace;
-  /** As far as it is here for certain: what is behind that may be torn. */
-  readonly before: ShippedPlace | undefined;
-}
-
-/** Copies what of a store is missing. */
-async function bring(source: Files, copy: Files, { dir, place, before }: Bringing): Promise<void> {
-  await copy.makeDir(dir);
-  const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
-  const [snapshot, ...logs] = filesUpTo(dir, place);
-  if (snapshot && !there.has(snapshot.name)) {
-    await copy.replace(snapshot.name, exactly(source, snapshot.name, await source.size(snapshot.name)));
-  }
-  for (const { name, bytes } of logs) {
-    const length = bytes ?? (await source.size(name));
-    const isLast = before !== undefined && name === logName(dir, before.log);
-    const isEarlier = before !== undefined && name < logName(dir, before.log) && there.has(name);
-    if (isEarlier && (await copy.size(name)) === length) continue;
-    const has = isLast && there.has(name) ? before.offset : 0;
-    if (has === 0 || has > length) await copy.replace(name, exactly(source, name, length));
-    else if (has < length) await append(copy, name, has, exactly(source, name, length, has));
-  }
-  for (const name of await source.list(dir)) {
-    const segment = parseShippedSegment(name);
-    if (!segment || segment.from < (place.from ?? 1) || there.has(`${dir}/${name}`)) continue;
-    const path = `${dir}/${name}`;
-    await copy.replace(path, pieces(source, path, await source.size(path)));
-  }
-}
-
-async function* exactly(files: Files, name: string, to: number, from = 0): AsyncGenerator<Uint8Array> {
-  let at = from;
-  for await (const piece of pieces(files, name, to, from)) {
-    at += piece.length;
-    yield piece;
-  }
-  if (at < to) throw new KmsError('corrupt', `${name}: ends at byte ${at}, ${to} were shipped`, { hint: lookThere });
-}
-
-const lookThere = 'what was there before is kept; look for the fault where it is shipped to';
-
-async function append(
-  files: Files,
-  name: string,
-  size: number,
-  bytes: Uint8Array | AsyncIterable<Uint8Array>,
-): Promise<void> {
-  const file = await files.openAppend(name, false);
-  try {
-    if (file.size > size) await file.truncate(size);
-    if (bytes instanceof Uint8Array) await file.append(bytes);
-    else for await (const piece of bytes) await file.append(piece);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** Leaves of a store what a state needs. */
-async function cutBack(files: Files, dir: string, place: ShippedPlace): Promise<void> {
-  const { snapshots, logs } = await listStoreFiles(files, dir);
-  for (const each of snapshots) if (each > place.snapshot) await files.remove(snapshotName(dir, each));
-  for (const each of logs) if (each > place.log) await files.remove(logName(dir, each));
-  if (logs.includes(place.log)) await append(files, logName(dir, place.log), place.offset, new Uint8Array());
-  const own = new Set<string>();
-  for (const name of (await files.list(dir)).sort()) {
-    const segment = parseShippedSegment(name);
-    if (segment && own.add(segment.own).size > place.segments) await files.remove(`${dir}/${name}`);
-  }
 }
 
 function underWay(directory: string): KmsError {
