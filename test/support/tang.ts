@@ -1,5 +1,6 @@
 // Clients of Tang, as tests need them.
-import { createECDH } from 'node:crypto';
+import assert from 'node:assert/strict';
+import { createECDH, createHash } from 'node:crypto';
 
 /** A client's point, as it is sent to be multiplied: of RFC 7515, A.4. */
 export const somePoint = {
@@ -24,4 +25,93 @@ export function expectedX(exchange: { readonly x: string; readonly y: string }):
     Buffer.from(exchange.y, 'base64url'),
   ]);
   return client.computeSecret(point).toString('base64url');
+}
+
+/** The side of the appliance that clients of Tang see. */
+export type TangFetch = (request: Request) => Response | Promise<Response>;
+
+interface BoundPair {
+  readonly thumbprint: string;
+  readonly exchange: string;
+  /** Thumbprints by SHA-1, as older clients have them. */
+  readonly thumbprintS1: string;
+  readonly exchangeS1: string;
+  /** The public key that exchanges, as it was advertised. */
+  readonly key: { readonly x: string; readonly y: string };
+  /** What somePoint was multiplied to. */
+  readonly product: object;
+}
+
+/** Pairs, the newest last, which is the advertised one, with what was bound to each; and one that was deleted. */
+export interface TangSample {
+  readonly pairs: readonly BoundPair[];
+  readonly deleted: string;
+}
+
+export const keptTangPairs = 4;
+
+/** `between` is done when half of them are made. */
+export async function tangSample(
+  ask: (method: string, path: string) => Promise<{ status: number; body: { pair: { thumbprint: string } } }>,
+  fetch: TangFetch,
+  between: () => Promise<void>,
+): Promise<TangSample> {
+  const pairs: BoundPair[] = [];
+  for (let n = 0; n <= keptTangPairs; n++) {
+    if (n === 2) await between();
+    assert.equal((await ask('POST', '/tang/pairs')).status, 200);
+    pairs.push(await boundPair(fetch));
+  }
+  const [gone] = pairs.splice(1, 1);
+  assert.equal((await ask('DELETE', `/tang/pairs/${gone?.thumbprint}`)).status, 200);
+  return { pairs, deleted: gone?.exchange ?? '' };
+}
+
+type Jwk = Readonly<Record<'crv' | 'kty' | 'x' | 'y', string>> & { readonly key_ops: readonly string[] };
+
+async function keysIn(answer: Response): Promise<readonly Jwk[]> {
+  assert.equal(answer.status, 200);
+  const { payload } = (await answer.json()) as { readonly payload: string };
+  return JSON.parse(Buffer.from(payload, 'base64url').toString()).keys;
+}
+
+async function boundPair(fetch: TangFetch): Promise<BoundPair> {
+  const keys = await keysIn(await fetch(new Request('http://kms.local/adv')));
+  const of = (use: string): Jwk => keys.find(({ key_ops: uses }) => uses.includes(use)) ?? assert.fail(use);
+  // RFC 7638 §3.
+  const thumbprint = ({ crv, kty, x, y }: Jwk, hash: string): string =>
+    createHash(hash).update(JSON.stringify({ crv, kty, x, y })).digest('base64url');
+  const [signing, exchanging] = [of('verify'), of('deriveKey')];
+  const exchange = thumbprint(exchanging, 'sha256');
+  return {
+    thumbprint: thumbprint(signing, 'sha256'),
+    exchange,
+    thumbprintS1: thumbprint(signing, 'sha1'),
+    exchangeS1: thumbprint(exchanging, 'sha1'),
+    key: { x: exchanging.x, y: exchanging.y },
+    product: await (await recovered(fetch, exchange)).json(),
+  };
+}
+
+function recovered(fetch: TangFetch, exchange: string): Response | Promise<Response> {
+  const init = { method: 'POST', body: JSON.stringify(somePoint) };
+  return fetch(new Request(`http://kms.local/rec/${exchange}`, init));
+}
+
+/** What is bound to any of the pairs is recovered, as a client that has the point itself would find it. */
+export async function recoversAll(fetch: TangFetch, { pairs, deleted }: TangSample): Promise<void> {
+  const newest = pairs.at(-1);
+  for (const { thumbprint, exchange, thumbprintS1, exchangeS1, key, product } of pairs) {
+    for (const name of [exchange, exchangeS1]) {
+      const answer = await recovered(fetch, name);
+      assert.deepEqual([answer.status, await answer.json()], [200, product]);
+    }
+    assert.equal('x' in product && product.x, expectedX(key));
+    // Signed by the earlier pair too, and for the newest alone.
+    for (const name of [thumbprint, thumbprintS1]) {
+      const keys = await keysIn(await fetch(new Request(`http://kms.local/adv/${name}`)));
+      assert.ok(keys.some(({ x }) => x === newest?.key.x));
+    }
+  }
+  assert.equal((await recovered(fetch, deleted)).status, 404);
 }
