@@ -49,16 +49,32 @@ const ed25519Prefix = Uint8Array.of(
   0x20,
 );
 
-/** Making one costs as much as a signature. A seed that is let go takes its key along. */
-const privateKeys = new WeakMap<Uint8Array, KeyObject>();
-
-function privateKeyOf(seed: Uint8Array): KeyObject {
-  const known = privateKeys.get(seed);
-  if (known) return known;
-  const key = privateKeyFrom(ed25519Prefix, seed, 32);
-  privateKeys.set(seed, key);
-  return key;
+/**
+ * Makes a key of bytes once for each array that is handed in, since that takes as long as a signature. An array that is
+ * let go takes its key along.
+ */
+function kept(make: (bytes: Uint8Array) => KeyObject): (bytes: Uint8Array) => KeyObject {
+  const keys = new WeakMap<Uint8Array, KeyObject>();
+  return (bytes) => {
+    const known = keys.get(bytes);
+    if (known) return known;
+    const key = make(bytes);
+    keys.set(bytes, key);
+    return key;
+  };
 }
+
+const ed25519Private = kept((seed) => privateKeyFrom(ed25519Prefix, seed, 32));
+const ed25519Public = kept((publicKey) => spkiKey(ed25519ToSpki(publicKey)));
+const p256Private = kept((key) => {
+  const der = Buffer.concat([sec1Prefix, key, sec1Curve]);
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'sec1' });
+  } finally {
+    der.fill(0);
+  }
+});
+const p256Public = kept((publicKey) => spkiKey(p256ToSpki(publicKey)));
 
 function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
   // Node reads past what is left over.
@@ -154,26 +170,18 @@ const nodePrimitives: Partial<Primitives> = {
     const running = createHash('sha256');
     return { update: (bytes) => void running.update(bytes), digest: () => plain(running.digest()) };
   },
-  ed25519Sign: (seed, message) => plain(nodeCrypto.sign(null, message, privateKeyOf(seed))),
+  ed25519Sign: (seed, message) => plain(nodeCrypto.sign(null, message, ed25519Private(seed))),
   ed25519PublicKey(seed) {
-    const spki = createPublicKey(privateKeyOf(seed)).export({ format: 'der', type: 'spki' });
+    const spki = createPublicKey(ed25519Private(seed)).export({ format: 'der', type: 'spki' });
     const key = ed25519FromSpki(plain(spki));
     if (!key) throw new KmsError('internal', 'expected the SPKI of an Ed25519 key from node:crypto');
     return key;
   },
   ed25519Verify: (publicKey, message, signature) =>
-    nodeCrypto.verify(null, message, spkiKey(ed25519ToSpki(publicKey)), signature),
-  p256Sign(key, hashName, message) {
-    const der = Buffer.concat([sec1Prefix, key, sec1Curve]);
-    try {
-      const privateKey = createPrivateKey({ key: der, format: 'der', type: 'sec1' });
-      return plain(nodeCrypto.sign(ecdsaHashes[hashName], message, privateKey));
-    } finally {
-      der.fill(0);
-    }
-  },
+    nodeCrypto.verify(null, message, ed25519Public(publicKey), signature),
+  p256Sign: (key, hashName, message) => plain(nodeCrypto.sign(ecdsaHashes[hashName], message, p256Private(key))),
   p256Verify: (publicKey, hashName, message, signature) =>
-    nodeCrypto.verify(ecdsaHashes[hashName], message, spkiKey(p256ToSpki(publicKey)), signature),
+    nodeCrypto.verify(ecdsaHashes[hashName], message, p256Public(publicKey), signature),
   sealChaCha: sealWith('chacha20-poly1305'),
   openChaCha: openWith('chacha20-poly1305'),
   sealGcm: sealWith('aes-256-gcm'),

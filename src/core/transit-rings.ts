@@ -10,7 +10,7 @@ import { checkRingName } from '../model/names.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
-import type { Page, PageRequest, Soon } from '../store/sql.ts';
+import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, timestamp, type World } from './context.ts';
@@ -161,11 +161,29 @@ export async function restoreTransitRing(ctx: Context, { id }: { id: string }): 
   return { ring: await shown(ctx, { ...ring, deletedAt: undefined }) };
 }
 
+/** What stored keys are kept under once they are opened: long texts, made once for each. */
+const openedNames = new WeakMap<TransitKey, string>();
+
+/** To be used at once: the tenant's keys own it. Undefined where it was altered. */
 export function openStored(keys: TenantKeys, type: TransitType, stored: TransitKey): Uint8Array | undefined {
   const { ringId, version, sealed, epoch } = stored;
-  return keys.opened(`${ringId} ${version} ${type} ${sealed}`, () =>
-    openTransitKey(keys.key('transit', epoch), stored, type, sealed),
-  );
+  let name = openedNames.get(stored);
+  if (name === undefined) {
+    name = `${ringId} ${version} ${type} ${sealed}`;
+    openedNames.set(stored, name);
+  }
+  return keys.opened(name, () => openTransitKey(keys.key('transit', epoch), stored, type, sealed));
+}
+
+const publicKeys = new WeakMap<TransitKey, Uint8Array>();
+
+/** The same array each time, with which a platform may keep what it makes of it. */
+export function publicBytes(stored: TransitKey): Uint8Array {
+  const known = publicKeys.get(stored);
+  if (known) return known;
+  const bytes = Uint8Array.fromBase64(stored.publicKey);
+  publicKeys.set(stored, bytes);
+  return bytes;
 }
 
 export async function nextVersion(ctx: Context, ring: TransitRing): Promise<TransitKey> {
@@ -191,11 +209,12 @@ async function makeVersion(ctx: Context, ring: TransitRing, version: number): Pr
 }
 
 /** Throws `not-found`; `conflict` where it is a ring whose keys its clients hold. */
-export async function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): Promise<TransitRing> {
+export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): Soon<TransitRing> {
   const lower = name.toLowerCase();
-  const known = tables.transit.byName(lower);
-  const ring = known instanceof Promise ? await known : known;
-  if (ring) return ring;
+  return soon(tables.transit.byName(lower), (ring) => ring ?? noTransitRing(tables, lower));
+}
+
+async function noTransitRing(tables: Pick<Tables, 'rings'>, lower: string): Promise<never> {
   await refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
   throw new KmsError('not-found', 'there is no such transit ring');
 }
@@ -224,7 +243,6 @@ export async function resealTransitKeys(store: Store, keys: TenantKeys, random: 
       const key = openStored(keys, type, stored);
       if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
       const sealed = sealTransitKey(keys.key('transit', epoch), stored, type, key, random);
-      key.fill(0);
       await transit.reseal(stored.id, epoch, sealed);
     }
     return found.length;

@@ -2,13 +2,14 @@
 // that speaks Vault's transit engine. What is wrong with a message is told in that engine's words, which programs go by.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitItem, TransitMade } from '../api/transit.ts';
-import { toBase64 } from '../crypto/bytes.ts';
+import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { derivedKey, isSignature, openMessage, readPrefixed, sealMessage, signMessage } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
 import { isCipher, messagesPerVersion, type TransitType } from '../model/transit.ts';
-import type { TransitRing } from '../store/tables/transit.ts';
+import { type Soon, soon } from '../store/sql.ts';
+import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import type { Context } from './context.ts';
-import { findTransitRing, type NamedRing, nextVersion, openStored } from './transit-rings.ts';
+import { findTransitRing, type NamedRing, nextVersion, openStored, publicBytes } from './transit-rings.ts';
 
 const none = new Uint8Array(0);
 
@@ -16,8 +17,7 @@ export async function transitEncrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitEncrypt'>,
 ): Promise<Answer<'transitEncrypt'>> {
-  const use = await RingInUse.of(ctx, ringname, 'encryption');
-  return each(ctx, use, items, (item) => {
+  return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
     return use.seal(bytesOf(item.plaintext), item);
   });
@@ -27,16 +27,16 @@ export async function transitDecrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitDecrypt'>,
 ): Promise<Answer<'transitDecrypt'>> {
-  const use = await RingInUse.of(ctx, ringname, 'decryption');
-  return each(ctx, use, items, async (item) => ({ plaintext: toBase64(await use.open(item)) }));
+  return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) =>
+    soon(use.open(item), (plaintext) => ({ plaintext: toBase64(plaintext) })),
+  );
 }
 
 export async function transitRewrap(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitRewrap'>,
 ): Promise<Answer<'transitRewrap'>> {
-  const use = await RingInUse.of(ctx, ringname, 'encryption');
-  return each(ctx, use, items, async (item) => {
+  return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, async (use, item) => {
     const plaintext = await use.open(item);
     try {
       return await use.seal(plaintext, item);
@@ -58,7 +58,6 @@ export async function transitDataKey(
     return wrapped ? sealed : { ...sealed, plaintext: toBase64(key) };
   } finally {
     key.fill(0);
-    use.forget();
   }
 }
 
@@ -66,32 +65,31 @@ export async function transitSign(
   ctx: Context,
   { ringname, input = '', keyVersion = 0, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitSign'>,
 ): Promise<Answer<'transitSign'>> {
-  const use = await RingInUse.of(ctx, ringname, 'signing');
-  try {
-    const { version, key } = await use.toMake(keyVersion, 'signing');
-    const { type } = use.ring;
-    if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
-    return {
-      signature: signMessage(type, key, version, bytesOf(input), prehashed ? undefined : hash),
-      keyVersion: version,
-    };
-  } finally {
-    use.forget();
-  }
+  return soon(RingInUse.of(ctx, ringname, 'signing'), (use) =>
+    soon(use.toMake(keyVersion, 'signing'), (stored) => {
+      const { type } = use.ring;
+      if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
+      const { version } = stored;
+      const message = bytesOf(input);
+      const signature = signMessage(type, use.opened(stored), version, message, prehashed ? undefined : hash);
+      return { signature, keyVersion: version };
+    }),
+  );
 }
 
 export async function transitVerify(
   ctx: Context,
   { ringname, input = '', signature, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitVerify'>,
 ): Promise<Answer<'transitVerify'>> {
-  const { ring } = await RingInUse.of(ctx, ringname, 'verification');
-  const { type } = ring;
-  if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
-  const { version, bytes } = messageOf(ring, signature, 'signature');
-  const key = await ctx.tx.transit.key(ring.id, version);
-  if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
-  const publicKey = Uint8Array.fromBase64(key.publicKey);
-  return { valid: isSignature(type, publicKey, bytesOf(input), prehashed ? undefined : hash, bytes) };
+  return soon(RingInUse.of(ctx, ringname, 'verification'), (use) => {
+    const { type } = use.ring;
+    if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
+    const { version, bytes } = messageOf(use.ring, signature, 'signature');
+    return soon(use.key(version), (stored) => {
+      const message = bytesOf(input);
+      return { valid: isSignature(type, publicBytes(stored), message, prehashed ? undefined : hash, bytes) };
+    });
+  });
 }
 
 /**
@@ -99,28 +97,27 @@ export async function transitVerify(
  */
 async function each(
   ctx: Context,
-  use: RingInUse,
+  found: Soon<RingInUse>,
   items: readonly TransitItem[],
-  work: (item: TransitItem) => Promise<TransitMade>,
+  work: (use: RingInUse, item: TransitItem) => Soon<TransitMade>,
 ): Promise<{ items: TransitMade[] }> {
+  const use = found instanceof Promise ? await found : found;
   if (items.length === 0) throw refusal('missing batch input to process');
   const made: TransitMade[] = [];
-  try {
-    for (const item of items) made.push(await orProblem(() => work(item)));
-  } finally {
-    use.forget();
+  const statuses: number[] = [];
+  for (const item of items) {
+    try {
+      const one = work(use, item);
+      made.push(one instanceof Promise ? await one : one);
+      statuses.push(200);
+    } catch (error) {
+      if (!(error instanceof KmsError && error.code === 'invalid')) throw error;
+      made.push({ error: error.message });
+      statuses.push(400);
+    }
   }
-  ctx.did(made.map(({ error }) => (error === undefined ? 200 : 400)));
+  ctx.did(statuses);
   return { items: made };
-}
-
-async function orProblem(work: () => Promise<TransitMade>): Promise<TransitMade> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof KmsError && error.code === 'invalid') return { error: error.message };
-    throw error;
-  }
 }
 
 function refusal(message: string): KmsError {
@@ -129,6 +126,9 @@ function refusal(message: string): KmsError {
 
 /** Base64 as Go reads it: line ends are skipped, and the lower bits of the last character say nothing. */
 function bytesOf(text: string): Uint8Array {
+  // As almost all have it.
+  const canonical = fromBase64(text);
+  if (canonical) return canonical;
   const lone = text.replace(/[\r\n]/g, '');
   const bad = lone.search(/[^A-Za-z0-9+/=]/);
   const whole = lone.length - (lone.length % 4);
@@ -173,20 +173,13 @@ function unsupported(type: TransitType, work: Work): string | undefined {
   return isCipher(type) ? `key type ${type} does not support ${work}` : undefined;
 }
 
-interface OpenedKey {
-  readonly version: number;
-  readonly key: Uint8Array;
-  /** Of the key in the database. */
-  readonly id: string;
-  /** Messages that it may yet make. */
-  left: number;
-}
-
-/** A ring while one request works with it: its keys are opened when they are needed, and forgotten at the end. */
+/**
+ * A ring while one request works with it. Its keys are looked up and opened for each message, which the store and the
+ * tenant's keys remember; all is done at once but for what is not remembered.
+ */
 class RingInUse {
   ring: TransitRing;
   readonly #ctx: Context;
-  readonly #opened = new Map<number, OpenedKey>();
 
   private constructor(ctx: Context, ring: TransitRing) {
     this.#ctx = ctx;
@@ -194,44 +187,45 @@ class RingInUse {
   }
 
   /** Throws `not-found`, and `invalid` for work that its keys are not for. */
-  static async of(ctx: Context, ringname: string, work: Work): Promise<RingInUse> {
-    const ring = await findTransitRing(ctx.tx, ringname);
-    const problem = unsupported(ring.type, work);
-    if (problem !== undefined) throw refusal(problem);
-    return new RingInUse(ctx, ring);
+  static of(ctx: Context, ringname: string, work: Work): Soon<RingInUse> {
+    return soon(findTransitRing(ctx.tx, ringname), (ring) => {
+      const problem = unsupported(ring.type, work);
+      if (problem !== undefined) throw refusal(problem);
+      return new RingInUse(ctx, ring);
+    });
   }
 
-  async seal(plaintext: Uint8Array, item: TransitItem): Promise<{ ciphertext: string; keyVersion: number }> {
-    const { world } = this.#ctx;
+  seal(plaintext: Uint8Array, item: TransitItem): Soon<{ ciphertext: string; keyVersion: number }> {
+    const { random } = this.#ctx.world;
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
-    const opened = await this.toMake(item.keyVersion ?? 0, 'encryption');
-    const { id, type } = this.ring;
-    if (!isCipher(type)) throw new KmsError('internal', 'expected a ring that encrypts');
-    const place = { ringId: id, version: opened.version };
-    const ciphertext = withKey(opened.key, context, (key) =>
-      sealMessage(type, key, place, plaintext, associated, world.random),
-    );
-    return { ciphertext, keyVersion: opened.version };
+    return soon(this.toMake(item.keyVersion ?? 0, 'encryption'), (stored) => {
+      const type = this.#cipher;
+      const ciphertext = withKey(this.opened(stored), context, (key) =>
+        sealMessage(type, key, stored, plaintext, associated, random),
+      );
+      return { ciphertext, keyVersion: stored.version };
+    });
   }
 
-  async open(item: TransitItem): Promise<Uint8Array> {
+  open(item: TransitItem): Soon<Uint8Array> {
     if (item.ciphertext === undefined || item.ciphertext === '') throw refusal('missing ciphertext to decrypt');
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
     const { version, bytes } = messageOf(this.ring, item.ciphertext, 'ciphertext');
     if (bytes.length < 12) throw refusal('invalid ciphertext length');
-    const opened = await this.#open(version);
-    const { id, type } = this.ring;
-    if (!isCipher(type)) throw new KmsError('internal', 'expected a ring that encrypts');
-    const place = { ringId: id, version };
-    const plaintext = withKey(opened.key, context, (key) => openMessage(type, key, place, bytes, associated));
-    if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
-    return plaintext;
+    return soon(this.key(version), (stored) => {
+      const type = this.#cipher;
+      const plaintext = withKey(this.opened(stored), context, (key) =>
+        openMessage(type, key, stored, bytes, associated),
+      );
+      if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
+      return plaintext;
+    });
   }
 
   /** The key that a new message is made with, which is counted as made: 0 is the newest version. */
-  async toMake(wanted: number, what: 'encryption' | 'signing'): Promise<OpenedKey> {
+  toMake(wanted: number, what: 'encryption' | 'signing'): Soon<TransitKey> {
     const { minEncryptionVersion, latestVersion } = this.ring;
     if (wanted < 0) throw refusal(`requested version for ${what} is negative`);
     if (wanted > latestVersion) {
@@ -240,42 +234,50 @@ class RingInUse {
     if (wanted > 0 && wanted < Math.max(minEncryptionVersion, this.ring.minDecryptionVersion)) {
       throw refusal(`requested version for ${what} is less than the minimum encryption key version`);
     }
-    const isNewest = wanted === 0 || wanted === latestVersion;
-    let opened = await this.#open(isNewest ? latestVersion : wanted);
-    if (opened.left <= 0 || (wanted === 0 && (await this.#isOld()))) {
-      if (wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
-      await nextVersion(this.#ctx, this.ring);
-      this.ring = await findTransitRing(this.#ctx.tx, this.ring.name);
-      opened = await this.#open(this.ring.latestVersion);
-    }
-    opened.left--;
-    this.#ctx.tx.transit.countMessage(opened.id);
-    return opened;
+    const { transit } = this.#ctx.tx;
+    return soon(this.key(wanted === 0 ? latestVersion : wanted), (stored) =>
+      soon(transit.messageCount(stored.id), (made) => {
+        const isSpent = made >= messagesPerVersion;
+        if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
+        if (isSpent || (wanted === 0 && this.#isOld(stored))) return this.#rotated();
+        transit.countMessage(stored.id);
+        return stored;
+      }),
+    );
   }
 
-  forget(): void {
-    for (const { key } of this.#opened.values()) key.fill(0);
-    this.#opened.clear();
+  key(version: number): Soon<TransitKey> {
+    return soon(this.#ctx.tx.transit.key(this.ring.id, version), (stored) => {
+      if (stored) return stored;
+      throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
+    });
   }
 
-  async #isOld(): Promise<boolean> {
-    const { rotateAfter, id, latestVersion } = this.ring;
-    if (rotateAfter === undefined) return false;
-    const key = await this.#ctx.tx.transit.key(id, latestVersion);
-    return key !== undefined && this.#ctx.world.now() - key.createdAt >= rotateAfter * 1000;
+  /** To be used at once. */
+  opened(stored: TransitKey): Uint8Array {
+    const key = openStored(this.#ctx.tenant.keys, this.ring.type, stored);
+    if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
+    return key;
   }
 
-  async #open(version: number): Promise<OpenedKey> {
-    const known = this.#opened.get(version);
-    if (known) return known;
-    const { tx, tenant } = this.#ctx;
-    const stored = await tx.transit.key(this.ring.id, version);
-    const key = stored && openStored(tenant.keys, this.ring.type, stored);
-    if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring is not there, or was altered');
-    const left = messagesPerVersion - (await tx.transit.messageCount(stored.id));
-    const opened = { version, key, id: stored.id, left };
-    this.#opened.set(version, opened);
-    return opened;
+  /** The first key of a new version, with its first message counted. */
+  async #rotated(): Promise<TransitKey> {
+    const { tx } = this.#ctx;
+    const stored = await nextVersion(this.#ctx, this.ring);
+    this.ring = await findTransitRing(tx, this.ring.name);
+    tx.transit.countMessage(stored.id);
+    return stored;
+  }
+
+  get #cipher() {
+    const { type } = this.ring;
+    if (isCipher(type)) return type;
+    throw new KmsError('internal', 'expected a ring that encrypts');
+  }
+
+  #isOld({ createdAt }: TransitKey): boolean {
+    const { rotateAfter } = this.ring;
+    return rotateAfter !== undefined && this.#ctx.world.now() - createdAt >= rotateAfter * 1000;
   }
 
   /** Where keys are derived one is compulsory; elsewhere it would bind nothing. */

@@ -17,11 +17,13 @@ export interface RunningSha256 {
 
 export type EcdsaHash = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 
-/** Everything is done at once, before it returns: a transaction waits for nothing. */
+/**
+ * Everything is done at once, before it returns: a transaction waits for nothing. What is made of a key for signatures
+ * may be kept for as long as the array is: its bytes don't change but for the wipe.
+ */
 export interface Primitives {
   sha256(bytes: Uint8Array): Uint8Array;
   runningSha256(): RunningSha256;
-  /** What is made of a seed may be kept for as long as the array is: its bytes don't change but for the wipe. */
   ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519PublicKey(seed: Uint8Array): Uint8Array;
   /** By the equation without the cofactor. Lengths are right, and neither key nor R is of small order. */

@@ -70,6 +70,18 @@ function placeBytes(label: string, { ringId, version }: KeyPlace, rest: Uint8Arr
   return concatBytes(utf8(`${label}\0${ringId}\0`), number, rest);
 }
 
+/** What messages are bound to whose callers bind them to nothing: made once for each place. */
+const messagePlaces = new WeakMap<KeyPlace, Uint8Array>();
+
+function messageBytes(place: KeyPlace, associated: Uint8Array): Uint8Array {
+  let bytes = messagePlaces.get(place);
+  if (!bytes) {
+    bytes = placeBytes('kms/transit/1', place, none);
+    messagePlaces.set(place, bytes);
+  }
+  return associated.length === 0 ? bytes : concatBytes(bytes, associated);
+}
+
 /** The key of a context, where a ring derives its keys: HKDF-SHA256 without a salt. */
 export function derivedKey(key: Uint8Array, context: Uint8Array): Uint8Array {
   return hkdf(sha256, key, undefined, concatBytes(utf8('kms/transit/derived/1\0'), context), keyLength);
@@ -85,7 +97,7 @@ export function sealMessage(
   random: (length: number) => Uint8Array,
 ): string {
   const nonce = random(nonceLength);
-  const sealed = seal(type, key, nonce, plaintext, placeBytes('kms/transit/1', place, associated));
+  const sealed = seal(type, key, nonce, plaintext, messageBytes(place, associated));
   return prefixed(place.version, concatBytes(nonce, sealed));
 }
 
@@ -99,7 +111,7 @@ export function openMessage(
 ): Uint8Array | undefined {
   if (bytes.length < nonceLength + tagLength) return undefined;
   const nonce = bytes.slice(0, nonceLength);
-  return open(type, key, nonce, bytes.subarray(nonceLength), placeBytes('kms/transit/1', place, associated));
+  return open(type, key, nonce, bytes.subarray(nonceLength), messageBytes(place, associated));
 }
 
 export function sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array {

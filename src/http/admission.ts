@@ -181,7 +181,34 @@ export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Or
   return store.glance((tables) => knownApiKey(tables, credential, from, now));
 }
 
-/** The same as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
+/**
+ * The same for who may make the request as far as headers and path tell, where nothing of that takes a look at the
+ * store: an API key that was looked up before, and a flag that names no ring, or one by its name.
+ */
+export function knownToBeLetIn(
+  endpoint: Endpoint,
+  handle: TenantHandle,
+  credential: Bearer,
+  from: Origin,
+  raw: RawInput,
+  now: number,
+): string | undefined {
+  const asker = knownAsker(handle, credential, from, now);
+  if (asker === undefined || isAboutRingInBody(endpoint)) return asker;
+  const { access } = endpoint;
+  if (access.kind !== 'flag' || access.orSelf !== undefined || !isByName(access.ring ?? access.about, raw)) {
+    return undefined;
+  }
+  const admitted = handle.store.glance((tables) => admit(endpoint, handle, tables, credential, from, raw, now));
+  return !admitted || admitted instanceof Promise || admitted.refusal ? undefined : admitted.caller.id;
+}
+
+function isByName(source: RingSource | undefined, raw: RawInput): boolean {
+  if (source?.from === 'path') return !source.byId || raw.query.id !== 'true';
+  return source === undefined || source.from === 'query' || source.from === 'body';
+}
+
+/** As `admit`, as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
 export function admitByHeaders(
   endpoint: Endpoint,
   handle: TenantHandle,

@@ -13,7 +13,7 @@ import type { Deed } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { Page, PageRequest, Soon } from '../store/sql.ts';
 import {
   type Admission,
   admit,
@@ -21,8 +21,8 @@ import {
   type Credential,
   credentialOf,
   goneMeanwhile,
-  isAboutRingInBody,
   knownAsker,
+  knownToBeLetIn,
   noCredential,
   sealedError,
   unknownCredential,
@@ -216,7 +216,8 @@ export function serveEndpoint(
     let asker: string | undefined;
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
-        asker = await askerOf(exchange);
+        const known = askerOf(exchange);
+        asker = known instanceof Promise ? await known : known;
         if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
         if (endpoint.paginated && room && asker !== undefined) await takeRoom(exchange, room, asker);
       } catch (error) {
@@ -244,15 +245,14 @@ export function serveEndpoint(
   }
 
   /** The id of who asks; undefined for who has no known credential, or lacks a flag whatever the body says. */
-  async function askerOf({ handle, credential, from, raw }: Exchange): Promise<string | undefined> {
+  function askerOf({ handle, credential, from, raw }: Exchange): Soon<string | undefined> {
     if (credential === 'local') return localCaller.id;
     if (!credential || isPublic) return undefined;
-    const known = isAboutRingInBody(endpoint) ? knownAsker(handle, credential, from, world.now()) : undefined;
+    const known = knownToBeLetIn(endpoint, handle, credential, from, raw, world.now());
     if (known !== undefined) return known;
-    const admission = await handle.store.peek(async (tables) =>
-      admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
-    );
-    return admission?.refusal ? undefined : admission?.caller.id;
+    return handle.store
+      .peek(async (tables) => admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()))
+      .then((admission) => (admission?.refusal ? undefined : admission?.caller.id));
   }
 
   async function bodyOf(c: AppContext, asker: string | undefined): Promise<BodyRead> {

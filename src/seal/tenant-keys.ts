@@ -36,8 +36,9 @@ export interface TenantKeys {
    */
   key(label: KeyLabel, epoch?: number): Uint8Array;
   /**
-   * A copy, which is the caller's to wipe, of what `open` opens with one of the keys; undefined where it does not. It is
-   * kept, with others that were asked for of late, until the wipe: `what` names it, with all that it is bound to.
+   * What `open` opens with one of the keys; undefined where it does not. It is kept, with others that were asked for of
+   * late, until the wipe: `what` names it, with all that it is bound to. Owned by this object, which overwrites the one
+   * asked for longest ago: callers don't change it, and use it at once or ask again.
    */
   opened(what: string, open: () => Uint8Array | undefined): Uint8Array | undefined;
   /** Overwrites all key bytes, best effort. */
@@ -84,7 +85,7 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
         oldest[1].fill(0);
         open.delete(oldest[0]);
       }
-      return key.slice();
+      return key;
     },
     wipe() {
       wiped = true;

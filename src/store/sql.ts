@@ -1,4 +1,5 @@
-// What a table file needs of a driver, and nothing more: constant statements with parameters, answered asynchronously.
+// What a table file needs of a driver, and nothing more: constant statements with parameters, answered asynchronously,
+// or at once where the answer is known.
 
 /**
  * A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and
@@ -12,6 +13,11 @@ export type Row = Record<string, SqlValue>;
  * there costs as much as making it.
  */
 export type Soon<T> = T | Promise<T>;
+
+/** What `use` makes of the answer, made at once where that is there. */
+export function soon<T, R>(answer: Soon<T>, use: (there: T) => Soon<R>): Soon<R> {
+  return answer instanceof Promise ? answer.then(use) : use(answer);
+}
 
 /**
  * What a table file needs of a driver. Statements take `?` parameters; texts are constants, so that drivers can keep
