@@ -118,14 +118,29 @@ function plain(bytes: Buffer): Uint8Array {
 /** Node's types tell the two apart where their names are known. */
 type AeadName = 'chacha20-poly1305' | 'aes-256-gcm';
 
+/**
+ * What OpenSSL is handed of short messages and their nonces: a small array has no buffer until somebody asks for it,
+ * and the making of one costs a tenth of a whole message.
+ */
+const shortMessage = new Uint8Array(new ArrayBuffer(1024));
+const shortNonce = new Uint8Array(new ArrayBuffer(12));
+const withTag = { authTagLength: tagLength };
+
+/** Valid until the next call; to be wiped. */
+function inBuffer(kept: Uint8Array, bytes: Uint8Array): Uint8Array {
+  if (bytes.length > kept.length) return bytes;
+  kept.set(bytes);
+  return bytes.length === kept.length ? kept : kept.subarray(0, bytes.length);
+}
+
 function sealWith(name: AeadName): Primitives['sealGcm'] {
   return (key, nonce, plaintext, associated) => {
-    const options = { authTagLength: tagLength };
-    const cipher =
-      name === 'aes-256-gcm' ? createCipheriv(name, key, nonce, options) : createCipheriv(name, key, nonce, options);
-    cipher.setAAD(associated, { plaintextLength: plaintext.length });
+    const iv = inBuffer(shortNonce, nonce);
+    const cipher = name === 'aes-256-gcm' ? createCipheriv(name, key, iv) : createCipheriv(name, key, iv, withTag);
+    cipher.setAAD(associated);
     const sealed = new Uint8Array(plaintext.length + tagLength);
-    sealed.set(cipher.update(plaintext));
+    sealed.set(cipher.update(inBuffer(shortMessage, plaintext)));
+    shortMessage.fill(0, 0, plaintext.length);
     cipher.final();
     sealed.set(cipher.getAuthTag(), plaintext.length);
     return sealed;
@@ -135,14 +150,13 @@ function sealWith(name: AeadName): Primitives['sealGcm'] {
 function openWith(name: AeadName): Primitives['openGcm'] {
   return (key, nonce, sealed, associated) => {
     const length = sealed.length - tagLength;
-    const options = { authTagLength: tagLength };
+    const iv = inBuffer(shortNonce, nonce);
     const cipher =
-      name === 'aes-256-gcm'
-        ? createDecipheriv(name, key, nonce, options)
-        : createDecipheriv(name, key, nonce, options);
-    cipher.setAAD(associated, { plaintextLength: length });
-    cipher.setAuthTag(sealed.subarray(length));
-    const plaintext = cipher.update(sealed.subarray(0, length));
+      name === 'aes-256-gcm' ? createDecipheriv(name, key, iv, withTag) : createDecipheriv(name, key, iv, withTag);
+    cipher.setAAD(associated);
+    const message = inBuffer(shortMessage, sealed);
+    cipher.setAuthTag(message.subarray(length));
+    const plaintext = cipher.update(message.subarray(0, length));
     try {
       cipher.final();
     } catch {

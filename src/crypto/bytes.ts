@@ -37,6 +37,9 @@ const looseUrl = { alphabet: 'base64url', lastChunkHandling: 'loose' } as const;
 /** Typed as always there, which it is not yet. */
 const isBuiltIn = 'fromBase64' in Uint8Array;
 
+/** So many bytes at most stand beside an array, which takes a quarter of the time of a buffer of their own. */
+const fewBytes = 64;
+
 /** Base64 with padding (RFC 4648 §4). */
 export function toBase64(bytes: Uint8Array): string {
   return isBuiltIn ? bytes.toBase64() : base64ByText(bytes);
@@ -47,10 +50,16 @@ export function fromBase64(text: string): Uint8Array | undefined {
   if (!isBuiltIn) return bytesByText(text);
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  // The built-in decoder skips white space; then there are fewer bytes than the length promises.
+  const length = (text.length / 4) * 3 - padding;
   try {
-    const bytes = Uint8Array.fromBase64(text, strict);
-    // The built-in decoder skips white space; then there are fewer bytes than the length promises.
-    return bytes.length === (text.length / 4) * 3 - padding ? bytes : undefined;
+    if (length > fewBytes) {
+      const bytes = Uint8Array.fromBase64(text, strict);
+      return bytes.length === length ? bytes : undefined;
+    }
+    const bytes = new Uint8Array(length);
+    const { read, written } = bytes.setFromBase64(text, strict);
+    return read === text.length && written === length ? bytes : undefined;
   } catch {
     return undefined;
   }

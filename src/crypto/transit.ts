@@ -111,7 +111,7 @@ export function openMessage(
 ): Uint8Array | undefined {
   if (bytes.length < nonceLength + tagLength) return undefined;
   const nonce = bytes.slice(0, nonceLength);
-  return open(type, key, nonce, bytes.subarray(nonceLength), messageBytes(place, associated));
+  return open(type, key, nonce, bytes.slice(nonceLength), messageBytes(place, associated));
 }
 
 export function sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array {

@@ -172,7 +172,7 @@ async function ofSelf(
 }
 
 /** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
-export function isAboutRingInBody({ access }: Endpoint): boolean {
+function isAboutRingInBody({ access }: Endpoint): boolean {
   return access.kind === 'flag' && (access.ring?.from === 'body' || access.ring?.from === 'sealed-body');
 }
 

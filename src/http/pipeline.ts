@@ -233,14 +233,18 @@ export function serveEndpoint(
       } catch (error) {
         return { outcome: { ...refused(error), cause: undefined }, action, tenant };
       }
-      served = await transact(exchange).finally(() => queue.leave());
+      try {
+        served = await transact(exchange);
+      } finally {
+        queue.leave();
+      }
     } else {
       served = await transact(exchange);
     }
     if (endpoint.paginated && !c.env?.answer) served.outcome = await listOutcome(served.outcome, room);
     if (cookie) served.outcome = cookie.told(served.outcome, endpoint.id === 'logout');
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
-    if (!isPublic && served.keyid !== undefined) served.state = open.stateOf(handle);
+    if (!isPublic && served.keyid !== undefined && !c.env?.answer) served.state = open.stateOf(handle);
     return served;
   }
 
@@ -255,7 +259,7 @@ export function serveEndpoint(
       .then((admission) => (admission?.refusal ? undefined : admission?.caller.id));
   }
 
-  async function bodyOf(c: AppContext, asker: string | undefined): Promise<BodyRead> {
+  function bodyOf(c: AppContext, asker: string | undefined): Soon<BodyRead> {
     // The transaction decides, and should it decide otherwise, there is nothing to do it with.
     if (asker === undefined && !isPublic) return { problem: changedMeanwhile };
     return readJsonBody(c, { limit: bodyLimit, kept, holder: asker });

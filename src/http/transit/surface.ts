@@ -5,6 +5,7 @@ import type { EndpointId } from '../../api/endpoints.ts';
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Soon } from '../../store/sql.ts';
 import { version } from '../../version.ts';
 import { knownAsker, sealedError } from '../admission.ts';
 import type { Appliance, OpenState } from '../appliance.ts';
@@ -30,6 +31,7 @@ import { isKnownPath, isWrite, type Operation, operationOf } from './operations.
 import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
 type Handler = (c: AppContext) => Promise<Reply>;
+type Straight = (env: RequestEnv) => Promise<Reply>;
 
 /** What it is made over: our endpoints, where requests wait, and who logs and counts what is none of our endpoints. */
 interface Served {
@@ -44,15 +46,22 @@ interface TransitSurface {
    * What serves requests of that method and target without a Request and a Response; undefined where something in the
    * target is escaped or asked for.
    */
-  straightTo(target: string): ((env: RequestEnv) => Promise<Reply>) | undefined;
+  straightTo(target: string): Straight | undefined;
 }
 
-/** One request, as far as it is understood. */
-interface Asked {
+/** What is asked for, whoever does. */
+interface Place {
   readonly method: string;
   /** The path behind /v1, decoded, without empty parts. */
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
+  /** Where no tenant stands in the path. */
+  readonly operation: Operation | string | undefined;
+}
+
+/** One request, as far as it is understood. */
+interface Asked {
+  readonly place: Place;
   /** With all headers. */
   readonly env: RequestEnv;
   readonly source: BodySource;
@@ -62,12 +71,16 @@ interface Asked {
 const plainTarget = /^([A-Z]+) \/v1((?:\/[\w-][\w.-]*)+)$/;
 const noQuery = new URLSearchParams();
 
+/** Targets that are remembered, of so many characters at most; one more lets go of them all. */
+const mostTargets = 1000;
+const longestTarget = 200;
+
 export function transitSurface(appliance: Appliance, { handlers, queue, logged }: Served): TransitSurface {
   const { world } = appliance;
   const nextId = envelopeIds(world.random);
 
-  async function told(asked: Asked): Promise<Outcome> {
-    const { parts, method, query } = asked;
+  function told(asked: Asked): Soon<Outcome> {
+    const { parts, method, query, operation: whole } = asked.place;
     const [root] = parts;
     if (root === 'sys') return outcomeOf(aboutServer(asked));
     const { state } = appliance;
@@ -75,11 +88,11 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     const tenant = tenantAsked(asked, state);
     if (!tenant) return outcomeOf(permissionDenied);
     const { handle, path } = tenant;
-    if (path[0] === 'auth') return outcomeOf(await aboutToken(asked, state, handle, path));
-    if (path.length < 2) return outcomeOf(await noRoute(asked, handle));
-    const operation = operationOf(method, path, isList(query));
-    if (operation === undefined) return outcomeOf(await unsupported(asked, handle, path));
-    if (typeof operation === 'string') return outcomeOf(await toHolder(asked, handle, problem(400, operation)));
+    if (path[0] === 'auth') return aboutToken(asked, state, handle, path).then(outcomeOf);
+    if (path.length < 2) return noRoute(asked, handle).then(outcomeOf);
+    const operation = path === parts ? whole : operationOf(method, path, isList(query));
+    if (operation === undefined) return unsupported(asked, handle, path).then(outcomeOf);
+    if (typeof operation === 'string') return toHolder(asked, handle, problem(400, operation)).then(outcomeOf);
     return run(asked, handle, operation);
   }
 
@@ -91,7 +104,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
 
   /** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
   function tenantAsked(asked: Asked, state: OpenState): { handle: TenantHandle; path: readonly string[] } | undefined {
-    const { parts, env, method, query } = asked;
+    const { env, place } = asked;
+    const { parts, method, query } = place;
     const namespace = (headerOf(env, 'x-vault-namespace') ?? '').replace(/^\/+|\/+$/g, '').toLowerCase();
     if (namespace !== '' && namespace !== 'root') {
       const handle = state.tenants.byName(namespace);
@@ -123,7 +137,7 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
         body: {
           read: () => Promise.reject(new KmsError('internal', 'expected a body to be read as a value')),
           async value(limit, holder) {
-            given = await bodyOfAsked(asked, limit, holder);
+            given = bodyOfBytes(await asked.source.read(limit, holder), limit);
             return body(given);
           },
         },
@@ -165,12 +179,12 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   async function aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]) {
-    const { method } = asked;
-    const place = path.slice(1).join('/');
-    if (place === 'token/lookup-self' && method === 'GET') return byToken(asked, handle, 'session.read', lookUpSelf);
-    if (place === 'token/renew-self' && isWrite(method)) return byToken(asked, handle, 'session.refresh', renewSelf);
+    const { method } = asked.place;
+    const whole = path.slice(1).join('/');
+    if (whole === 'token/lookup-self' && method === 'GET') return byToken(asked, handle, 'session.read', lookUpSelf);
+    if (whole === 'token/renew-self' && isWrite(method)) return byToken(asked, handle, 'session.refresh', renewSelf);
     if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) return noRoute(asked, handle);
-    const read = (): Promise<JsonObject> => bodyOfAsked(asked, publicBodyLimit, undefined);
+    const read = async () => bodyOfBytes(await asked.source.read(publicBodyLimit, undefined), publicBodyLimit);
     return own(asked, handle, 'session.create', (token) => logIn(token, open.people.appRoleBackoff, read));
   }
 
@@ -203,7 +217,7 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   function aboutServer(asked: Asked): Told {
-    const { method, query, parts } = asked;
+    const { method, query, parts } = asked.place;
     const place = parts.slice(1).join('/');
     if (method !== 'GET' && method !== 'HEAD') return noSuchRoute(asked);
     const { sealed } = appliance.state;
@@ -234,37 +248,49 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     return noSuchRoute(asked);
   }
 
-  async function outcomeOfAsked(understand: () => Asked | undefined): Promise<Outcome> {
+  /** Never fails. `understand` answers undefined for a path that is not under /v1. */
+  async function replyTo(understand: () => Asked | undefined): Promise<Reply> {
     try {
       const asked = understand();
-      if (asked) return await told(asked);
-      return outcomeOf(problem(404, 'no handler for this path: all are under /v1/'));
+      if (!asked) return { outcome: outcomeOf(problem(404, 'no handler for this path: all are under /v1/')) };
+      const outcome = told(asked);
+      return { outcome: outcome instanceof Promise ? await outcome : outcome };
     } catch (error) {
       const isMeant = error instanceof KmsError && refused(error).status < 500;
       if (!isMeant) appliance.logger.error({ err: error, route: '/v1' }, 'request failed');
-      return outcomeOf(refusalOf(isMeant ? refused(error) : failed(error), undefined));
+      return { outcome: outcomeOf(refusalOf(isMeant ? refused(error) : failed(error), undefined)) };
     }
   }
 
+  function straightAt(place: Place): Straight {
+    return (env) => replyTo(() => ({ place, env, source: env.body ?? noBody, token: tokenOf(env) }));
+  }
+
+  const straight = new Map<string, Straight>();
+
   return {
     async fetch(request, env) {
-      const outcome = await outcomeOfAsked(() => askedByRequest(request, env));
+      const { outcome } = await replyTo(() => askedByRequest(request, env));
       const { status, stream } = outcome;
       const headers = headersOf(outcome);
       const content = request.method === 'HEAD' ? null : (stream ?? textOf(outcome) ?? null);
       return new Response(content, { status, headers });
     },
     straightTo(target) {
+      const known = straight.get(target);
+      if (known) return known;
       const [, method, path] = plainTarget.exec(target) ?? [];
       if (method === undefined || path === undefined || method === 'HEAD') return undefined;
-      const parts = path.slice(1).split('/');
-      return async (env) => {
-        const { body: source = noBody } = env;
-        const token = tokenOf(env);
-        return { outcome: await outcomeOfAsked(() => ({ method, parts, query: noQuery, env, source, token })) };
-      };
+      const made = straightAt(placeOf(method, path.slice(1).split('/'), noQuery));
+      if (straight.size >= mostTargets) straight.clear();
+      if (target.length <= longestTarget) straight.set(target, made);
+      return made;
     },
   };
+}
+
+function placeOf(method: string, parts: readonly string[], query: URLSearchParams): Place {
+  return { method, parts, query, operation: operationOf(method, parts, isList(query)) };
 }
 
 const noBody: BodySource = { read: async () => new Uint8Array() };
@@ -273,8 +299,8 @@ function isList(query: URLSearchParams): boolean {
   return query !== noQuery && query.get('list') === 'true';
 }
 
-function noSuchRoute({ parts }: Asked): Told {
-  const path = parts.join('/').slice(0, 200);
+function noSuchRoute({ place }: Asked): Told {
+  const path = place.parts.join('/').slice(0, 200);
   return problem(404, `no handler for route "${path}". route entry not found.`);
 }
 
@@ -312,14 +338,13 @@ function askedByRequest(request: Request, given: RequestEnv): Asked | undefined 
   // The host of a request that has no such header is that of its address.
   const env = given.headers ? given : { ...given, headers: { host: url.host, ...Object.fromEntries(request.headers) } };
   const source = bodySource(env, request);
-  return { method: request.method, parts: decoded, query: url.searchParams, env, source, token: tokenOf(env) };
+  return { place: placeOf(request.method, decoded, url.searchParams), env, source, token: tokenOf(env) };
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** An object; empty where nothing came. Throws `invalid`, and what keeps a body from being read. */
-async function bodyOfAsked({ source }: Asked, limit: number, holder: string | undefined): Promise<JsonObject> {
-  const bytes = await source.read(limit, holder);
+/** An object; empty where nothing came. `bytes` is undefined for more than the limit. Throws `invalid`, `too-large`. */
+function bodyOfBytes(bytes: Uint8Array | undefined, limit: number): JsonObject {
   if (!bytes) throw new KmsError('too-large', `the body is over the limit of ${limit} bytes`);
   if (bytes.length === 0) return {};
   let value: unknown;
@@ -351,12 +376,12 @@ function envOf({ env, token }: Asked, { tenant }: TenantHandle): RequestEnv {
 }
 
 function contextOf(
-  { method }: Asked,
+  { place }: Asked,
   env: RequestEnv,
   { params = {}, query }: Pick<Operation, 'params' | 'query'>,
 ): AppContext {
   const req = {
-    method,
+    method: place.method,
     path: '/v1',
     url: query ? '/v1?' : '/v1',
     raw: { body: null },
