@@ -4,12 +4,15 @@ import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import type { CallOptions, Client } from '../client/client.ts';
 import type { Flags } from '../model/flags.ts';
 import type { Values } from './page-path.ts';
+import { ringTraits } from './text.ts';
 
 export interface PaletteEntry {
   /** What it is: `Page`, `Keyring`. */
   readonly kind: string;
   /** Any text. */
   readonly name: string;
+  /** What else is shown of it, such as how a ring is kept. */
+  readonly about?: string;
   /** What else it is found by: an id, what a person is called. */
   readonly also: string;
   readonly page: ConsolePageName;
@@ -60,12 +63,13 @@ export async function askForEntries(
     walks.push(
       walk(
         (page) => api.listKeyrings(page, options),
-        ({ name, displayName }) => ({
+        (ring) => ({
           kind: 'Keyring',
-          name: displayName,
+          name: ring.displayName,
+          about: ringTraits(ring).join(', '),
           also: '',
           page: 'keyring',
-          params: { name },
+          params: { name: ring.name },
         }),
       ),
     );

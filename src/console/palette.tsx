@@ -125,7 +125,7 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
               onClick={() => go(entry)}
               onKeyDown={press}
             >
-              <bdi>{entry.name}</bdi> <small>{entry.kind}</small>
+              <bdi>{entry.name}</bdi> <small>{[entry.kind, entry.about].filter((each) => each).join(', ')}</small>
             </div>
           ))}
         </div>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jsonText, localForm, localText, parseObject, utcText } from '../../src/console/text.ts';
+import { jsonText, kemText, localForm, localText, parseObject, ringTraits, utcText } from '../../src/console/text.ts';
 
 test('what is shown can be typed', () => {
   fc.assert(
@@ -11,6 +11,16 @@ test('what is shown can be typed', () => {
     }),
   );
   assert.deepEqual(parseObject('  \n'), { value: {} });
+});
+
+test('how a ring is kept, as far as it is known', () => {
+  const hybrid = 'mlkem768-x25519';
+  assert.deepEqual(ringTraits({ custody: 'client', kem: 'x25519' }), ['custody client', 'X25519']);
+  const offline = ringTraits({ custody: 'client', kem: hybrid, offlineDecrypt: true });
+  assert.deepEqual(offline, ['custody client', 'Hybrid', 'files open offline']);
+  assert.deepEqual(ringTraits({ custody: 'server' }), ['custody server']);
+  assert.deepEqual(ringTraits({ offlineDecrypt: false }), []);
+  assert.equal(kemText(hybrid, 'whole'), 'Hybrid: ML-KEM-768 and X25519');
 });
 
 test('what is no object, or would change, is told', () => {

@@ -9,6 +9,7 @@ import { toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
 import { Copyable, Facts, Json } from '../parts/values.tsx';
+import { kemText } from '../text.ts';
 import { PrivateKeyStep, ToldOfNew } from './new-keyring-page.tsx';
 
 interface Made {
@@ -119,6 +120,7 @@ function KeyFacts({ asymKey }: { readonly asymKey: AsymKey }) {
         facts={[
           ['Key', <Copyable text={asymKey.id} what="the id of the key" />],
           ['Type', asymKey.type],
+          ['Wrapped by', kemText(asymKey.kem, 'whole')],
           ['Wrapped key', <Copyable text={asymKey.keyData.key} what="the wrapped key" />],
           ['Properties', <Json value={asymKey.props} />],
         ]}

@@ -10,102 +10,72 @@ import { useAccountUids } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
-import { ConfirmByName } from '../parts/dialog.tsx';
-import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
-import { PageHeader } from '../parts/page.tsx';
-import { useAction, useAnswer, useList, useState } from '../parts/state.ts';
+import { toast } from '../parts/messages.tsx';
+import { useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Facts, Fingerprint, Time } from '../parts/values.tsx';
 import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
+import { RingPage, ringKinds } from './ring-page.tsx';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
 export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
   const name = params.name ?? '';
   const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
-  const [isDeleting, setDeleting] = useState(false);
   const [isUpgrading, setUpgrading] = useState(false);
   const mayUpgrade = ['config', 'rotate'].every((each) => may.allows(`keyring.${each}`, name));
   const lacks = useLack('apikey.read');
-  const ring = answer.is === 'ready' ? answer.value.ring : undefined;
-
-  const rotate = useAction(async () => {
-    const { key } = await api.rotateKeyring({ ringname: name });
-    toast(`The new active key is ${key.id}.`);
+  const closeUpgrade = (): void => {
+    setUpgrading(false);
     answer.reload();
-  });
-
+  };
   return (
-    <>
-      <PageHeader
-        title={ring?.displayName ?? name}
-        windowTitle={`Keyring ${ring?.displayName ?? name}`}
-        back={{ href: hrefTo('keyrings'), title: 'Keyrings' }}
-        actions={
-          ring && (
-            <>
-              <ButtonLink kind="quiet" href={hrefTo('encrypt', {}, { ring: name })} needs={`keyring.${name}.encrypt`}>
-                Encrypt a file
-              </ButtonLink>
-              <Button kind="quiet" needs={`keyring.${name}.rotate`} isBusy={rotate.isBusy} onClick={rotate.start}>
-                Rotate
-              </Button>
-              {ring.kem === 'x25519' && mayUpgrade && (
-                <Button kind="quiet" onClick={() => setUpgrading(true)}>
-                  Upgrade to hybrid…
-                </Button>
-              )}
-              <Button kind="danger" needs={`keyring.${name}.delete`} onClick={() => setDeleting(true)}>
-                Delete…
-              </Button>
-            </>
-          )
-        }
-      />
-      <ActionError error={rotate.error} />
-      {answer.is === 'loading' && <Loading key="loading" />}
-      {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
-      {ring && <About key="about" ring={ring} />}
-      {ring && <KeyringSettings key="settings" api={api} name={name} />}
-      {ring && <KeyringKeys key="keys" {...{ api, ring }} />}
-      {ring && <KeyringUsers key="users" api={api} name={name} />}
-      {isUpgrading && ring && (
-        <UpgradeKeyring
-          key="upgrade"
-          {...{ api, ring }}
-          onClose={() => {
-            setUpgrading(false);
-            answer.reload();
-          }}
-          onUpgraded={() => {
-            setUpgrading(false);
-            answer.reload();
-            toast('The keyring is hybrid now, and has a new active key.');
-          }}
-        />
+    <RingPage
+      {...{ name, answer, navigate }}
+      kind={ringKinds.keyring}
+      actions={(ring) => (
+        <>
+          <ButtonLink kind="quiet" href={hrefTo('encrypt', {}, { ring: name })} needs={`keyring.${name}.encrypt`}>
+            Encrypt a file
+          </ButtonLink>
+          {ring.kem === 'x25519' && mayUpgrade && (
+            <Button kind="quiet" onClick={() => setUpgrading(true)}>
+              Upgrade to hybrid…
+            </Button>
+          )}
+        </>
       )}
-      {isDeleting && ring && (
-        <ConfirmByName
-          title={`Delete ${ring.displayName}?`}
-          name={ring.name}
-          action="Delete the keyring"
-          busy="Deleting it…"
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            const { id } = await api.deleteKeyring({ name: ring.name }).catch(async (error: unknown) => {
-              throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
-            });
-            navigate(hrefTo('keyrings', {}, { deleted: id, name: ring.name }));
-          }}
-        >
-          <p>
-            From then on nobody can encrypt with it, nor decrypt what it has encrypted. For 30 days it can be brought
-            back, from the page of keyrings; after that its keys are gone for ever.
-          </p>
-        </ConfirmByName>
+      rotate={async () => {
+        const { key } = await api.rotateKeyring({ ringname: name });
+        answer.reload();
+        return `The new active key is ${key.id}.`;
+      }}
+      remove={(ring) =>
+        api.deleteKeyring({ name: ring.name }).catch(async (error: unknown) => {
+          throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
+        })
+      }
+      loss="From then on nobody can encrypt with it, nor decrypt what it has encrypted."
+      show={(ring) => (
+        <>
+          <About ring={ring} />
+          <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
+          <KeyringKeys {...{ api, ring }} />
+          <KeyringUsers {...{ api, name }} />
+          {isUpgrading && (
+            <UpgradeKeyring
+              {...{ api, ring }}
+              onClose={closeUpgrade}
+              onUpgraded={() => {
+                closeUpgrade();
+                toast('The keyring is hybrid now, and has a new active key.');
+              }}
+            />
+          )}
+        </>
       )}
-    </>
+    />
   );
 }
 

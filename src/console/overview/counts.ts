@@ -2,7 +2,7 @@
 // denials by time, and how near each ring is to its rotation.
 import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
 import { type ActivityFilters, newestActivity } from '../activity/records.ts';
-import { idTime } from '../text.ts';
+import { idTime, type RingTraits } from '../text.ts';
 import type { ChartSeries } from './chart-shape.ts';
 
 export interface OverviewNumbers {
@@ -107,6 +107,7 @@ type Ring = AnswerTo<'listKeyrings'>['data'][number];
 
 export interface RingRotation {
   readonly ring: string;
+  readonly traits?: RingTraits;
   /** How many encrypts the key may serve. */
   readonly most: number;
   /** How many it has served; undefined where that was not counted. */
@@ -146,7 +147,7 @@ async function rotationOf(api: Client, ring: Ring, options: CallOptions): Promis
   const most = config.config.algos.aes256.maxEncryptCount;
   const since = idTime(ring.activeKey);
   const rotateAfter = config.config.rotateAfter ?? undefined;
-  const known = { ring: ring.displayName, most, since, rotateAfter };
+  const known = { ring: ring.displayName, traits: ring, most, since, rotateAfter };
   if (most > mostCounted || since === undefined) return { ...known, served: undefined };
   const filters = { ring: ring.name, action: 'keyring.encrypt', valid: true, start: since };
   const found = await newestActivity(api.searchActivity, filters, { ...options, most: mostCounted }).catch(forbidden);

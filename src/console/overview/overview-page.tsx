@@ -6,7 +6,7 @@ import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { PageHeader } from '../parts/page.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
-import { Time } from '../parts/values.tsx';
+import { RingTags, Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
 import { type Concern, concernsOf, denialsOf, keysWithEnds } from './attention.ts';
 import { Chart } from './chart.tsx';
@@ -247,7 +247,7 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
   );
 }
 
-function Ring({ ring: { ring, served = 0, most, since } }: { readonly ring: RingRotation }) {
+function Ring({ ring: { ring, traits = {}, served = 0, most, since } }: { readonly ring: RingRotation }) {
   const share = shareOf({ ring, served, most, since });
   return (
     <li>
@@ -270,6 +270,7 @@ function Ring({ ring: { ring, served = 0, most, since } }: { readonly ring: Ring
       >
         {Math.round(share * 100)} %
       </meter>
+      <RingTags of={traits} />
       {since !== undefined && (
         <small>
           Its key is {spanText(Math.max(0, (Date.now() - since) / 1000))} old; the next one comes by itself.

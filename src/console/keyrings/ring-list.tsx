@@ -1,0 +1,147 @@
+// RingList is the page of all rings of a kind, searched by name while one types, and of those that were deleted and can
+// still be brought back: the one that was deleted just now, as the page's address says, and all of them.
+import type { Child } from 'hono/jsx/dom';
+import { consolePages } from '../../api/console-pages.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { ActionError, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { SearchBox, useNarrowed } from '../parts/search.tsx';
+import { type LoadPage, useAction, useList, useState } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { RingTags, Time } from '../parts/values.tsx';
+import type { RingTraits } from '../text.ts';
+import { type Named, nounOf, type RingKind } from './ring-page.tsx';
+
+interface ListedRing extends Named, RingTraits {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly deletedAt?: string;
+  readonly restorableUntil?: string;
+}
+
+interface RingListProps<Ring extends ListedRing> extends Pick<PageProps, 'navigate' | 'query'> {
+  readonly kind: RingKind;
+  readonly lead: Child;
+  /** With the whole. */
+  readonly actions?: Child;
+  /** Between its name and when it was made. */
+  readonly columns: readonly Column<Ring>[];
+  readonly load: LoadPage<Ring>;
+  readonly loadDeleted: LoadPage<Ring>;
+  readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
+  /** Where there is none. */
+  readonly empty: Child;
+}
+
+type DeletedProps = Pick<RingListProps<ListedRing>, 'kind' | 'navigate' | 'loadDeleted' | 'restore'>;
+
+export function RingList<Ring extends ListedRing>(props: RingListProps<Ring>) {
+  const { kind, lead, actions, columns, load, query, empty } = props;
+  const all = useList(load, [], 500);
+  const { sought, list, onInput } = useNarrowed(all, ({ name }) => [name]);
+  const { title } = consolePages[kind.list];
+  const name: Column<Ring> = {
+    title: 'Name',
+    kind: 'name',
+    cell: ({ name, displayName }) => <a href={hrefTo(kind.page, { name })}>{displayName}</a>,
+  };
+  const custody: Column<Ring> = { title: 'Custody', cell: ({ custody = '' }) => custody };
+  const created: Column<Ring> = { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> };
+  return (
+    <>
+      <PageHeader {...{ title, lead, actions }} />
+      <JustDeleted {...props} query={query} />
+      {all.items.length > 0 && <SearchBox label="Search by name" onInput={onInput} />}
+      <DataTable
+        caption={title}
+        columns={[name, custody, ...columns, created]}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={sought === '' ? empty : <p>{`No ${nounOf(kind)} has “${sought}” in its name.`}</p>}
+      />
+      <Bin {...props} />
+    </>
+  );
+}
+
+async function bringBack({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
+  const { ring } = await restore(id);
+  toast(`The ${nounOf(kind)} ${ring.displayName} is back.`);
+  navigate(hrefTo(kind.page, { name: ring.name }));
+}
+
+/** Where the address says that a ring was deleted just now. */
+function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'>) {
+  const id = query.get('deleted');
+  const name = query.get('name');
+  const { isBusy, error, start } = useAction(bringBack);
+  if (id === null || name === null) return null;
+  return (
+    <div data-note data-tone="warn">
+      <p>
+        The {nounOf(rings.kind)} <strong>{name}</strong> is deleted. For 30 days it can be brought back.
+      </p>
+      <ActionError error={error} />
+      <Button
+        kind="quiet"
+        needs={`${rings.kind.flags}.${name}.delete`}
+        isBusy={isBusy}
+        onClick={() => void start(rings, id)}
+      >
+        Bring it back
+      </Button>
+    </div>
+  );
+}
+
+/** Nobody looks into it each time: it is asked for when it is opened. */
+function Bin(rings: DeletedProps) {
+  const [isOpen, setOpen] = useState(false);
+  const noun = nounOf(rings.kind);
+  return (
+    <details data-panel onToggle={(event: Event) => setOpen((event.target as HTMLDetailsElement).open)}>
+      <summary>Deleted {noun}s</summary>
+      <p data-quiet>A deleted {noun} can be brought back for 30 days, with all its keys; then its keys are erased.</p>
+      {isOpen && <Deleted {...rings} />}
+    </details>
+  );
+}
+
+function Deleted(rings: DeletedProps) {
+  const list = useList(rings.loadDeleted);
+  const { isBusy, error, start } = useAction(bringBack);
+  const columns: readonly Column<ListedRing>[] = [
+    { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
+    { title: 'Kept', cell: (ring) => <RingTags of={ring} /> },
+    { title: 'Deleted', cell: ({ deletedAt = '' }) => <Time at={deletedAt} /> },
+    { title: 'Until', cell: ({ restorableUntil = '' }) => <Time at={restorableUntil} /> },
+    {
+      title: 'Bring back',
+      cell: ({ id, name, displayName }) => (
+        <Button
+          kind="quiet"
+          needs={`${rings.kind.flags}.${name}.delete`}
+          isBusy={isBusy}
+          label={`Bring back ${displayName}`}
+          onClick={() => void start(rings, id)}
+        >
+          Bring back
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <ActionError error={error} />
+      <DataTable
+        caption={`Deleted ${nounOf(rings.kind)}s`}
+        columns={columns}
+        list={list}
+        keyOf={({ id }) => id}
+        empty={<p>There is none that can be brought back.</p>}
+      />
+    </>
+  );
+}

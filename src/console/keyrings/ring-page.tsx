@@ -1,0 +1,206 @@
+// RingPage is what the pages of single rings have in common, whoever holds their keys: what is done with a ring as a
+// whole, its deletion, and how its settings are changed.
+import type { Child } from 'hono/jsx/dom';
+import { consolePages } from '../../api/console-pages.ts';
+import { ageText, parseAge } from '../../model/ages.ts';
+import { FieldProblems } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { ConfirmByName } from '../parts/dialog.tsx';
+import { Field } from '../parts/fields.tsx';
+import { EditPanel, type FormValues } from '../parts/form.tsx';
+import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { type Answer, useAction, useState } from '../parts/state.ts';
+
+/** Keyrings, and transit rings. */
+export interface RingKind {
+  /** What its permission flags begin with. */
+  readonly flags: 'keyring' | 'transit';
+  readonly page: 'keyring' | 'transitRing';
+  readonly list: 'keyrings' | 'transit';
+}
+
+export const ringKinds = {
+  keyring: { flags: 'keyring', page: 'keyring', list: 'keyrings' },
+  transit: { flags: 'transit', page: 'transitRing', list: 'transit' },
+} as const satisfies Readonly<Record<string, RingKind>>;
+
+export function nounOf({ page }: RingKind): string {
+  return consolePages[page].title.toLowerCase();
+}
+
+export interface Named {
+  readonly name: string;
+  readonly displayName: string;
+}
+
+interface RingPageProps<Ring extends Named> extends Pick<PageProps, 'navigate'> {
+  readonly kind: RingKind;
+  /** As the address has it. */
+  readonly name: string;
+  readonly answer: Answer<{ readonly ring: Ring }>;
+  /** What else can be done with it. */
+  readonly actions?: (ring: Ring) => Child;
+  /** Answers what to tell of it. */
+  readonly rotate: () => Promise<string>;
+  readonly mayBeDeleted?: (ring: Ring) => boolean;
+  readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
+  /** What is so from its deletion on. */
+  readonly loss: string;
+  readonly show: (ring: Ring) => Child;
+}
+
+export function RingPage<Ring extends Named>(props: RingPageProps<Ring>) {
+  const { kind, name, answer, navigate, actions, mayBeDeleted = () => true, show } = props;
+  const [isDeleting, setDeleting] = useState(false);
+  const rotate = useAction(async () => toast(await props.rotate()));
+  const ring = answer.is === 'ready' ? answer.value.ring : undefined;
+  const title = ring?.displayName ?? name;
+  const { title: listTitle } = consolePages[kind.list];
+  return (
+    <>
+      <PageHeader
+        title={title}
+        windowTitle={`${consolePages[kind.page].title} ${title}`}
+        back={{ href: hrefTo(kind.list), title: listTitle }}
+        actions={
+          ring && (
+            <>
+              {actions?.(ring)}
+              <Button
+                kind="quiet"
+                needs={`${kind.flags}.${ring.name}.rotate`}
+                isBusy={rotate.isBusy}
+                onClick={rotate.start}
+              >
+                Rotate
+              </Button>
+              {mayBeDeleted(ring) && (
+                <Button kind="danger" needs={`${kind.flags}.${ring.name}.delete`} onClick={() => setDeleting(true)}>
+                  Delete…
+                </Button>
+              )}
+            </>
+          )
+        }
+      />
+      <ActionError error={rotate.error} />
+      {answer.is === 'loading' && <Loading key="loading" />}
+      {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
+      {ring && <div key="ring">{show(ring)}</div>}
+      {isDeleting && ring && (
+        <ConfirmByName
+          title={`Delete ${ring.displayName}?`}
+          name={ring.name}
+          action={`Delete the ${nounOf(kind)}`}
+          busy="Deleting it…"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            const { id } = await props.remove(ring);
+            navigate(hrefTo(kind.list, {}, { deleted: id, name: ring.name }));
+          }}
+        >
+          <p>
+            {props.loss} For 30 days it can be brought back, from the page of {listTitle.toLowerCase()}; after that its
+            keys are gone for ever.
+          </p>
+        </ConfirmByName>
+      )}
+    </>
+  );
+}
+
+interface RingSettingsProps {
+  readonly kind: RingKind;
+  readonly name: string;
+  readonly onSave: (read: FieldReader) => Promise<void>;
+  readonly fields: Child;
+  readonly shown: Child;
+}
+
+export function RingSettings({ kind, name, onSave, fields, shown }: RingSettingsProps) {
+  return (
+    <EditPanel
+      title="Settings"
+      change="Change settings"
+      action="Save settings"
+      needs={`${kind.flags}.${name}.config`}
+      onSave={(values) => onSave(fieldReader(values))}
+      saved="The settings are saved."
+      {...{ fields, shown }}
+    />
+  );
+}
+
+/** Reads fields, and notes what is wrong with any of them. */
+export interface FieldReader {
+  readonly values: FormValues;
+  wholeNumber(name: string, least: number, most?: number): number;
+  /** Seconds; null where nothing was typed. */
+  rotateAfter(): number | null;
+  /** Unless something else is wrong with the field. */
+  note(name: string, problem: string): void;
+  /** Throws `FieldProblems` where something is wrong. */
+  check(): void;
+}
+
+/** Milliseconds. */
+const leastAge = 3_600_000;
+
+function fieldReader(values: FormValues): FieldReader {
+  const problems: Record<string, string> = {};
+  const note = (name: string, problem: string): void => {
+    problems[name] ??= problem;
+  };
+  return {
+    values,
+    note,
+    wholeNumber(name, least, most) {
+      const text = values.text(name);
+      const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+      if (number >= least && number <= (most ?? Number.MAX_SAFE_INTEGER)) return number;
+      note(
+        name,
+        `This has to be a whole number ${most === undefined ? `of at least ${least}` : `from ${least} to ${most}`}.`,
+      );
+      return least;
+    },
+    rotateAfter() {
+      const text = values.text('rotateAfter');
+      if (text === '') return null;
+      const milliseconds = parseAge(text) ?? 0;
+      if (milliseconds < leastAge) note('rotateAfter', 'This has to be an age of at least 1h, such as 12h or 90d.');
+      return milliseconds / 1000;
+    },
+    check() {
+      if (Object.keys(problems).length > 0) throw new FieldProblems(problems);
+    },
+  };
+}
+
+interface AgeFieldProps {
+  readonly label: string;
+  /** What happens at that age. */
+  readonly hint: string;
+  /** Seconds. */
+  readonly value: number | null;
+}
+
+/** The age at which a ring rotates by itself. */
+export function AgeField({ label, hint, value }: AgeFieldProps) {
+  return (
+    <Field
+      name="rotateAfter"
+      label={label}
+      hint={`Such as 12h or 90d; nothing: at no age. ${hint}`}
+      value={value === null ? '' : servesFor(value)}
+    />
+  );
+}
+
+/** `age` in seconds. */
+export function servesFor(age: number | null): string {
+  return age === null ? 'any time' : ageText(age * 1000);
+}
