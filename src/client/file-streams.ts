@@ -8,7 +8,7 @@ import { decryptChunks, encryptChunks } from './chunked.ts';
 import { encodePrelude, fileFault, type Prelude, readPrelude, type Stanza } from './file-format.ts';
 import { askForKey } from './known-keys.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
-import { openByRing, type PublicKey, sealToRings } from './recipients.ts';
+import { openByRing, openOffline, type PublicKey, sealToRings } from './recipients.ts';
 import { type PrivateKey, type RingPrivateKey, readPrivateKeys } from './ring-keys.ts';
 
 export interface EncryptStreamOptions {
@@ -36,12 +36,31 @@ export interface DecryptStreamOptions {
   readonly client: Pick<Client, 'decrypt'>;
   /** The private key of the file's ring, or what finds it once the appliance has said which ring that is. */
   readonly privateKey: PrivateKey | ((ring: DecryptAnswer) => PrivateKey | Promise<PrivateKey>);
+  readonly offline?: false;
   /** As of `encryptStream`. */
   readonly keepKeys?: boolean;
   /** Decrypts a file whose asset does not verify; without it that is the error `asset-invalid`. */
   readonly allowInvalidAsset?: boolean;
   /** Ends both sides of the stream with its reason. */
   readonly signal?: AbortSignal;
+}
+
+/**
+ * For a file that was encrypted without the private key while its ring was configured with `offlineDecrypt`: that opens
+ * by the private key alone. No appliance says who may, records it, or verifies an asset.
+ */
+export interface OfflineDecryptOptions {
+  readonly offline: true;
+  /** The private key of one of the file's rings. */
+  readonly privateKey: PrivateKey;
+  /** Ends both sides of the stream with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** What is known without the appliance. */
+export interface OfflineAnswer {
+  /** Of the ring that opened the file: `decrypt` takes it once the appliance is there again. */
+  readonly header: string;
 }
 
 export type EncryptAnswer = AnswerTo<'encrypt'>;
@@ -106,38 +125,34 @@ function encryptToRings(options: EncryptStreamOptions, publicKey: PublicKey): Fi
  * A kms file in, its bytes out. What comes out is authentic and in its place; that nothing is missing is known only
  * when the stream ends without an error. Fails with `invalid` for what is no kms file and for the private key of
  * another ring, `corrupt` for a file that was altered or cut, `asset-invalid`, and with what `client.decrypt` fails
- * with; a private key that is none is thrown at once.
+ * with; a private key that is none is thrown at once. Offline it fails with `refused` for a file that needs the
+ * appliance.
  */
-export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer> {
-  const { client, privateKey, keepKeys = true } = options;
+export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer>;
+export function decryptStream(options: OfflineDecryptOptions): FileStream<OfflineAnswer>;
+export function decryptStream(
+  options: DecryptStreamOptions | OfflineDecryptOptions,
+): FileStream<DecryptAnswer | OfflineAnswer> {
+  return decryption(options);
+}
+
+function decryption(options: DecryptStreamOptions | OfflineDecryptOptions): FileStream<DecryptAnswer | OfflineAnswer> {
+  const { privateKey } = options;
   const given = typeof privateKey === 'function' ? undefined : privateKeysIn(privateKey);
-  const keyOf = async (answer: DecryptAnswer): Promise<readonly RingPrivateKey[]> =>
-    typeof privateKey === 'function' ? privateKeysIn(await privateKey(answer)) : privateKeysIn(privateKey);
-  return fileStream<DecryptAnswer>(options.signal, async function* (source, signal, tell) {
+  return fileStream<DecryptAnswer | OfflineAnswer>(options.signal, async function* (source, signal, tell) {
     let bytes: Uint8Array | undefined;
     const key = async (prelude: Prelude): Promise<Uint8Array> => {
-      const { header } = prelude;
-      if (prelude.fileVersion === 2) {
-        const { answer, fileKey } = await openByRing(prelude, {
-          ask: (header) => ask(options, { header }, signal),
-          given,
-          privateKeysOf: keyOf,
-        });
-        tell(answer);
+      if (options.offline) {
+        // In a program without types it may be what finds it: nobody says here which ring it is.
+        const { header, fileKey } = await openOffline(prelude, given ?? privateKeysIn(''));
+        tell({ header });
         bytes = fileKey;
-        return fileKey;
+      } else {
+        const { answer, key } = await keyByAppliance(prelude, options, given, signal);
+        tell(answer);
+        bytes = key;
       }
-      const { answer, bytes: key } = await askForKey(
-        keepKeys ? client : {},
-        given ? { privateKeys: given } : {},
-        (known) => ask(options, { header, ...known }, signal),
-        keyOf,
-      );
-      // What was encrypted without the private key is never of version 1.
-      if (answer.share !== undefined) throw fileFault('bad-header');
-      bytes = key;
-      tell(answer);
-      return key;
+      return bytes;
     };
     try {
       yield* decryptFile({ source, key });
@@ -145,6 +160,35 @@ export function decryptStream(options: DecryptStreamOptions): FileStream<Decrypt
       bytes?.fill(0);
     }
   });
+}
+
+async function keyByAppliance(
+  prelude: Prelude,
+  options: DecryptStreamOptions,
+  given: readonly RingPrivateKey[] | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly answer: DecryptAnswer; readonly key: Uint8Array }> {
+  const { client, privateKey, keepKeys = true } = options;
+  const keyOf = async (answer: DecryptAnswer): Promise<readonly RingPrivateKey[]> =>
+    given ?? privateKeysIn(typeof privateKey === 'function' ? await privateKey(answer) : privateKey);
+  const { header } = prelude;
+  if (prelude.fileVersion === 2) {
+    const { answer, fileKey } = await openByRing(prelude, {
+      ask: (header) => ask(options, { header }, signal),
+      given,
+      privateKeysOf: keyOf,
+    });
+    return { answer, key: fileKey };
+  }
+  const { answer, bytes } = await askForKey(
+    keepKeys ? client : {},
+    given ? { privateKeys: given } : {},
+    (known) => ask(options, { header, ...known }, signal),
+    keyOf,
+  );
+  // What was encrypted without the private key is never of version 1.
+  if (answer.share !== undefined) throw fileFault('bad-header');
+  return { answer, key: bytes };
 }
 
 /** Bytes of a whole file or message, and what the appliance said of it. */
@@ -159,8 +203,13 @@ export async function encryptBytes(bytes: Uint8Array, options: EncryptStreamOpti
 }
 
 /** What a small kms file holds, complete and authentic. Rejects with what `decryptStream` fails with. */
-export async function decryptBytes(file: Uint8Array, options: DecryptStreamOptions): Promise<Whole<DecryptAnswer>> {
-  return whole(file, decryptStream(options));
+export async function decryptBytes(file: Uint8Array, options: DecryptStreamOptions): Promise<Whole<DecryptAnswer>>;
+export async function decryptBytes(file: Uint8Array, options: OfflineDecryptOptions): Promise<Whole<OfflineAnswer>>;
+export async function decryptBytes(
+  file: Uint8Array,
+  options: DecryptStreamOptions | OfflineDecryptOptions,
+): Promise<Whole<DecryptAnswer | OfflineAnswer>> {
+  return whole(file, decryption(options));
 }
 
 type Work<Answer> = (

@@ -13,6 +13,8 @@ export {
   encryptBytes,
   encryptStream,
   type FileStream,
+  type OfflineAnswer,
+  type OfflineDecryptOptions,
   type Whole,
 } from './file-streams.ts';
 export type * from './methods.ts';

@@ -157,6 +157,8 @@ const { bytes } = await encryptBytes(new Uint8Array(3), { client, ring: 'payroll
 const whole = await decryptBytes(bytes, { client, privateKey: async ({ ringname }) => ringname, allowInvalidAsset: true });
 export const valid: boolean | undefined = whole.answer.asset?.valid;
 const { body } = await fetch('https://files.example');
+const alone: string = (await decryptBytes(bytes, { offline: true, privateKey })).answer.header;
+void [alone, decryptStream({ offline: true, privateKey: keys })];
 const decryption = decryptStream({ client, privateKey });
 if (body) await new Response(body.pipeThrough(encryptStream({ client, ring: 'r', privateKey })).pipeThrough(decryption)).text();
 try {

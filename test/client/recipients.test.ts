@@ -15,6 +15,7 @@ import {
   type DecryptStreamOptions,
   decryptBytes,
   decryptFile,
+  decryptStream,
   type EncryptStreamOptions,
   encryptBytes,
 } from '../../src/client/file-streams.ts';
@@ -427,6 +428,32 @@ test('neither version passes for the other', async () => {
     (error) => faultOf(error) === 'wrong-private-key',
   );
   await assert.rejects(openAlone(one.bytes, payroll.privateKey), { code: 'refused' });
+});
+
+test('as the library offers it, offline needs no client and tells the header of the ring that opened the file', async () => {
+  const { bytes: file } = await sealTo(['payroll', 'vault']);
+  const { stanzas } = await readPrelude(inPieces(file));
+  const offline = (bytes: Uint8Array, privateKey: string) => decryptBytes(bytes, { offline: true, privateKey });
+  const { bytes, answer } = await offline(file, vault.privateKey);
+  assert.deepEqual([bytes, answer], [message, { header: stanzas[1]?.header }]);
+  const stream = decryptStream({ offline: true, privateKey: vault.privateKey });
+  const piped = new Response(new Blob([new Uint8Array(file)]).stream().pipeThrough(stream));
+  assert.deepEqual(new Uint8Array(await piped.arrayBuffer()), message);
+  assert.deepEqual(await stream.answer, answer);
+  await assert.rejects(offline(file, payroll.privateKey), { code: 'refused', message: /without the appliance$/ });
+  await assert.rejects(offline(file, backup.privateKey), (error) => faultOf(error) === 'wrong-private-key');
+  const one = await encryptBytes(message, { client, ring: 'vault', privateKey: vault.privateKey });
+  await assert.rejects(offline(one.bytes, vault.privateKey), { code: 'refused' });
+  await assert.rejects(offline(file.subarray(0, -1), vault.privateKey), (error) => faultOf(error) === 'altered');
+  assert.throws(() => decryptStream({ offline: true, privateKey: 'nonsense' }), { code: 'invalid' });
+  // A program without types may give what looks the key up by the ring: nobody says which that is.
+  const lookUp = { offline: true, privateKey: () => vault.privateKey };
+  await assert.rejects(Reflect.apply(decryptBytes, undefined, [file, lookUp]), { code: 'invalid' });
+  // Where it is not asked for, the appliance is.
+  const { client: asked, calls } = appliance([payroll, vault]);
+  const options = { client: asked, privateKey: vault.privateKey, offline: false } as const;
+  assert.deepEqual((await decryptBytes(file, options)).bytes, message);
+  assert.deepEqual(calls, [['decrypt', 'vault']]);
 });
 
 test('a file opens offline where its ring allowed that, by the private key alone', async () => {
