@@ -21,6 +21,7 @@ export const consolePages = {
   asym: { path: '/console/asym', title: 'Asymmetric keyrings' },
   transit: { path: '/console/transit', title: 'Transit rings' },
   transitRing: { path: '/console/transit/{name}', title: 'Transit ring' },
+  tang: { path: '/console/tang', title: 'Tang key pairs' },
   apikeys: { path: '/console/apikeys', title: 'API keys' },
   newApikey: { path: '/console/new/apikey', title: 'New API key' },
   apikey: { path: '/console/apikeys/{id}', title: 'API key' },

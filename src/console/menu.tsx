@@ -23,6 +23,7 @@ const groups: readonly Group[] = [
       ['keyrings', 'key'],
       ['asym', 'keyPair'],
       ['transit', 'key'],
+      ['tang', 'unlock'],
     ],
   },
   {

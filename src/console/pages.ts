@@ -15,6 +15,7 @@ import { AsymPage } from './keyrings/asym-page.tsx';
 import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
+import { TangPage } from './keyrings/tang-page.tsx';
 import { TransitPage } from './keyrings/transit-page.tsx';
 import { TransitRingPage } from './keyrings/transit-ring-page.tsx';
 import { MePage } from './me/me-page.tsx';
@@ -32,6 +33,7 @@ export const pages: readonly Page[] = [
   { name: 'asym', component: AsymPage, under: 'asym', needs: ['asym.create', 'asym.read', 'asym.rotate'] },
   { name: 'transit', component: TransitPage, under: 'transit', needs: ['transit.list'] },
   { name: 'transitRing', component: TransitRingPage, under: 'transit' },
+  { name: 'tang', component: TangPage, under: 'tang', needs: ['tang.read'] },
   { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: ['apikey.read'] },
   { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },
   { name: 'apikey', component: ApikeyPage, under: 'apikeys' },

@@ -14,6 +14,8 @@ type AnyJson = any;
 
 export interface ServedAppliance {
   readonly url: string;
+  /** Where clients of Tang ask; absent where they are not served. */
+  readonly tangUrl: string | undefined;
   call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: AnyJson }>;
   /** What the administrator at the machine asks; expects 200. */
   local(method: string, path: string, body: object): Promise<AnyJson>;
@@ -34,13 +36,18 @@ export interface ServedAppliance {
 
 export async function servedAppliance(
   lifetimes: Partial<Lifetimes> = {},
-  { backsUp = false, ...more }: Pick<PeopleSettings, 'mail'> & { readonly backsUp?: boolean } = {},
+  {
+    backsUp = false,
+    tang = false,
+    ...more
+  }: Pick<PeopleSettings, 'mail'> & { readonly backsUp?: boolean; readonly tang?: boolean } = {},
 ): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
-  const { url, setUpUrl, appliance, close } = await serve({
+  const { url, tangAddress, setUpUrl, appliance, close } = await serve({
     data: join(dir, 'data'),
     listen: '127.0.0.1:0',
+    tangListen: tang ? '127.0.0.1:0' : undefined,
     logLevel: 'silent',
     people: { lifetimes, ...more },
     copies: { scheduled: backsUp ? { to: join(dir, 'backups'), schedule: '0 3 * * *', keep: 7 } : undefined },
@@ -76,6 +83,7 @@ export async function servedAppliance(
   };
   return {
     url,
+    tangUrl: tangAddress,
     setUpUrl: setUpUrl ?? '',
     keyFile: made?.keyFile ?? '',
     rootKey: made?.apiKey.key ?? '',

@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { visit } from '../support/browser.ts';
+import { somePoint } from '../support/tang.ts';
 import { servedAppliance } from './appliance.ts';
 import { fillSetUp, visitAs } from './log-in.ts';
 
-const appliance = await servedAppliance();
+const appliance = await servedAppliance({}, { tang: true });
 
 test('from the set-up link on, a keyring is made, rotated, set up, deleted and brought back', async () => {
   const { page, troubles } = await visit(appliance.setUpUrl);
@@ -197,6 +198,65 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByRole('button', { name: 'Bring it back' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
   assert.deepEqual(await decrypts(), items[0]);
+  assert.deepEqual(troubles, []);
+});
+
+test('Tang key pairs: the first is made, the next advertised, an earlier one deleted by its thumbprint', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/tang');
+  await page.getByText('There is no Tang key pair yet.').waitFor();
+  await page.getByRole('button', { name: 'Make the first pair' }).click();
+  await page.getByRole('status').filter({ hasText: 'The first pair is made.' }).waitFor();
+  const pairs = async () => (await appliance.call('GET', '/tang/pairs')).body.pairs;
+  const [first] = await pairs();
+  const rows = page.getByRole('table', { name: 'Tang key pairs' }).getByRole('row');
+  const rowOf = (thumbprint: string) => rows.filter({ hasText: thumbprint });
+  await rowOf(first.thumbprint).getByText('advertised').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0, 'none that is advertised');
+  const recover = () =>
+    fetch(`${appliance.tangUrl}/rec/${first.exchange}`, { method: 'POST', body: JSON.stringify(somePoint) });
+  assert.equal((await recover()).status, 200);
+
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('status').filter({ hasText: 'What was bound before is still unlocked' }).waitFor();
+  await rows.nth(2).waitFor();
+  const [second] = await pairs();
+  assert.notEqual(second.thumbprint, first.thumbprint);
+  await rowOf(second.thumbprint).getByText('advertised').waitFor();
+  await rowOf(second.thumbprint).getByText('never').waitFor();
+  assert.equal(await rowOf(first.thumbprint).getByText('advertised').count(), 0);
+  await rowOf(first.thumbprint).getByText('1', { exact: true }).waitFor();
+  assert.equal((await recover()).status, 200);
+
+  await rowOf(first.thumbprint).getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete this Tang key pair?' });
+  await dialog.getByLabel(`Type ${first.thumbprint} to confirm`).fill(first.thumbprint.toLowerCase());
+  await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
+  await dialog.getByText(`Type ${first.thumbprint}, letter by letter.`).waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.equal((await recover()).status, 200, 'nothing is deleted by what was not confirmed');
+  await rowOf(first.thumbprint).getByRole('button', { name: 'Delete…' }).click();
+  await dialog.getByLabel(`Type ${first.thumbprint} to confirm`).fill(first.thumbprint);
+  // Somebody else did so meanwhile.
+  assert.equal((await appliance.call('DELETE', `/tang/pairs/${first.thumbprint}`)).status, 200);
+  await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
+  await dialog.getByText('there is no such Tang key pair').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await appliance.call('POST', '/tang/pairs');
+  await page.getByRole('button', { name: 'Refresh the list' }).click();
+  await rowOf(second.thumbprint).getByRole('button', { name: 'Delete…' }).click();
+  await dialog.getByLabel(`Type ${second.thumbprint} to confirm`).fill(second.thumbprint);
+  await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
+  await page.getByRole('status').filter({ hasText: 'The key pair is deleted.' }).waitFor();
+  await rowOf(second.thumbprint).waitFor({ state: 'detached' });
+  assert.equal((await pairs()).length, 1);
+  assert.equal((await recover()).status, 404);
+
+  await page.getByRole('link', { name: 'activity', exact: true }).click();
+  await page.getByRole('heading', { name: 'Activity', level: 1 }).waitFor();
+  await page
+    .getByText(/recover/)
+    .first()
+    .waitFor();
   assert.deepEqual(troubles, []);
 });
 

@@ -39,6 +39,7 @@ for (const [name, type] of [
   await call('PUT', `/transit/rings/${name}/config`, { deletionAllowed: true, rotateAfter: 7_776_000 });
 }
 const gone = await call('DELETE', '/transit/rings/gone');
+for (let i = 0; i < 3; i++) await call('POST', '/tang/pairs');
 await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': true, 'user.read': false }, props });
 
 interface State {
@@ -105,6 +106,13 @@ const states: readonly State[] = [
   },
   { name: 'transit-ring-delete', path: '/console/transit/unseal', go: pressed('Delete…'), text: 'to confirm' },
   { name: 'transit-signer', path: `/console/transit/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
+  { name: 'tang', path: '/console/tang', text: '3 entries' },
+  {
+    name: 'tang-delete',
+    path: '/console/tang',
+    go: (page) => page.getByRole('button', { name: 'Delete…' }).first().click(),
+    text: 'to confirm',
+  },
   { name: 'users', path: '/console/users', text: '3 entries' },
   { name: 'new-user', path: '/console/new/user', text: 'By an invitation' },
   { name: 'user', path: '/console/users/ada', text: 'API keys of this user' },
@@ -189,6 +197,9 @@ test('the ways in look right', async () => {
   await goTo(page, '/console/keyrings');
   await page.getByText('There is no keyring yet.').waitFor();
   await looksRight(page, 'keyrings-empty');
+  await goTo(page, '/console/tang');
+  await page.getByText('There is no Tang key pair yet.').waitFor();
+  await looksRight(page, 'tang-empty');
   await pressed('Log out')(page);
   await page.getByRole('main').getByText('You are logged out.').waitFor();
   await looksRight(page, 'login-again');

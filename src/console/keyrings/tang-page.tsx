@@ -1,0 +1,123 @@
+// TangPage lists the key pairs by which machines unlock their disks with Tang: it makes the next one, and deletes those
+// that were rotated. Who may ask for an unlocking, and where, is said when the service is started.
+import type { TangPair } from '../../api/tang.ts';
+import { hrefTo } from '../navigation.ts';
+import type { PageProps } from '../page.ts';
+import { Button } from '../parts/button.tsx';
+import { ConfirmByName } from '../parts/dialog.tsx';
+import { ActionError, toast } from '../parts/messages.tsx';
+import { PageHeader } from '../parts/page.tsx';
+import { useAction, useList, useState } from '../parts/state.ts';
+import { type Column, DataTable } from '../parts/table.tsx';
+import { Copyable, Time } from '../parts/values.tsx';
+
+export function TangPage({ api }: PageProps) {
+  // At most 100, all at once.
+  const list = useList(async (_page, signal) => {
+    const { pairs } = await api.listTangPairs({}, { signal });
+    return { data: pairs, pagination: { hasMore: false } };
+  });
+  const [leaving, setLeaving] = useState<TangPair | undefined>(undefined);
+  const hasPair = list.items.length > 0;
+
+  const rotate = useAction(async () => {
+    await api.rotateTangPair({});
+    list.again();
+    toast(
+      hasPair
+        ? 'A new pair is advertised. What was bound before is still unlocked with the earlier ones.'
+        : 'The first pair is made.',
+    );
+  });
+
+  const columns: readonly Column<TangPair>[] = [
+    {
+      title: 'Thumbprint',
+      kind: 'name',
+      cell: ({ thumbprint, advertised }) => (
+        <>
+          <Copyable text={thumbprint} what={`the thumbprint ${thumbprint}`} isLong />{' '}
+          {advertised && (
+            <span data-tag data-tone="good">
+              advertised
+            </span>
+          )}
+        </>
+      ),
+    },
+    { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Rotated', cell: ({ rotatedAt }) => rotatedAt !== undefined && <Time at={rotatedAt} /> },
+    { title: 'Recoveries', kind: 'number', cell: ({ recoveries }) => recoveries },
+    { title: 'Last recovery', cell: (pair) => <LastRecovery of={pair} /> },
+    {
+      title: 'Actions',
+      cell: (pair) =>
+        !pair.advertised && (
+          <Button
+            kind="danger"
+            needs="tang.delete"
+            label={`Delete… ${pair.thumbprint}`}
+            onClick={() => setLeaving(pair)}
+          >
+            Delete…
+          </Button>
+        ),
+    },
+  ];
+
+  return (
+    <>
+      <PageHeader
+        title="Tang key pairs"
+        lead={
+          <>
+            With them machines unlock their disks while they reach this service, if it was started with{' '}
+            <code>--tang-listen</code>. What is bound from now on is bound to the pair that is advertised: give its
+            thumbprint to <code>clevis</code>. Each recovery is in the{' '}
+            <a href={hrefTo('activity', {}, { action: 'tang.recover' })}>activity</a>.
+          </>
+        }
+        actions={
+          list.is === 'ready' && (
+            <Button kind="quiet" needs="tang.rotate" isBusy={rotate.isBusy} onClick={rotate.start}>
+              {hasPair ? 'Rotate' : 'Make the first pair'}
+            </Button>
+          )
+        }
+      />
+      <ActionError error={rotate.error} />
+      <DataTable
+        caption="Tang key pairs"
+        columns={columns}
+        list={list}
+        keyOf={({ thumbprint }) => thumbprint}
+        empty={<p>There is no Tang key pair yet. The first is also made when a machine first asks for one.</p>}
+      />
+      {leaving && (
+        <ConfirmByName
+          title="Delete this Tang key pair?"
+          name={leaving.thumbprint}
+          action="Delete the key pair"
+          busy="Deleting it…"
+          onClose={() => setLeaving(undefined)}
+          onConfirm={async () => {
+            await api.deleteTangPair({ thumbprint: leaving.thumbprint });
+            setLeaving(undefined);
+            list.again();
+            toast('The key pair is deleted.');
+          }}
+        >
+          <p>
+            It is gone for good, and cannot be brought back. What is bound to it alone is never unlocked through this
+            service again: bind those machines to the advertised pair first. The last recovery with it:{' '}
+            <LastRecovery of={leaving} />.
+          </p>
+        </ConfirmByName>
+      )}
+    </>
+  );
+}
+
+function LastRecovery({ of: { recoveredAt } }: { readonly of: TangPair }) {
+  return recoveredAt === undefined ? <span data-quiet>never</span> : <Time at={recoveredAt} />;
+}
