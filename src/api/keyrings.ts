@@ -1,5 +1,6 @@
 // Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
 import { z } from 'zod';
+import { isJsonObject } from '../model/json.ts';
 import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
@@ -13,11 +14,13 @@ import {
   freeForm,
   idOf,
   kem,
+  kindOf,
   pastTime,
   pathText,
   requiredText,
   ringNamePattern,
   text,
+  thingList,
   timestamp,
   trueParam,
 } from './values.ts';
@@ -100,6 +103,10 @@ const usage = z
   })
   .meta({ id: 'KeyUsage', description: 'what a key was asked for' });
 
+const earlierWrapping = z
+  .object({ kem, publicKey: wrappedTo, keyData: encryptedKeyData, replacedAt: timestamp })
+  .meta({ id: 'EarlierWrapping', description: 'how a key was wrapped before it was wrapped anew' });
+
 export const keyListItem = z
   .object({
     id: keyId,
@@ -109,6 +116,11 @@ export const keyListItem = z
     props,
     createdAt: timestamp,
     usage: usage.exactOptional().meta({ description: 'only where it was asked for' }),
+    keyData: encryptedKeyData.exactOptional().meta({ description: 'only with `wrapped=true`' }),
+    earlier: z.array(earlierWrapping).exactOptional().meta({
+      description:
+        'only with `wrapped=true`, of a key that was wrapped anew: how it was wrapped before, the oldest first, which the appliance itself made',
+    }),
   })
   .meta({ id: 'KeyListItem', description: 'a key of a KeyRing, without its bytes' });
 export type KeyListItem = z.output<typeof keyListItem>;
@@ -178,6 +190,73 @@ const ringAnswer = z.object({ ring: keyring });
 
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
 const rotateAnswer = z.object({ key });
+
+/** Keys that one request may wrap anew. */
+export const mostRewrapped = 100;
+
+/** A key wrapped anew by whoever has its bytes, in place of what has that hash. */
+interface RewrappedKey {
+  readonly id: string;
+  readonly keyData: z.output<typeof encryptedKeyData>;
+  readonly replaces: string;
+}
+
+function rewrappedProblem(item: unknown): string | undefined {
+  if (!isJsonObject(item)) return `expected an object, got ${kindOf(item)}`;
+  const { id, keyData, replaces } = item;
+  const encrypted = isJsonObject(keyData) ? keyData.encrypted : undefined;
+  const wrapped = isJsonObject(encrypted) ? encrypted.key : undefined;
+  const { value, encoding } = isJsonObject(wrapped) ? wrapped : {};
+  const texts = {
+    id,
+    replaces,
+    'keyData.encrypted.key.value': value,
+    'keyData.iv': isJsonObject(keyData) && keyData.iv,
+  };
+  for (const [name, text] of Object.entries(texts)) if (typeof text !== 'string') return `${name}: expected a string`;
+  return encoding === 'base64' ? undefined : 'keyData.encrypted.key.encoding: expected base64';
+}
+
+const base64Text = { type: 'string', contentEncoding: 'base64' };
+const plainObject = (properties: Readonly<Record<string, object>>) => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties,
+});
+
+const rewrapBody = z.object({
+  ringname,
+  publicKey: requiredText.meta({
+    description: "the ring's present public key, to which they are wrapped: another is refused",
+    examples: [sample.publicKey],
+  }),
+  keys: thingList<RewrappedKey>(mostRewrapped, rewrappedProblem).meta({
+    type: 'array',
+    minItems: 1,
+    maxItems: mostRewrapped,
+    description: 'all of them, or none where one is refused',
+    items: plainObject({
+      id: { type: 'string', description: 'id of the key; not of the active one' },
+      keyData: {
+        ...plainObject({
+          encrypted: plainObject({
+            key: plainObject({ value: base64Text, encoding: { type: 'string', enum: ['base64'] } }),
+          }),
+          iv: base64Text,
+        }),
+        description: 'as a Key has it: the same 32 bytes, wrapped to `publicKey`',
+      },
+      replaces: {
+        ...base64Text,
+        description:
+          'SHA-256 of the bytes in the `value` that the key has now, base64: where it is another, nothing is done',
+      },
+    }),
+  }),
+});
+const rewrapAnswer = z.object({
+  rewrapped: count.meta({ description: 'how many of them were; the others were wrapped so already', examples: [1] }),
+});
 
 const maxEncryptCount = z
   .int()
@@ -283,6 +362,7 @@ export const keyringEndpoints = [
     params: z.object({ ringname: pathText }),
     query: byId.extend({
       usage: trueParam.exactOptional().meta({ description: '`true`: with what each key was asked for' }),
+      wrapped: trueParam.exactOptional().meta({ description: '`true`: with how each key is wrapped, and was before' }),
       ...pageQuery,
     }),
     answer: pageOf(keyListItem),
@@ -305,6 +385,19 @@ export const keyringEndpoints = [
     body: rotateBody,
     answer: rotateAnswer,
     errors: unknownRing,
+  }),
+  endpoint('rewrapKeys', {
+    tag,
+    summary: 'Wrap earlier keys of a KeyRing anew, to its present public key',
+    access: {
+      kind: 'flag',
+      action: 'keyring.config',
+      recorded: 'keyring.rewrap',
+      ring: { from: 'body', field: 'ringname' },
+    },
+    body: rewrapBody,
+    answer: rewrapAnswer,
+    errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
   }),
   endpoint('getConfig', {
     tag,

@@ -13,9 +13,10 @@ export const clientPaths = {
   getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id'],
   deleteKeyring: ['DELETE', '/ks/keyrings/{name}'],
   restoreKeyring: ['POST', '/ks/keyrings/{id}/restore'],
-  listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'usage', 'cursor', 'limit'],
+  listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'usage', 'wrapped', 'cursor', 'limit'],
   getKey: ['GET', '/ks/keyrings/{ringname}/keys/{keyId}', 'id'],
   rotateKeyring: ['POST', '/ks/rotate'],
+  rewrapKeys: ['POST', '/ks/rewrap'],
   getConfig: ['GET', '/ks/config', 'ringname'],
   putConfig: ['PUT', '/ks/config'],
 

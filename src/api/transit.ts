@@ -7,7 +7,18 @@ import { endpoint, errorBody } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf } from './page.ts';
 import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
-import { base64, count, idOf, kindOf, pathText, requiredText, ringNamePattern, text, timestamp } from './values.ts';
+import {
+  base64,
+  count,
+  idOf,
+  kindOf,
+  pathText,
+  requiredText,
+  ringNamePattern,
+  text,
+  thingList,
+  timestamp,
+} from './values.ts';
 
 const tag = 'Transit';
 const unknownRing = { 404: { description: 'no such transit ring', schema: errorBody } };
@@ -115,26 +126,14 @@ const made = {
   keyVersion: { type: 'integer', minimum: 0, description: 'the version to encrypt with; 0 or absent: the latest' },
 };
 
-/** A list whose length is looked at before any of it. */
 function itemList(own: Readonly<Record<string, object>>) {
-  return z
-    .custom<TransitItem[]>()
-    .superRefine((value: unknown, context) => {
-      const refuse = (message: string, path: PropertyKey[] = []) => context.addIssue({ code: 'custom', message, path });
-      if (!Array.isArray(value)) return refuse(`expected an array, got ${kindOf(value)}`);
-      if (value.length > mostTransitItems) return refuse(`must have at most ${mostTransitItems} entries`);
-      for (const [index, item] of value.entries()) {
-        const problem = itemProblem(item);
-        if (problem !== undefined) return refuse(problem, [index]);
-      }
-    })
-    .meta({
-      type: 'array',
-      minItems: 1,
-      maxItems: mostTransitItems,
-      items: { type: 'object', properties: { ...own, ...shared } },
-      description: 'what is to be done, each for itself: one that fails does not keep the others from it',
-    });
+  return thingList<TransitItem>(mostTransitItems, itemProblem).meta({
+    type: 'array',
+    minItems: 1,
+    maxItems: mostTransitItems,
+    items: { type: 'object', properties: { ...own, ...shared } },
+    description: 'what is to be done, each for itself: one that fails does not keep the others from it',
+  });
 }
 
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };

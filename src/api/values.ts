@@ -181,6 +181,22 @@ export function textList(most: number = maxEntries, pattern: string = storable) 
     .meta({ type: 'array', maxItems: most, items: { type: 'string', minLength: 1, pattern } });
 }
 
+/**
+ * A list in a request of things that `problemOf` finds nothing wrong with, up to the first with which there is. Its
+ * length is looked at before any of it.
+ */
+export function thingList<T>(most: number, problemOf: (item: unknown) => string | undefined) {
+  return z.custom<T[]>().superRefine((value: unknown, context) => {
+    const refuse = (message: string, path: PropertyKey[] = []) => context.addIssue({ code: 'custom', message, path });
+    if (!Array.isArray(value)) return refuse(`expected an array, got ${kindOf(value)}`);
+    if (value.length > most) return refuse(`must have at most ${most} entries`);
+    for (const [index, item] of value.entries()) {
+      const problem = problemOf(item);
+      if (problem !== undefined) return refuse(problem, [index]);
+    }
+  });
+}
+
 function listedTextProblem(item: unknown): string | undefined {
   if (typeof item !== 'string') return `expected a string, got ${kindOf(item)}`;
   if (item === '') return 'must not be empty';

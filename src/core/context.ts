@@ -93,9 +93,9 @@ export interface Context {
   handsOut(key: KeyHandedOut): void;
   /**
    * Says that the request did several things, in order, each of which is recorded with its own status in place of the
-   * request.
+   * request, and with what it was where that is said.
    */
-  did(statuses: readonly number[]): void;
+  did(statuses: readonly number[], deeds?: readonly Deed[]): void;
   /** Where the request came from; undefined where that is the machine itself. */
   readonly address?: string | undefined;
 }

@@ -10,7 +10,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { KeyUsage } from '../store/tables/key-uses.ts';
-import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota, timestamp } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
@@ -52,32 +52,50 @@ export async function getKeyring({ tx }: Context, input: { readonly ring: RingRe
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
 }
 
-/** Keys of a page that tells of their use, and of a part of it: each may have a hundred days. */
-const mostWithUsage = 200;
-const partWithUsage = 20;
+/** Keys of a page that tells more of each, and of a part of it: a hundred days, or thirty wrappings. */
+const mostWithMore = 200;
+const partWithMore = 20;
 
-/** The oldest first. With their use there may be fewer than asked for. */
-export async function listKeys(
-  { store, world }: Reader,
-  { usage = false, ...input }: { readonly ring: RingRef; readonly usage?: boolean; readonly page: PageRequest },
-): Promise<Page<KeyListItem>> {
+interface KeysInput {
+  readonly ring: RingRef;
+  readonly usage?: boolean;
+  readonly wrapped?: boolean;
+  readonly page: PageRequest;
+}
+
+/** The oldest first. With their use, or with how they are wrapped, there may be fewer than asked for. */
+export async function listKeys({ store, world }: Reader, input: KeysInput): Promise<Page<KeyListItem>> {
+  const { usage = false, wrapped = false } = input;
   const looks = looksAt(store);
   const { id } = await looks.look((tables) => findRing(tables, 'ks', input.ring));
-  if (!usage) return readInParts(looks, input.page, ({ ringKeys }, part) => ringKeys.list(id, part, keyListItem));
-  const page = { ...input.page, limit: Math.min(input.page.limit, mostWithUsage) };
+  if (!usage && !wrapped) {
+    return readInParts(looks, input.page, ({ ringKeys }, part) => ringKeys.list(id, part, keyListItem));
+  }
+  const page = { ...input.page, limit: Math.min(input.page.limit, mostWithMore) };
   return readInParts(looks, page, async ({ ringKeys, keyUses }, part) => {
-    const some = { ...part, limit: Math.min(part.limit, partWithUsage) };
+    const some = { ...part, limit: Math.min(part.limit, partWithMore) };
     const keys = await ringKeys.list(id, some, (key, publicKey) => ({ key, item: keyListItem(key, publicKey) }));
-    const uses = await keyUses.ofKeys(
-      keys.items.map(({ key }) => key),
-      world.now(),
-    );
-    const items = keys.items.map(({ key, item }) => {
-      const used = uses.get(key.id);
-      return used ? { ...item, usage: usageAnswer(used) } : item;
-    });
-    return { ...keys, items };
+    const listed = keys.items.map(({ key }) => key);
+    const uses = usage ? await keyUses.ofKeys(listed, world.now()) : undefined;
+    const items: KeyListItem[] = [];
+    let { length } = keys;
+    for (const { key, item } of keys.items) {
+      const used = uses?.get(key.id);
+      const earlier = wrapped && key.rewraps > 0 ? (await ringKeys.earlierWrappings(key)).map(earlierAnswer) : [];
+      for (const each of earlier) length += each.publicKey.length + each.keyData.encrypted.key.value.length;
+      items.push({
+        ...item,
+        ...(used && { usage: usageAnswer(used) }),
+        ...(wrapped && { keyData: keyData(key) }),
+        ...(earlier.length > 0 && { earlier }),
+      });
+    }
+    return { ...keys, items, length };
   });
+}
+
+function earlierAnswer({ kem, publicKey, replacedAt, ...wrapping }: EarlierWrapping) {
+  return { kem, publicKey, keyData: keyData(wrapping), replacedAt: timestamp(replacedAt) };
 }
 
 function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNullable<KeyListItem['usage']> {
@@ -288,11 +306,11 @@ function isExpired(deletedAt: number, now: number): boolean {
   return deletedAt <= now - restorableFor;
 }
 
-function ringThing({ service, id, name }: Ring): Thing {
+export function ringThing({ service, id, name }: Ring): Thing {
   return { type: service === 'ks' ? 'keyring' : 'asym-keyring', id, name };
 }
 
-function keyThing({ id }: RingKey): Thing {
+export function keyThing({ id }: RingKey): Thing {
   return { type: 'key', id };
 }
 
@@ -332,8 +350,12 @@ export function ksKey(key: WrappedKey): Key {
     type: 'aes256',
     kem: key.kem,
     props: key.props,
-    keyData: { encrypted: { key: { value: key.wrapped, encoding: 'base64' } }, iv: key.iv },
+    keyData: keyData(key),
   };
+}
+
+function keyData({ wrapped, iv }: Pick<RingKey, 'wrapped' | 'iv'>): Key['keyData'] {
+  return { encrypted: { key: { value: wrapped, encoding: 'base64' } }, iv };
 }
 
 function asymKey(key: WrappedKey): AsymKey {

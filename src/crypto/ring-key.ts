@@ -66,6 +66,11 @@ export function kemOf(wrapped: string): Kem | undefined {
   return kemOfLength(fromBase64(wrapped)?.length ?? 0);
 }
 
+/** Whether it is as long as a key of 32 bytes is that was wrapped so. */
+export function isWrapping(kem: Kem, wrapped: string): boolean {
+  return fromBase64(wrapped)?.length === (kem === 'x25519' ? 32 : xWingKem.encLength) + 32 + 16;
+}
+
 /** An encapsulated key and a tag at least. */
 function kemOfLength(length: number): Kem | undefined {
   if (length >= xWingKem.encLength + 16) return 'mlkem768-x25519';

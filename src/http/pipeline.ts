@@ -88,6 +88,8 @@ class Exchange implements Input<unknown>, CheckedInput {
   handedOut: KeyHandedOut | undefined = undefined;
   /** The statuses of the things that it did, each of which has a record. */
   did: readonly number[] | undefined = undefined;
+  /** What each of them was. */
+  deeds: readonly Deed[] = [];
   /** Whether the operation itself denied it. */
   isDenied = false;
   /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
@@ -324,7 +326,8 @@ export function serveEndpoint(
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
-    for (const status of exchange.did ?? [outcome.status]) id = record(exchange, tx, recorded, status);
+    const { did = [outcome.status], deeds } = exchange;
+    for (const [n, status] of did.entries()) id = record(exchange, tx, recorded, status, deeds[n]);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action, keyid: caller.id, tenant, granted, ringname, did: exchange.did };
   }
@@ -347,7 +350,8 @@ export function serveEndpoint(
   type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
   /** Answers the record's id. */
-  function record({ deed, from, named }: Exchange, tx: Transaction, recorded: Recorded, status: number): string {
+  function record(exchange: Exchange, tx: Transaction, recorded: Recorded, status: number, one?: Deed): string {
+    const { deed = one, from, named } = exchange;
     const props = isActOfOperator && recorded.validAction ? byOperator : named?.how && { ...named.how };
     const made = activityRecord(world, { ...recorded, action, status, props, deed, address: from.remoteAddress });
     tx.record(made);
@@ -366,8 +370,9 @@ export function serveEndpoint(
       const handsOut = (key: KeyHandedOut): void => {
         exchange.handedOut = key;
       };
-      const did = (statuses: readonly number[]): void => {
+      const did = (statuses: readonly number[], deeds: readonly Deed[] = []): void => {
         exchange.did = statuses;
+        exchange.deeds = deeds;
       };
       const given = { tx, tenant: handle.tenant, world, note, address };
       const ctx: PublicContext | Context = admitted

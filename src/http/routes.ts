@@ -59,6 +59,7 @@ import {
   restoreTransitRing,
   rotateTransitRing,
 } from '../core/transit-rings.ts';
+import { rewrapKeys } from '../core/wrappings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { oidcRoutes } from './routes/oidc.ts';
@@ -73,10 +74,16 @@ const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
   listKeys: listed((reader, { params, query, page }) =>
-    listKeys(reader, { ring: ringRef(params.ringname, query.id), usage: query.usage === 'true', page }),
+    listKeys(reader, {
+      ring: ringRef(params.ringname, query.id),
+      usage: query.usage === 'true',
+      wrapped: query.wrapped === 'true',
+      page,
+    }),
   ),
   getKey: (ctx, { params, query }) => getKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateKeyring: (ctx, { body }) => rotateKeyring(ctx, body),
+  rewrapKeys: (ctx, { body }) => rewrapKeys(ctx, body),
   getConfig: (ctx, { query }) => getConfig(ctx, query),
   putConfig: (ctx, { body }) => putConfig(ctx, body),
 };

@@ -18,6 +18,7 @@ const withoutFlag = [
   'user.invited',
   'user.reset',
   'keyring.restore',
+  'keyring.rewrap',
   'transit.restore',
   'tang.recover',
   'asset.signing-keys',

@@ -44,6 +44,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
   const bodies: Readonly<Record<string, object>> = {
     rotateKeyring: { ringname: 'x' },
     rotateAsymKeyring: { ringname: 'x' },
+    rewrapKeys: { ringname: 'x', publicKey: 'x', keys: [] },
     putConfig: { ringname: 'x', config: {} },
     encrypt: { ringname: 'x' },
     configureTransitRing: {},

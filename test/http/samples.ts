@@ -1,6 +1,7 @@
 // A request that succeeds, for every endpoint: what the table-driven tests start from. A new endpoint does not compile
 // until it has one.
 
+import { createHash } from 'node:crypto';
 import type { Access, Endpoint } from '../../src/api/endpoint.ts';
 import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
 import type { AnyJson, Appliance } from '../support/appliance.ts';
@@ -125,6 +126,13 @@ export async function startOidc(a: Appliance, more: object = { createUsers: true
   return { state: new URL(url).searchParams.get('state') ?? '', binding, code: freshName() };
 }
 
+/** As long as a key of 32 bytes that is wrapped by X25519, in place of that. */
+export const rewrappedKey = (id: string, keyData: AnyJson, wrapped = Buffer.alloc(80, ++count)) => ({
+  id,
+  keyData: { encrypted: { key: { value: wrapped.toString('base64'), encoding: 'base64' } }, iv: keyData.iv },
+  replaces: createHash('sha256').update(keyData.encrypted.key.value, 'base64').digest('base64'),
+});
+
 export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   createKeyring: async () => ({ body: { name: freshName(), algo: 'aes256', props: { a: 1 }, keyProps: {} } }),
   listKeyrings: async () => ({ query: { limit: '5' } }),
@@ -152,6 +160,12 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   rotateKeyring: async (a) => {
     const { name } = await makeRing(a);
     return { body: { ringname: name, algo: 'aes256' }, ring: name };
+  },
+  rewrapKeys: async (a) => {
+    const { name, publicKey, activeKey: id } = await makeRing(a);
+    const { keyData } = (await a.call('GET', `/ks/keyrings/${name}/keys/${id}`)).body;
+    await ok(a.call('POST', '/ks/rotate', { ringname: name }));
+    return { body: { ringname: name, publicKey, keys: [rewrappedKey(id, keyData)] }, ring: name };
   },
   getConfig: async (a) => {
     const { name } = await makeRing(a);

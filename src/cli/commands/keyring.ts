@@ -1,7 +1,8 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
-import { kemOfPublicKey } from '../../client/ring-keys.ts';
+import type { Client } from '../../client/client.ts';
+import { isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
@@ -10,9 +11,17 @@ import { confirm } from '../confirm.ts';
 import { type Connection, withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
-import { say } from '../io.ts';
+import { say, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { addHybridKey, checkedRingName, type KeyPlace, rememberOwn, reserveKeyPlace } from '../ring-key-file.ts';
+import {
+  addHybridKey,
+  checkedRingName,
+  type KeyPlace,
+  keptRingKey,
+  namedRingKey,
+  rememberOwn,
+  reserveKeyPlace,
+} from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
 
@@ -138,8 +147,16 @@ export async function upgrade(cli: CliOf<typeof keyring.upgrade>): Promise<void>
   if (given !== undefined && cli.get('--prepare')) {
     throw cli.wrong('--prepare and --public-key exclude each other: of a pair of yours there is nothing to add here');
   }
+  if (cli.get('--rewrap') && cli.get('--prepare')) {
+    throw cli.wrong('--prepare and --rewrap exclude each other: nothing is wrapped to the new pair before it is used');
+  }
+  if (cli.get('--dry-run') && !cli.get('--rewrap')) throw cli.wrong('--dry-run goes with --rewrap');
   await withClient(cli, async (client, appliance) => {
     const { ring } = await client.getKeyring({ ringname });
+    if (cli.get('--dry-run')) {
+      const { left } = await countKeys(client, ring);
+      return printThing(cli, { ring, rewrapped: 0, left }, [...ringPairs(ring), ['left', left]]);
+    }
     if (ring.kem !== hybrid) {
       const publicKey = given ?? (await addKey(cli, appliance, ring));
       if (!cli.get('--prepare')) await client.putConfig({ ringname, config: { publicKey } });
@@ -151,8 +168,65 @@ export async function upgrade(cli: CliOf<typeof keyring.upgrade>): Promise<void>
       if (active.kem !== hybrid) await client.rotateKeyring({ ringname });
     }
     const answer = await client.getKeyring({ ringname });
+    if (cli.get('--rewrap')) return rewrap(cli, client, appliance, answer.ring, given);
     await printThing(cli, answer, ringPairs(answer.ring));
   });
+}
+
+/**
+ * Wraps the keys anew that are not wrapped to the ring's public key. To none that the appliance alone says is the
+ * ring's: it would get all of their bytes.
+ */
+async function rewrap(
+  cli: CliOf<typeof keyring.upgrade>,
+  client: Client,
+  appliance: Connection,
+  ring: KeyRing,
+  given: string | undefined,
+): Promise<void> {
+  const privateKeys = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, ring.name));
+  const isOurs =
+    given === undefined
+      ? privateKeys.some((key) => publicKeyOf(key) === ring.publicKey)
+      : isSamePublicKey(given, ring.publicKey);
+  if (!isOurs) {
+    throw new KmsError(
+      'refused',
+      `the public key of the keyring ${ring.name} is not one of yours: no key was wrapped to it`,
+      {
+        hint: 'name the file that has its private key too with --private-key FILE, or give the public key with --public-key FILE',
+      },
+    );
+  }
+  const { rewrapRing } = await import('../../client/rewrapping.ts');
+  const { stderr } = cli.io;
+  const { total } = await countKeys(client, ring);
+  const progress = async (keys: number) => {
+    if (stderr.isTTY && total > 100) await write(stderr, `\r${keys} of ${total} keys`);
+  };
+  const { rewrapped, left } = await rewrapRing({ client, ring, privateKeys, progress }).finally(() =>
+    stderr.isTTY && total > 100 ? write(stderr, '\n') : undefined,
+  );
+  const pairs: Pair[] = [...ringPairs(ring), ['wrapped anew', rewrapped], ['left', left]];
+  await printThing(cli, { ring, rewrapped, left }, pairs);
+  if (left === 0) return;
+  throw new KmsError(
+    'refused',
+    `${left} keys of ${ring.name} are left as they are: no private key here opens them beyond doubt`,
+    {
+      hint: 'name the file that has the private keys from before with --private-key FILE',
+    },
+  );
+}
+
+async function countKeys(client: Client, ring: KeyRing): Promise<{ readonly total: number; readonly left: number }> {
+  const { items } = await import('../../client/pages.ts');
+  let [total, left] = [0, 0];
+  for await (const key of items(client.listKeys, { ringname: ring.id, id: true, limit: 1000 })) {
+    total++;
+    if (ring.kem !== hybrid || key.publicKey !== ring.publicKey) left++;
+  }
+  return { total, left };
 }
 
 const hybrid = 'mlkem768-x25519';

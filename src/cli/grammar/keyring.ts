@@ -54,10 +54,12 @@ export const keyring = {
   upgrade: command(
     'upgrade',
     'give a keyring of x25519 a hybrid key pair; what was encrypted before needs the earlier private key as well',
-    ['kms keyring upgrade payroll --prepare', 'kms keyring upgrade payroll'],
+    ['kms keyring upgrade payroll --prepare', 'kms keyring upgrade payroll', 'kms keyring upgrade payroll --rewrap'],
     {
       '<NAME>': argument('ring'),
       '--prepare': toggle('only add the new private key to the file, to be handed to all who use the keyring'),
+      '--rewrap': toggle('also wrap the earlier keys anew to the new pair, now or later, so that it alone opens them'),
+      '--dry-run': toggle('with --rewrap: only say how many keys are left to be wrapped anew'),
       '--private-key': path(
         'FILE',
         'the file that has its private key, and gets the new one too (default: where `keyring create` put it)',

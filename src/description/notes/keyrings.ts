@@ -60,6 +60,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     description: [
       'Lists every key that the ring has had, with the time of its creation and the public key that it is wrapped to, without the keys themselves.',
       'With `usage=true` each key shows when and by whom it was last requested to encrypt and to decrypt, and how often on each of the last 100 days (UTC), so you can see that an old key is no longer used. A page then has at most 200 keys.',
+      'With `wrapped=true` each key has its `keyData`, and in `earlier` how it was wrapped before it was wrapped anew. A page then has at most 200 keys.',
       'Every answer of `/ks/encrypt` and `/ks/decrypt` that contains the key counts, even a decrypt with 422 because the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
     ],
     problems: { 404: [noRing] },
@@ -75,6 +76,35 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     problems: { 404: [noRing] },
     limits: [keyLimit],
   },
+  rewrapKeys: {
+    description: [
+      'For the owner of a ring whose public key was changed, who has the earlier private key: unwrap the earlier keys of `GET /ks/keyrings/{ringname}/keys?wrapped=true`, wrap each anew to the present public key (HPKE, `info` and `aad` as before), and send that. From then on answers have the new wrapping, and the earlier private key is not needed for what these keys encrypted.',
+      'The appliance cannot check what it does not have: it sees that a wrapping has the right length, not that it opens. So the earlier ones are kept, at most 32 of each key, until the ring is erased; `wrapped=true` shows them, and a wrong one can be put right with them. The active key is refused: it stays as the appliance wrapped it, so that nobody can give a ring a key that they know.',
+      'All keys of a request are wrapped anew, or none. One that has the given wrapping already is left alone, so a request may be repeated. Each key has a record of its own, `keyring.rewrap`.',
+    ],
+    body: {
+      ringname: 'payroll',
+      publicKey: sample.publicKey,
+      keys: [
+        {
+          id: sample.keyId,
+          keyData: { encrypted: { key: { value: sample.wrappedKey, encoding: 'base64' } }, iv: sample.iv },
+          replaces: sample.wrappedKeyHash,
+        },
+      ],
+    },
+    problems: {
+      400: [
+        { field: 'publicKey', message: 'the keyring has another public key' },
+        { field: 'ringname', message: 'no key is wrapped to its public key yet: rotate the keyring first' },
+        { field: 'keys.0.keyData.encrypted.key.value', message: 'expected base64 of 32 bytes wrapped by x25519' },
+        { field: 'keys.0.replaces', message: 'the key is wrapped otherwise by now: read it again' },
+        { field: 'keys.0.id', message: 'the active key stays as the appliance wrapped it: rotate the keyring first' },
+        { field: 'keys.0.id', message: 'the key was wrapped anew 32 times, which is the most' },
+      ],
+      404: [noRing, { message: 'keys.0: the keyring has no such key' }],
+    },
+  },
   getConfig: {
     description: [
       'Returns the configuration: `props`, the `props` of future keys, when a key is replaced, and whether files open offline.',
@@ -84,7 +114,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   putConfig: {
     description: [
       'Replaces what the request names, keeps the rest, and returns the whole configuration.',
-      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone.',
+      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone, until the owner wraps it anew (`POST /ks/rewrap`).',
       'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
       '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: nobody is asked, and nothing is recorded. It holds for what is encrypted from then on.',
     ],

@@ -179,6 +179,23 @@ export const tenantMigrations: readonly Migration[] = [
       )`,
     ],
   },
+  {
+    name: 'keys that are wrapped anew',
+    statements: [
+      // How many rows it has in the table below: how it was wrapped before, of which none is ever dropped.
+      `ALTER TABLE ring_keys ADD COLUMN rewraps INTEGER NOT NULL DEFAULT 0`,
+      `CREATE TABLE earlier_wrappings (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
+        kem TEXT NOT NULL,
+        pair INTEGER NOT NULL,
+        wrapped TEXT NOT NULL,
+        iv TEXT NOT NULL,
+        replaced_at INTEGER NOT NULL
+      )`,
+      `CREATE INDEX earlier_wrappings_by_key ON earlier_wrappings (key_seq, seq)`,
+    ],
+  },
 ];
 
 export const systemMigrations: readonly Migration[] = [

@@ -1,4 +1,5 @@
-// The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had.
+// The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had, and a key every
+// way in which it was wrapped: that a later one opens nobody here can check.
 import type { Kem } from '../../model/kems.ts';
 import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
@@ -18,12 +19,23 @@ export interface RingKey {
   /** Base64 of the HPKE base nonce. */
   readonly iv: string;
   readonly props: JsonObject;
+  /** How often it was wrapped anew. */
+  readonly rewraps: number;
   /** How many encrypts its row tells of; `encryptCount` knows them all. */
   readonly storedCount: number;
   readonly createdAt: number;
 }
 
-type NewRingKey = Omit<RingKey, 'seq' | 'storedCount'>;
+type NewRingKey = Omit<RingKey, 'seq' | 'rewraps' | 'storedCount'>;
+
+/** A way in which a key is wrapped. */
+type Wrapping = Pick<RingKey, 'kem' | 'pair' | 'wrapped' | 'iv'>;
+
+/** One that another took the place of. */
+export interface EarlierWrapping extends Wrapping {
+  readonly publicKey: string;
+  readonly replacedAt: number;
+}
 
 interface RingKeyRow extends Row {
   seq: number;
@@ -35,8 +47,18 @@ interface RingKeyRow extends Row {
   wrapped: string;
   iv: string;
   props: string;
+  rewraps: number;
   encrypt_count: number;
   created_at: number;
+}
+
+interface EarlierRow extends Row {
+  kem: string;
+  pair: number;
+  wrapped: string;
+  iv: string;
+  public_key: string;
+  replaced_at: number;
 }
 
 export type RingKeyTable = ReturnType<typeof ringKeyTable>;
@@ -91,12 +113,54 @@ export function ringKeyTable(sql: Sql) {
         ringId,
       ),
 
-    /** Erases keys of the ring with what is known of their use, as many as go in one slice; answers how many rows. */
+    /** Wraps it so from now on; how it was wrapped until now is kept. */
+    async rewrap(key: RingKey, { kem, pair, wrapped, iv }: Wrapping, now: number): Promise<void> {
+      await sql.run(
+        'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
+        key.seq,
+        key.kem,
+        key.pair,
+        key.wrapped,
+        key.iv,
+        now,
+      );
+      await sql.run(
+        'UPDATE ring_keys SET kem = ?, pair = ?, wrapped = ?, iv = ?, rewraps = rewraps + 1 WHERE seq = ?',
+        kem,
+        pair,
+        wrapped,
+        iv,
+        key.seq,
+      );
+    },
+
+    /** How it was wrapped before, the oldest first: that one the appliance made itself. */
+    async earlierWrappings({ seq, ringId }: RingKey): Promise<EarlierWrapping[]> {
+      const rows = await sql.all<EarlierRow>(
+        `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
+          JOIN rings r ON r.id = ?
+          LEFT JOIN ring_pairs p ON p.ring_id = r.id AND p.pair = e.pair
+          WHERE e.key_seq = ? ORDER BY e.seq`,
+        ringId,
+        seq,
+      );
+      return rows.map(({ kem, pair, wrapped, iv, public_key: publicKey, replaced_at: replacedAt }) => ({
+        // Cast: nothing else was ever written.
+        kem: kem as Kem,
+        pair,
+        wrapped,
+        iv,
+        publicKey,
+        replacedAt,
+      }));
+    },
+
+    /** Erases keys of the ring with all that is known of them, as many as go in one slice; answers how many rows. */
     async eraseSome(ringId: string): Promise<number> {
       const last = await endOfSlice(
         sql,
         // A key weighs as much as the days of its use that are kept.
-        `SELECT seq AS place, octet_length(props) + 10000 AS bytes FROM ring_keys
+        `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
           WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         [ringId],
         0,
@@ -106,6 +170,7 @@ export function ringKeyTable(sql: Sql) {
       return (
         (await sql.run(`DELETE FROM key_days WHERE ${theirs}`, ringId, last)) +
         (await sql.run(`DELETE FROM key_uses WHERE ${theirs}`, ringId, last)) +
+        (await sql.run(`DELETE FROM earlier_wrappings WHERE ${theirs}`, ringId, last)) +
         (await sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last))
       );
     },
@@ -129,6 +194,7 @@ function fromRow(row: RingKeyRow): RingKey {
     wrapped: row.wrapped,
     iv: row.iv,
     props: objectOf(row.props),
+    rewraps: row.rewraps,
     storedCount: row.encrypt_count,
     createdAt: row.created_at,
   };

@@ -1,0 +1,126 @@
+// Rewrapping on the owner's side: the bytes of a ring's earlier keys, sealed anew to the public key that the ring has
+// now. What a private key opens is not yet the key: whoever may configure the ring can put any bytes in its place. Only
+// how the appliance wrapped it at first is beyond doubt, and else what all that can be opened agree about.
+import type { KeyListItem, KeyRing } from '../api/keyrings.ts';
+import { equalBytes, fromBase64, toBase64 } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/hash.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { wrapRingKey } from '../crypto/ring-key.ts';
+import { KmsError } from '../errors.ts';
+import type { Client, InputOf } from './methods.ts';
+import { pages } from './pages.ts';
+import { publicKeyBytes, publicKeyOf, type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
+
+type NewWrapping = InputOf<'rewrapKeys'>['keys'][number];
+
+interface Rewrapping {
+  readonly client: Client;
+  /** Its public key is one that the caller knows to be the owner's. */
+  readonly ring: Pick<KeyRing, 'id' | 'name' | 'publicKey'>;
+  readonly privateKeys: readonly RingPrivateKey[];
+  /** Told how many keys were looked at. */
+  readonly progress: (keys: number) => Promise<void>;
+}
+
+export interface Rewrapped {
+  readonly rewrapped: number;
+  /** Keys that are not wrapped to the ring's public key, or not rightly, for want of a private key. */
+  readonly left: number;
+}
+
+/** Keys of one request: as many as it may have. */
+const atOnce = 100;
+/** How often keys are read again that somebody else wraps anew at the same time. */
+const mostPasses = 10;
+
+/** Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers. */
+export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
+  let rewrapped = 0;
+  for (let pass = 1; ; pass++) {
+    const made = await onePass(work);
+    rewrapped += made.rewrapped;
+    if (!made.collision) return { rewrapped, left: made.left };
+    if (pass === mostPasses) throw made.collision;
+  }
+}
+
+async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
+  const to = publicKeyBytes(ring.publicKey);
+  if (!to) throw new KmsError('invalid', `the public key of the keyring ${ring.name} is none that can be sealed to`);
+  const hasPresent = privateKeys.some((key) => publicKeyOf(key) === ring.publicKey);
+  const made = { rewrapped: 0, left: 0, collision: undefined as KmsError | undefined };
+  let looked = 0;
+  const listed = { ringname: ring.id, id: true, wrapped: true, limit: atOnce } as const;
+  for await (const { data } of pages(client.listKeys, listed)) {
+    let keys: NewWrapping[] = [];
+    for (const item of data) {
+      const isPresent = item.publicKey === ring.publicKey;
+      if (isPresent && (!item.earlier || !hasPresent)) continue;
+      const { bytes, isRight } = await bytesOf(item, privateKeys);
+      if (!bytes) made.left++;
+      else if (!isPresent || !isRight) keys.push(wrapping(item, bytes, to));
+      bytes?.fill(0);
+    }
+    while (keys.length > 0) {
+      try {
+        const answer = await client.rewrapKeys({ ringname: ring.name, publicKey: ring.publicKey, keys });
+        made.rewrapped += answer.rewrapped;
+        break;
+      } catch (error) {
+        const [field = ''] =
+          error instanceof KmsError && error.code === 'invalid' ? Object.keys(error.fields ?? {}) : [];
+        const [, index, what] = /^keys\.(\d+)\.(\w+)$/.exec(field) ?? [];
+        if (index === undefined || !(error instanceof KmsError)) throw error;
+        if (what === 'replaces') {
+          made.collision = error;
+          break;
+        }
+        // The others can do without that one.
+        keys = keys.filter((_, n) => n !== Number(index));
+        made.left++;
+      }
+    }
+    looked += data.length;
+    await progress(looked);
+  }
+  return made;
+}
+
+interface Opened {
+  /** Absent where nothing opens, or what opens differs and none of it is beyond doubt. To be wiped. */
+  readonly bytes?: Uint8Array;
+  /** Whether they are in how it is wrapped now. */
+  readonly isRight: boolean;
+}
+
+async function bytesOf(item: KeyListItem, privateKeys: readonly RingPrivateKey[]): Promise<Opened> {
+  const { id, type, earlier = [] } = item;
+  const wrappings = [...earlier.map(({ keyData }) => keyData), ...(item.keyData ? [item.keyData] : [])];
+  const opened: (Uint8Array | undefined)[] = [];
+  for (const keyData of wrappings) {
+    const opening = unwrapRingKey({ privateKey: privateKeys, key: { id, type, keyData } });
+    opened.push(await opening.catch(nothingIfInvalid));
+  }
+  const [first] = opened;
+  const known = opened.filter((bytes) => bytes !== undefined);
+  const bytes = (first ?? known[0])?.slice();
+  const agrees = (other: Uint8Array | undefined) => !!bytes && !!other && equalBytes(other, bytes);
+  const isRight = agrees(opened.at(-1));
+  const isSure = first !== undefined || known.every(agrees);
+  for (const each of known) each.fill(0);
+  return bytes && isSure ? { bytes, isRight } : { isRight };
+}
+
+function nothingIfInvalid(error: unknown): undefined {
+  if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+}
+
+function wrapping({ id, keyData }: KeyListItem, bytes: Uint8Array, to: Uint8Array): NewWrapping {
+  const { wrapped, iv } = wrapRingKey('ks', to, id, bytes, systemRandom);
+  const before = fromBase64(keyData?.encrypted.key.value ?? '') ?? new Uint8Array();
+  return {
+    id,
+    keyData: { encrypted: { key: { value: wrapped, encoding: 'base64' } }, iv },
+    replaces: toBase64(sha256(before)),
+  };
+}

@@ -1,0 +1,76 @@
+// Wrappings: keys of a ring wrapped anew by its owner, to the public key that the ring has now. The appliance forgot the
+// bytes of a key when it had made it, so it cannot check that a new wrapping has the same ones, or opens at all. Hence
+// nothing is ever lost by one: how a key was wrapped before is kept beside it. Nor can one be slipped into what is
+// encrypted from now on: the active key is wrapped by the appliance alone.
+import type { Answer, Body } from '../api/endpoints.ts';
+import { fromBase64, toBase64 } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/hash.ts';
+import { isWrapping } from '../crypto/ring-key.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
+import type { RingKey } from '../store/tables/ring-keys.ts';
+import type { Ring } from '../store/tables/rings.ts';
+import type { Context } from './context.ts';
+import { keyThing, ringThing } from './keyrings.ts';
+import { findRing, givenPair } from './rings.ts';
+
+/** Earlier wrappings of one key that are kept; then there can be no other. */
+const mostEarlier = 32;
+
+type NewWrapping = Body<'rewrapKeys'>['keys'][number];
+
+/** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
+export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promise<Answer<'rewrapKeys'>> {
+  const { tx, world } = ctx;
+  const ring = await findRing(tx, 'ks', { name: input.ringname });
+  if (input.keys.length === 0) throw invalidField('keys', 'must have at least 1 entry');
+  const { publicKey } = givenPair(input.publicKey);
+  if (publicKey !== ring.publicKey) throw collision('publicKey', 'the keyring has another public key');
+  const active = await tx.ringKeys.byId(ring.id, ring.activeKey);
+  if (active?.pair !== ring.pair) {
+    throw collision('ringname', 'no key is wrapped to its public key yet: rotate the keyring first');
+  }
+  const deeds: Deed[] = [];
+  for (const [index, given] of input.keys.entries()) {
+    const key = await tx.ringKeys.byId(ring.id, given.id);
+    if (!key) throw new KmsError('not-found', `keys.${index}: the keyring has no such key`);
+    const { iv, encrypted } = given.keyData;
+    const { value: wrapped } = encrypted.key;
+    refuseUnlikely(`keys.${index}`, ring, given);
+    if (wrapped === key.wrapped) continue;
+    refuseCollision(`keys.${index}`, ring, key, given);
+    await tx.ringKeys.rewrap(key, { kem: ring.kem, pair: ring.pair, wrapped, iv }, world.now());
+    const changed = key.kem === ring.kem ? ['keyData'] : ['kem', 'keyData'];
+    deeds.push({ object: ringThing(ring), objects: [keyThing(key)], changed });
+  }
+  if (deeds.length === 0) ctx.note({ object: ringThing(ring) });
+  else ctx.did(new Array(deeds.length).fill(200), deeds);
+  return { rewrapped: deeds.length };
+}
+
+/** What has not even the form of a wrapping to the ring's public key. */
+function refuseUnlikely(place: string, { kem }: Ring, { keyData: { encrypted, iv } }: NewWrapping): void {
+  if (!isWrapping(kem, encrypted.key.value)) {
+    throw invalidField(`${place}.keyData.encrypted.key.value`, `expected base64 of 32 bytes wrapped by ${kem}`);
+  }
+  if (fromBase64(iv)?.length !== 12) throw invalidField(`${place}.keyData.iv`, 'expected base64 of 12 bytes');
+}
+
+function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: NewWrapping): void {
+  if (key.id === ring.activeKey) {
+    throw collision(`${place}.id`, 'the active key stays as the appliance wrapped it: rotate the keyring first');
+  }
+  if (ring.kem === 'x25519' && key.kem !== 'x25519') {
+    throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);
+  }
+  if (toBase64(sha256(fromBase64(key.wrapped) ?? new Uint8Array())) !== replaces) {
+    throw collision(`${place}.replaces`, 'the key is wrapped otherwise by now: read it again');
+  }
+  if (key.rewraps >= mostEarlier) {
+    throw collision(`${place}.id`, `the key was wrapped anew ${mostEarlier} times, which is the most`);
+  }
+}
+
+function collision(field: string, message: string): KmsError {
+  return fieldsError('conflict', [{ field, message }]);
+}
