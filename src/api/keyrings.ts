@@ -239,10 +239,19 @@ const rewrapBody = z.object({
       id: { type: 'string', description: 'id of the key; not of the active one' },
       keyData: {
         ...plainObject({
-          encrypted: plainObject({
-            key: plainObject({ value: base64Text, encoding: { type: 'string', enum: ['base64'] } }),
-          }),
-          iv: base64Text,
+          encrypted: {
+            ...plainObject({
+              key: {
+                ...plainObject({
+                  value: { ...base64Text, description: 'base64 of `enc` and ciphertext' },
+                  encoding: { type: 'string', enum: ['base64'], description: 'how `value` is written' },
+                }),
+                description: 'the wrapped key',
+              },
+            }),
+            description: 'what only the holder of the private key can open',
+          },
+          iv: { ...base64Text, description: 'base64 of the HPKE base nonce' },
         }),
         description: 'as a Key has it: the same 32 bytes, wrapped to `publicKey`',
       },

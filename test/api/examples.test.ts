@@ -14,6 +14,7 @@ import {
   type Person,
   pageOrigin,
   resetToken,
+  rewrappedKey,
   setUpToken,
   startOidc,
 } from '../http/samples.ts';
@@ -56,6 +57,12 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
       [sample.hash]: hash,
       [sample.header]: header,
     });
+  }
+  if (id === 'rewrapKeys') {
+    const { publicKey, keyData } = (await a.call('GET', `/ks/keyrings/payroll/keys/${values[sample.keyId]}`)).body;
+    await post('/ks/rotate', { ringname: 'payroll' });
+    const { replaces } = rewrappedKey('', keyData);
+    Object.assign(values, { [sample.publicKey]: publicKey, [sample.replacedHash]: replaces });
   }
   if (leftOut !== 'asym') values[sample.asymKeyId] = (await post('/asym/keyrings', { name: 'Devices' })).key.id;
   if (leftOut !== 'transit') Object.assign(values, await transitValues(a, id, post));

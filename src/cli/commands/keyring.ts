@@ -198,6 +198,8 @@ async function rewrap(
       },
     );
   }
+  const active = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
+  if (active.publicKey !== ring.publicKey) await client.rotateKeyring({ ringname: ring.name });
   const { rewrapRing } = await import('../../client/rewrapping.ts');
   const { stderr } = cli.io;
   const { total } = await countKeys(client, ring);

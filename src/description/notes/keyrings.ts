@@ -89,7 +89,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
         {
           id: sample.keyId,
           keyData: { encrypted: { key: { value: sample.wrappedKey, encoding: 'base64' } }, iv: sample.iv },
-          replaces: sample.wrappedKeyHash,
+          replaces: sample.replacedHash,
         },
       ],
     },
