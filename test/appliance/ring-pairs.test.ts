@@ -1,14 +1,18 @@
 // Keyrings of each kind, those too that changed their key pair, through rekeys, new master keys and backups; and a
 // frozen appliance of the first program that had them. With the private keys that were told, all of it opens.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { KeyListItem } from '../../src/api/keyrings.ts';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
-import { generateRingKey, privateKeyPem, unwrapRingKey } from '../../src/client/ring-keys.ts';
+import { generateRingKey, privateKeyPem, publicKeyBytes, unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toHex } from '../../src/crypto/bytes.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import type { Kem } from '../../src/model/kems.ts';
 import { asking, backupOf, type Place, place } from './tenant-appliance.ts';
 
@@ -25,6 +29,8 @@ interface Made {
   readonly publicKey: string;
   readonly header: string;
   readonly key: string;
+  /** How it was wrapped before, where it was wrapped anew. */
+  readonly earlier?: readonly string[];
 }
 
 interface Sample {
@@ -64,6 +70,25 @@ async function sampleOf(ask: Ask): Promise<Sample> {
       await encrypt(name, pair.publicKey);
     }
   }
+  const { privateKey, kem, publicKey } = { ...generateRingKey('mlkem768-x25519'), kem: 'mlkem768-x25519' as const };
+  const { ring, privateKey: first } = await good('POST', '/ks/keyrings', { name: 'rewrapped' });
+  privateKeys.rewrapped = privateKeyPem(first);
+  await encrypt('rewrapped', ring.publicKey);
+  await good('PUT', '/ks/config', { ringname: 'rewrapped', config: { publicKey } });
+  await good('POST', '/ks/rotate', { ringname: 'rewrapped' });
+  const { data } = (await ask('GET', '/ks/keyrings/rewrapped/keys?wrapped=true')).body;
+  const [item] = data;
+  const { value } = item.keyData.encrypted.key;
+  const bytes = await unwrapRingKey({ privateKey: privateKeys.rewrapped, key: item });
+  const { wrapped, iv } = wrapRingKey('ks', publicKeyBytes(publicKey) ?? assert.fail(), item.id, bytes, systemRandom);
+  const keyData = { encrypted: { key: { value: wrapped, encoding: 'base64' } }, iv };
+  const replaces = createHash('sha256').update(value, 'base64').digest('base64');
+  const keys = [{ id: item.id, keyData, replaces }];
+  await good('POST', '/ks/rewrap', { ringname: 'rewrapped', publicKey, keys });
+  made.push({ ...(made.pop() ?? assert.fail()), kem, publicKey, earlier: [value] });
+  // The earlier one is needed no more.
+  privateKeys.rewrapped = privateKey;
+  await encrypt('rewrapped', publicKey);
   return { privateKeys, made };
 }
 
@@ -76,10 +101,14 @@ async function opensAll(ask: Ask, { privateKeys, made }: Sample): Promise<void> 
     assert.deepEqual([read.kem, read.publicKey], [kem, publicKey]);
   }
   for (const ring of Object.keys(privateKeys)) {
-    const { data } = (await ask('GET', `/ks/keyrings/${ring}/keys`)).body;
+    const { data } = (await ask('GET', `/ks/keyrings/${ring}/keys?wrapped=true`)).body;
     assert.deepEqual(
-      data.map(({ id, publicKey }: { id: string; publicKey: string }) => [id, publicKey]),
-      made.filter((each) => each.ring === ring).map(({ keyId, publicKey }) => [keyId, publicKey]),
+      (data as KeyListItem[]).map(({ id, publicKey, earlier }) => [
+        id,
+        publicKey,
+        earlier?.map(({ keyData }) => keyData.encrypted.key.value),
+      ]),
+      made.filter((each) => each.ring === ring).map(({ keyId, publicKey, earlier }) => [keyId, publicKey, earlier]),
     );
   }
 }
@@ -109,9 +138,10 @@ test('new keys of tenant and appliance, a restart, and a backup', async () => {
   await whileRestored(file, p.made.keyFile, (ask) => opensAll(ask, sample));
 });
 
-// `test/compat/rings-1` is a backup of an appliance that has these rings, its master key, and what they made.
-// KMS_WRITE_FIXTURE=1 writes it where there is none.
-const fixture = join(import.meta.dirname, '../compat/rings-1');
+// `test/compat/rings-2` is a backup of an appliance that has these rings, its master key, and what they made; `rings-1`
+// is of the last schema before keys could be wrapped anew. KMS_WRITE_FIXTURE=1 writes the former where there is none.
+const compat = join(import.meta.dirname, '../compat');
+const fixture = join(compat, 'rings-2');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);
   await using p = await place();
@@ -121,11 +151,16 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   writeFileSync(join(fixture, 'made.json'), `${JSON.stringify(sample, null, 1)}\n`);
 }
 
-test('rings-1: what the first program with hybrid rings made opens for ever', async () => {
-  const sample: Sample = JSON.parse(readFileSync(join(fixture, 'made.json'), 'utf8'));
-  assert.equal(sample.made.length, 8);
-  const keyFile = join(base, 'compat.key');
-  cpSync(join(fixture, 'master-key.txt'), keyFile);
-  chmodSync(keyFile, 0o600);
-  await whileRestored(join(fixture, 'backup.kms-backup'), keyFile, (ask) => opensAll(ask, sample));
-});
+for (const [name, made, what] of [
+  ['rings-1', 8, 'what the first program with hybrid rings made opens for ever'],
+  ['rings-2', 10, 'what the first program made that wraps keys anew opens for ever'],
+] as const) {
+  test(`${name}: ${what}`, async () => {
+    const sample: Sample = JSON.parse(readFileSync(join(compat, name, 'made.json'), 'utf8'));
+    assert.equal(sample.made.length, made);
+    const keyFile = join(base, `${name}.key`);
+    cpSync(join(compat, name, 'master-key.txt'), keyFile);
+    chmodSync(keyFile, 0o600);
+    await whileRestored(join(compat, name, 'backup.kms-backup'), keyFile, (ask) => opensAll(ask, sample));
+  });
+}
