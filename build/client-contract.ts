@@ -157,13 +157,16 @@ function parenthesised(type: string): string {
   return type.includes(' | ') && !type.startsWith('{') ? `(${type})` : type;
 }
 
-/** Of a list that is looked at by hand: objects of simple fields, none of which is required, or texts. */
+/** Of a list that is looked at by hand: objects of simple fields, or texts. */
 function listedType(items: unknown): string {
-  const { properties } = (items ?? {}) as { readonly properties?: Readonly<Record<string, { readonly type: string }>> };
+  const { properties, required = [] } = (items ?? {}) as {
+    readonly properties?: Readonly<Record<string, { readonly type: string }>>;
+    readonly required?: readonly string[];
+  };
   if (!properties) return 'string';
   const fields = Object.entries(properties).map(([name, field]) => {
     const type = field.type === 'integer' ? 'number' : field.type;
-    return `${name}?: ${type} | undefined`;
+    return required.includes(name) ? `${name}: ${type}` : `${name}?: ${type} | undefined`;
   });
   return `{ ${fields.join('; ')} }`;
 }

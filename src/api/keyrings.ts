@@ -192,37 +192,38 @@ export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() }
 const rotateAnswer = z.object({ key });
 
 /** Keys that one request may wrap anew. */
-export const mostRewrapped = 100;
+const mostRewrapped = 100;
 
 /** A key wrapped anew by whoever has its bytes, in place of what has that hash. */
-interface RewrappedKey {
+export interface RewrappedKey {
   readonly id: string;
-  readonly keyData: z.output<typeof encryptedKeyData>;
+  readonly wrapped: string;
+  readonly iv: string;
   readonly replaces: string;
 }
 
+const base64Text = { type: 'string', contentEncoding: 'base64' };
+const rewrappedFields = {
+  id: { type: 'string', description: 'id of the key; not of the active one' },
+  wrapped: {
+    ...base64Text,
+    description: "the key's 32 bytes, wrapped by HPKE to `publicKey`: base64 of `enc` and ciphertext",
+  },
+  iv: { ...base64Text, description: 'base64 of the HPKE base nonce' },
+  replaces: {
+    ...base64Text,
+    description: 'base64 of the SHA-256 of the bytes that it is wrapped in now; nothing is done if they are others',
+  },
+};
+
 function rewrappedProblem(item: unknown): string | undefined {
   if (!isJsonObject(item)) return `expected an object, got ${kindOf(item)}`;
-  const { id, keyData, replaces } = item;
-  const encrypted = isJsonObject(keyData) ? keyData.encrypted : undefined;
-  const wrapped = isJsonObject(encrypted) ? encrypted.key : undefined;
-  const { value, encoding } = isJsonObject(wrapped) ? wrapped : {};
-  const texts = {
-    id,
-    replaces,
-    'keyData.encrypted.key.value': value,
-    'keyData.iv': isJsonObject(keyData) && keyData.iv,
-  };
-  for (const [name, text] of Object.entries(texts)) if (typeof text !== 'string') return `${name}: expected a string`;
-  return encoding === 'base64' ? undefined : 'keyData.encrypted.key.encoding: expected base64';
+  for (const name of Object.keys(rewrappedFields)) {
+    const value = item[name];
+    if (typeof value !== 'string') return `${name}: expected a string, got ${kindOf(value)}`;
+  }
+  return undefined;
 }
-
-const base64Text = { type: 'string', contentEncoding: 'base64' };
-const plainObject = (properties: Readonly<Record<string, object>>) => ({
-  type: 'object',
-  required: Object.keys(properties),
-  properties,
-});
 
 const rewrapBody = z.object({
   ringname,
@@ -235,32 +236,7 @@ const rewrapBody = z.object({
     minItems: 1,
     maxItems: mostRewrapped,
     description: 'all of them, or none where one is refused',
-    items: plainObject({
-      id: { type: 'string', description: 'id of the key; not of the active one' },
-      keyData: {
-        ...plainObject({
-          encrypted: {
-            ...plainObject({
-              key: {
-                ...plainObject({
-                  value: { ...base64Text, description: 'base64 of `enc` and ciphertext' },
-                  encoding: { type: 'string', enum: ['base64'], description: 'how `value` is written' },
-                }),
-                description: 'the wrapped key',
-              },
-            }),
-            description: 'what only the holder of the private key can open',
-          },
-          iv: { ...base64Text, description: 'base64 of the HPKE base nonce' },
-        }),
-        description: 'as a Key has it: the same 32 bytes, wrapped to `publicKey`',
-      },
-      replaces: {
-        ...base64Text,
-        description:
-          'SHA-256 of the bytes in the `value` that the key has now, base64: where it is another, nothing is done',
-      },
-    }),
+    items: { type: 'object', required: Object.keys(rewrappedFields), properties: rewrappedFields },
   }),
 });
 const rewrapAnswer = z.object({

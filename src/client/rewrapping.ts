@@ -22,7 +22,7 @@ interface Rewrapping {
   readonly progress: (keys: number) => Promise<void>;
 }
 
-export interface Rewrapped {
+interface Rewrapped {
   readonly rewrapped: number;
   /** Keys that are not wrapped to the ring's public key, or not rightly, for want of a private key. */
   readonly left: number;
@@ -118,9 +118,5 @@ function nothingIfInvalid(error: unknown): undefined {
 function wrapping({ id, keyData }: KeyListItem, bytes: Uint8Array, to: Uint8Array): NewWrapping {
   const { wrapped, iv } = wrapRingKey('ks', to, id, bytes, systemRandom);
   const before = fromBase64(keyData?.encrypted.key.value ?? '') ?? new Uint8Array();
-  return {
-    id,
-    keyData: { encrypted: { key: { value: wrapped, encoding: 'base64' } }, iv },
-    replaces: toBase64(sha256(before)),
-  };
+  return { id, wrapped, iv, replaces: toBase64(sha256(before)) };
 }

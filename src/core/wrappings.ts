@@ -3,6 +3,7 @@
 // nothing is ever lost by one: how a key was wrapped before is kept beside it. Nor can one be slipped into what is
 // encrypted from now on: the active key is wrapped by the appliance alone.
 import type { Answer, Body } from '../api/endpoints.ts';
+import type { RewrappedKey } from '../api/keyrings.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { isWrapping } from '../crypto/ring-key.ts';
@@ -16,8 +17,6 @@ import { findRing, givenPair } from './rings.ts';
 
 /** Earlier wrappings of one key that are kept; then there can be no other. */
 const mostEarlier = 32;
-
-type NewWrapping = Body<'rewrapKeys'>['keys'][number];
 
 /** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
 export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promise<Answer<'rewrapKeys'>> {
@@ -34,8 +33,7 @@ export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promi
   for (const [index, given] of input.keys.entries()) {
     const key = await tx.ringKeys.byId(ring.id, given.id);
     if (!key) throw new KmsError('not-found', `keys.${index}: the keyring has no such key`);
-    const { iv, encrypted } = given.keyData;
-    const { value: wrapped } = encrypted.key;
+    const { wrapped, iv } = given;
     refuseUnlikely(`keys.${index}`, ring, given);
     if (wrapped === key.wrapped) continue;
     refuseCollision(`keys.${index}`, ring, key, given);
@@ -49,14 +47,14 @@ export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promi
 }
 
 /** What has not even the form of a wrapping to the ring's public key. */
-function refuseUnlikely(place: string, { kem }: Ring, { keyData: { encrypted, iv } }: NewWrapping): void {
-  if (!isWrapping(kem, encrypted.key.value)) {
-    throw invalidField(`${place}.keyData.encrypted.key.value`, `expected base64 of 32 bytes wrapped by ${kem}`);
+function refuseUnlikely(place: string, { kem }: Ring, { wrapped, iv }: RewrappedKey): void {
+  if (!isWrapping(kem, wrapped)) {
+    throw invalidField(`${place}.wrapped`, `expected base64 of 32 bytes wrapped by ${kem}`);
   }
-  if (fromBase64(iv)?.length !== 12) throw invalidField(`${place}.keyData.iv`, 'expected base64 of 12 bytes');
+  if (fromBase64(iv)?.length !== 12) throw invalidField(`${place}.iv`, 'expected base64 of 12 bytes');
 }
 
-function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: NewWrapping): void {
+function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: RewrappedKey): void {
   if (key.id === ring.activeKey) {
     throw collision(`${place}.id`, 'the active key stays as the appliance wrapped it: rotate the keyring first');
   }

@@ -81,9 +81,8 @@ async function sampleOf(ask: Ask): Promise<Sample> {
   const { value } = item.keyData.encrypted.key;
   const bytes = await unwrapRingKey({ privateKey: privateKeys.rewrapped, key: item });
   const { wrapped, iv } = wrapRingKey('ks', publicKeyBytes(publicKey) ?? assert.fail(), item.id, bytes, systemRandom);
-  const keyData = { encrypted: { key: { value: wrapped, encoding: 'base64' } }, iv };
   const replaces = createHash('sha256').update(value, 'base64').digest('base64');
-  const keys = [{ id: item.id, keyData, replaces }];
+  const keys = [{ id: item.id, wrapped, iv, replaces }];
   await good('POST', '/ks/rewrap', { ringname: 'rewrapped', publicKey, keys });
   made.push({ ...(made.pop() ?? assert.fail()), kem, publicKey, earlier: [value] });
   // The earlier one is needed no more.

@@ -129,7 +129,8 @@ export async function startOidc(a: Appliance, more: object = { createUsers: true
 /** As long as a key of 32 bytes that is wrapped by X25519, in place of that. */
 export const rewrappedKey = (id: string, keyData: AnyJson, wrapped = Buffer.alloc(80, ++count)) => ({
   id,
-  keyData: { encrypted: { key: { value: wrapped.toString('base64'), encoding: 'base64' } }, iv: keyData.iv },
+  wrapped: wrapped.toString('base64'),
+  iv: keyData.iv,
   replaces: createHash('sha256').update(keyData.encrypted.key.value, 'base64').digest('base64'),
 });
 

@@ -85,19 +85,13 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     body: {
       ringname: 'payroll',
       publicKey: sample.publicKey,
-      keys: [
-        {
-          id: sample.keyId,
-          keyData: { encrypted: { key: { value: sample.wrappedKey, encoding: 'base64' } }, iv: sample.iv },
-          replaces: sample.replacedHash,
-        },
-      ],
+      keys: [{ id: sample.keyId, wrapped: sample.wrappedKey, iv: sample.iv, replaces: sample.replacedHash }],
     },
     problems: {
       400: [
         { field: 'publicKey', message: 'the keyring has another public key' },
         { field: 'ringname', message: 'no key is wrapped to its public key yet: rotate the keyring first' },
-        { field: 'keys.0.keyData.encrypted.key.value', message: 'expected base64 of 32 bytes wrapped by x25519' },
+        { field: 'keys.0.wrapped', message: 'expected base64 of 32 bytes wrapped by x25519' },
         { field: 'keys.0.replaces', message: 'the key is wrapped otherwise by now: read it again' },
         { field: 'keys.0.id', message: 'the active key stays as the appliance wrapped it: rotate the keyring first' },
         { field: 'keys.0.id', message: 'the key was wrapped anew 32 times, which is the most' },
