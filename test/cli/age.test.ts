@@ -7,7 +7,7 @@ import { formatRecipient, parseRecipient } from '../../src/client/age-keys.ts';
 import { publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { type Stanza, stanza, talk } from '../support/age-client.ts';
 import type { RunOptions } from './kms.ts';
-import { type ServedDesk, servedDesk } from './served.ts';
+import { keyAnswers, type ServedDesk, servedDesk } from './served.ts';
 import { serving } from './serving.ts';
 
 const fileKey = randomBytes(16);
@@ -137,6 +137,26 @@ test('several recipients, identities and files in one run', async () => {
     ofTwo.map(({ args }) => args[0]),
     ['0', '1'],
   );
+});
+
+test('a key crosses the network once for all files of one run, and again in the next', async () => {
+  await using d = await withRing();
+  const { recipient, identity } = await pair(d, 'payroll');
+  const seen = keyAnswers(d);
+  const files = Array.from({ length: 5 }, () => stanza('wrap-file-key', [], fileKey));
+  const made = stanzasIn(await speak(d, 'recipient-v1', [stanza('add-recipient', [recipient]), ...files].join('')));
+  const each = files.map((_, file) => made.filter(({ args }) => args[0] === String(file)));
+  const ofEncrypts = seen.splice(0);
+  const { said } = await unwrapped(d, [identity], each);
+  assert.deepEqual(said.filter(({ body }) => body.equals(fileKey)).length, 5);
+  for (const answers of [ofEncrypts, seen]) {
+    assert.deepEqual(
+      answers.map(({ known, hasKey }) => [known, hasKey]),
+      [[0, true], ...Array.from({ length: 4 }, () => [1, false])],
+    );
+    const [first, ...others] = answers.map(({ bytes }) => bytes);
+    for (const bytes of others) assert.ok(bytes < (first ?? 0) - 1500, `${first} and ${bytes} bytes`);
+  }
 });
 
 test('labels are told to those who ask, grease and commands that nobody knows are passed over', async () => {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import test from 'node:test';
+import type { AnswerTo } from '../../src/client/methods.ts';
+import { unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toBech32 } from '../../src/crypto/bech32.ts';
 import type { Ran } from './kms.ts';
-import { type ServedDesk, servedDesk } from './served.ts';
+import { keyAnswers, type ServedDesk, servedDesk } from './served.ts';
 
 const chunk = 16 * 1024;
 
@@ -35,6 +38,28 @@ for (const size of [0, 1, chunk - 1, chunk, chunk + 1, 64 * chunk, 64 * chunk + 
     assert.deepEqual((await readdir(d.dir)).sort(), ['back', 'config', 'in', 'kms-data', 'out.kms']);
   });
 }
+
+test('no unwrapped key is kept between runs: each asks for it, and none is in a file', async () => {
+  await using d = await withRing();
+  const seen = keyAnswers(d);
+  for (let run = 0; run < 3; run++) {
+    assert.deepEqual(told(await d.kms(`encrypt --ring payroll -o ${run}.kms`, { stdin: 'hi' })), [0, '', '']);
+    assert.deepEqual(told(await d.kms(`decrypt ${run}.kms`)), [0, 'hi', '']);
+  }
+  assert.deepEqual(
+    seen.map(({ known, hasKey }) => [known, hasKey]),
+    Array.from({ length: 6 }, () => [0, true]),
+  );
+  const { key } = await d.json<AnswerTo<'encrypt'>>('encrypt --ring payroll -o 3.kms --json', { stdin: 'hi' });
+  const privateKey = await readFile(d.path('config', 'kms', 'rings', 'payroll.key'));
+  const unwrapped = Buffer.from(await unwrapRingKey({ privateKey, key }));
+  const forms = [unwrapped, unwrapped.toString('hex'), unwrapped.toString('base64'), unwrapped.toString('base64url')];
+  const files = await readdir(d.dir, { recursive: true, withFileTypes: true });
+  for (const file of files.filter((each) => each.isFile())) {
+    const content = await readFile(join(file.parentPath, file.name));
+    assert.ok(!forms.some((form) => content.includes(form)), file.name);
+  }
+});
 
 test('a hybrid keyring encrypts and decrypts, with the private key in any of its forms', async () => {
   await using d = await servedDesk();

@@ -18,7 +18,7 @@ import {
 } from '../../src/client/kubernetes-kms.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { Ran, RunOptions } from './kms.ts';
-import { type ServedDesk, servedDesk } from './served.ts';
+import { keyAnswers, type ServedDesk, servedDesk } from './served.ts';
 
 interface Plugin {
   readonly path: string;
@@ -156,6 +156,24 @@ async function withRing(): Promise<ServedDesk> {
   await d.json('keyring create etcd --json');
   return d;
 }
+
+test('a key crosses the network once while the plugin runs', async () => {
+  await using d = await withRing();
+  await using it = await plugin(d);
+  const seen = keyAnswers(d);
+  const seeds = Array.from({ length: 4 }, () => randomBytes(32));
+  for (const seed of seeds) {
+    const made = fields((await encrypt(it, seed)).message);
+    const back = await decrypt(it, made.get(1) ?? assert.fail(), String(made.get(2)));
+    assert.deepEqual(fields(back.message).get(1), seed);
+  }
+  assert.deepEqual(
+    seen.map(({ known, hasKey }) => [known, hasKey]),
+    [[0, true], ...Array.from({ length: 7 }, () => [1, false])],
+  );
+  const [first, ...others] = seen.map(({ bytes }) => bytes);
+  for (const bytes of others) assert.ok(bytes < (first ?? 0) - 1500, `${first} and ${bytes} bytes`);
+});
 
 test('a key of the API server comes back, by the id of the ring’s key, also after a rotation', async () => {
   await using d = await withRing();

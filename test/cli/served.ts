@@ -44,3 +44,28 @@ function listening(server: Server, where: string | number): Promise<void> {
     server.listen(typeof where === 'string' ? { path: where } : { port: where, host: '127.0.0.1' }, resolve);
   });
 }
+
+/** An answer to an encrypt or decrypt. */
+export interface KeyAnswer {
+  /** How many keys the request said to know. */
+  readonly known: number;
+  readonly hasKey: boolean;
+  /** Of its body. */
+  readonly bytes: number;
+}
+
+/** Those from now on. */
+export function keyAnswers({ appliance: { app } }: ServedDesk): KeyAnswer[] {
+  const seen: KeyAnswer[] = [];
+  const served = app.fetch.bind(app);
+  app.fetch = async (request, env) => {
+    if (!/\/ks\/(?:en|de)crypt$/.test(request.url)) return served(request, env);
+    const { knownKeys = [] } = await request.clone().json();
+    const answer = await served(request, env);
+    const text = await answer.clone().text();
+    const hasKey = JSON.parse(text).key?.keyData !== undefined;
+    seen.push({ known: knownKeys.length, hasKey, bytes: Buffer.byteLength(text) });
+    return answer;
+  };
+  return seen;
+}
