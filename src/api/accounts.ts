@@ -1,13 +1,13 @@
 // Accounts on the wire: what they are, and the endpoints that make, read, change and delete them.
 import { z } from 'zod';
 import { safeApiKey } from './apikeys.ts';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { freeForm, idOf, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
 
 const tag = 'Accounts';
-const unknown = { 404: { description: 'no such Account', schema: errorBody } };
+const unknown = missing('no such Account');
 const byUid = z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: the path value is the uid' }) });
 
 const accountId = idOf('acct').meta({ description: 'id of the Account', examples: [sample.accountId] });

@@ -1,6 +1,6 @@
 // Activity on the wire: the record of a request, and the endpoints that search and read it.
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, errorBody, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import {
@@ -218,6 +218,6 @@ export const activityEndpoints = [
     access: { kind: 'flag', action: 'activity.read' },
     params: z.object({ id: pathText }),
     answer: activity,
-    errors: { 404: { description: 'no such activity', schema: errorBody } },
+    errors: missing('no such activity'),
   }),
 ] as const;

@@ -2,7 +2,7 @@
 // validate them.
 import { z } from 'zod';
 import { maxActionLength, unnamedAction } from '../model/actions.ts';
-import { emptyBody, endpoint, errorBody } from './endpoint.ts';
+import { emptyBody, endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import {
@@ -24,7 +24,7 @@ import {
 } from './values.ts';
 
 const tag = 'API keys';
-const unknown = { 404: { description: 'no such API key', schema: errorBody } };
+const unknown = missing('no such API key');
 
 /** Characters, which are code points, of a key's name. */
 const longestName = 128;
@@ -219,7 +219,7 @@ export const apikeyEndpoints = [
     query: z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: accountId is the uid' }) }),
     body: createApiKeyBody,
     answer: fullApiKey,
-    errors: { 404: { description: 'no such Account', schema: errorBody } },
+    errors: missing('no such Account'),
   }),
   endpoint('updateApiKeyBySecret', {
     tag,
@@ -277,6 +277,6 @@ export const apikeyEndpoints = [
     }),
     answer: pageOf(safeApiKey),
     paginated: true,
-    errors: { 404: { description: 'no such KeyRing', schema: errorBody } },
+    errors: missing('no such KeyRing'),
   }),
 ] as const;

@@ -1,7 +1,7 @@
 // Assets: stored records with free-form data and parents, which headers carry signed.
 
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { base64, count, epochTime, freeForm, idOf, pathText, requiredText, textList, timestamp } from './values.ts';
@@ -92,7 +92,7 @@ const searchAssetsBody = z.object({
 });
 
 const tag = 'Assets';
-const unknown = { 404: { description: 'no such Asset', schema: errorBody } };
+const unknown = missing('no such Asset');
 
 export const assetEndpoints = [
   // Before the path with an id in this place, which would take it too.

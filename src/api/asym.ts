@@ -1,6 +1,6 @@
 // The asym service on the wire: its keyrings and keys, and the endpoints that make, fetch and rotate them.
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { rotateBody, wrappedTo } from './keyrings.ts';
 import { newRingName } from './ring-life.ts';
@@ -63,7 +63,7 @@ const createAsymKeyringAnswer = z.object({
 const rotateAsymAnswer = z.object({ key: asymKey });
 
 const tag = 'Asym';
-const unknown = { 404: { description: 'no such KeyRing or key', schema: errorBody } };
+const unknown = missing('no such KeyRing or key');
 
 export const asymEndpoints = [
   endpoint('createAsymKeyring', {

@@ -1,7 +1,7 @@
 // Encryption on the wire: what encrypt and decrypt take and answer, and what a hash or header stands for.
 import { z } from 'zod';
 import { asset, signedAsset } from './assets.ts';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { encryptedKeyData, key } from './keyrings.ts';
 import {
@@ -130,7 +130,7 @@ const headerAnswer = z.object({
 });
 
 const tag = 'Encryption';
-const gone = { 404: { description: 'its KeyRing or key is gone', schema: errorBody } };
+const gone = missing('its KeyRing or key is gone');
 
 export const encryptionEndpoints = [
   endpoint('encrypt', {
@@ -139,7 +139,7 @@ export const encryptionEndpoints = [
     access: { kind: 'flag', action: 'keyring.encrypt', ring: { from: 'body', field: 'ringname' } },
     body: encryptBody,
     answer: encryptAnswer,
-    errors: { 404: { description: 'no such KeyRing or Asset', schema: errorBody } },
+    errors: missing('no such KeyRing or Asset'),
   }),
   endpoint('decrypt', {
     changes: false,
@@ -167,6 +167,6 @@ export const encryptionEndpoints = [
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'header', param: 'header' } },
     params: z.object({ header: pathText }),
     answer: headerAnswer,
-    errors: { 404: { description: 'not a header, or its KeyRing is gone', schema: errorBody } },
+    errors: missing('not a header, or its KeyRing is gone'),
   }),
 ] as const;

@@ -127,6 +127,16 @@ export const errorBody = z
   .meta({ id: 'Error', description: 'why a request was refused' });
 export type ErrorBody = z.output<typeof errorBody>;
 
+/** Errors of an endpoint that finds nothing. */
+export function missing(description: string) {
+  return { 404: { description, schema: errorBody } };
+}
+
+/** Errors of one that slows guessing down. */
+export const tooManyTries = {
+  429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody },
+};
+
 export const emptyBody = z.object({}).meta({ id: 'Empty', description: 'an empty object' });
 export const messageBody = z
   .object({ message: z.string().meta({ description: 'what was done', examples: ['done'] }) })

@@ -1,7 +1,7 @@
 // Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
@@ -26,7 +26,7 @@ import {
 } from './values.ts';
 
 const tag = 'KeyRings';
-const unknownRing = { 404: { description: 'no such KeyRing', schema: errorBody } };
+const unknownRing = missing('no such KeyRing');
 const byId = z.object({ id: trueParam.exactOptional().meta({ description: '`true`: ringname is the KeyRing id' }) });
 
 const keyId = idOf('key').meta({ description: 'id of the key', examples: [sample.keyId] });
@@ -361,7 +361,7 @@ export const keyringEndpoints = [
     params: z.object({ ringname: pathText, keyId: pathText }),
     query: byId,
     answer: readKey,
-    errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
+    errors: missing('no such KeyRing or key'),
   }),
   endpoint('rotateKeyring', {
     tag,
@@ -382,7 +382,7 @@ export const keyringEndpoints = [
     },
     body: rewrapBody,
     answer: rewrapAnswer,
-    errors: { 404: { description: 'no such KeyRing or key', schema: errorBody } },
+    errors: missing('no such KeyRing or key'),
   }),
   endpoint('getConfig', {
     tag,

@@ -1,6 +1,6 @@
 // Logins on the wire: invites, sessions, passwords and setting up, most of it without a credential.
 import { z } from 'zod';
-import { emptyBody, endpoint, errorBody, messageBody } from './endpoint.ts';
+import { emptyBody, endpoint, messageBody, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import { createUserBody, user } from './users.ts';
@@ -131,7 +131,6 @@ const session = z
 
 const tag = 'Login';
 const refused = { description: 'the token is expired or invalid', schema: inviteRefused };
-const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
 
 export const loginEndpoints = [
   endpoint('validateInvite', {
@@ -180,7 +179,7 @@ export const loginEndpoints = [
     answer: loginAnswer,
     errors: {
       400: { description: 'a second factor is needed, or was wrong', schema: secondFactorNeeded },
-      ...wait,
+      ...tooManyTries,
     },
   }),
   endpoint('passkeyLoginOptions', {
@@ -196,7 +195,7 @@ export const loginEndpoints = [
     access: { kind: 'public', backoff: true, recorded: 'session.create' },
     body: z.object({ credential: usedPasskey }),
     answer: loginAnswer,
-    errors: wait,
+    errors: tooManyTries,
   }),
   endpoint('refreshSession', {
     changes: true,
@@ -219,7 +218,7 @@ export const loginEndpoints = [
     answer: emptyBody,
     errors: {
       400: { description: 'the new password does not meet the rules', schema: malformedPassword },
-      ...wait,
+      ...tooManyTries,
     },
   }),
   endpoint('listSessions', {
@@ -236,7 +235,7 @@ export const loginEndpoints = [
     access: { kind: 'credential', action: 'session.end' },
     params: z.object({ id: pathText }),
     answer: emptyBody,
-    errors: { 404: { description: 'no such session of this User', schema: errorBody } },
+    errors: missing('no such session of this User'),
   }),
   endpoint('endOtherSessions', {
     tag,

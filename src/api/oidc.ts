@@ -1,7 +1,7 @@
 // Logins by OpenID Connect on the wire. The person goes to the identity provider in between: start says where, finish
 // takes what they come back with.
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, errorBody, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { loginAnswer } from './logins.ts';
 import { secretText, text } from './values.ts';
@@ -25,8 +25,7 @@ const finishBody = z.object({
 });
 
 const tag = 'Login';
-const none = { 404: { description: 'no identity provider is set up', schema: errorBody } };
-const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
+const none = missing('no identity provider is set up');
 
 export const oidcEndpoints = [
   endpoint('describeOidc', {
@@ -57,7 +56,7 @@ export const oidcEndpoints = [
       }),
       binding,
     }),
-    errors: { ...none, ...wait },
+    errors: { ...none, ...tooManyTries },
   }),
   endpoint('finishOidc', {
     tag,
@@ -68,7 +67,7 @@ export const oidcEndpoints = [
     errors: {
       403: { description: 'the provider knows the person, and no User may log in so', schema: errorBody },
       ...none,
-      ...wait,
+      ...tooManyTries,
     },
   }),
 ] as const;

@@ -1,7 +1,7 @@
 // What rings of all kinds have in common on the wire: how they are named, listed, deleted and brought back, and when they
 // get a new key by themselves.
 import { z } from 'zod';
-import { errorBody } from './endpoint.ts';
+import { missing } from './endpoint.ts';
 import { pageQuery } from './page.ts';
 import { idOf, pathText, requiredText, ringNamePattern, timestamp, trueParam } from './values.ts';
 
@@ -56,6 +56,6 @@ export function restoringRing<const Kind extends 'keyring' | 'transit'>(kind: Ki
       ring: { from: 'deleted-id', param: 'id' },
     },
     params: z.object({ id: pathText }),
-    errors: { 404: { description: 'nothing to restore under this id', schema: errorBody } },
+    errors: missing('nothing to restore under this id'),
   } as const;
 }

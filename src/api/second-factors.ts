@@ -1,6 +1,6 @@
 // Second factors on the wire: what a User has beside the password, and how it is added and removed.
 import { z } from 'zod';
-import { emptyBody, endpoint, errorBody } from './endpoint.ts';
+import { emptyBody, endpoint, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { creationOptions, newPasskey } from './passkeys.ts';
 import { count, eitherOf, idOf, pastTime, requiredText, secretText, text, timestamp } from './values.ts';
@@ -53,7 +53,6 @@ const proof = {
 const needsProof = eitherOf('currentPassword', 'code');
 
 const adding = { kind: 'credential', action: 'user.add-second-factor' } as const;
-const wait = { 429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody } };
 
 export const secondFactorEndpoints = [
   endpoint('listSecondFactors', {
@@ -85,7 +84,7 @@ export const secondFactorEndpoints = [
         .string()
         .meta({ format: 'uri', description: 'the same for the app as a QR code', examples: [sample.totpUri] }),
     }),
-    errors: wait,
+    errors: tooManyTries,
   }),
   endpoint('finishTotp', {
     tag,
@@ -96,7 +95,7 @@ export const secondFactorEndpoints = [
       code: secretText.meta({ description: 'six digits', examples: [sample.totpCode] }),
     }),
     answer: added,
-    errors: { 404: { description: 'no app waits for its code under this id, or no longer', schema: errorBody } },
+    errors: missing('no app waits for its code under this id, or no longer'),
   }),
   endpoint('beginPasskey', {
     tag,
@@ -104,7 +103,7 @@ export const secondFactorEndpoints = [
     access: { kind: 'credential', action: 'user.begin-second-factor', backoff: true },
     body: z.object(proof).meta(needsProof),
     answer: creationOptions,
-    errors: wait,
+    errors: tooManyTries,
   }),
   endpoint('finishPasskey', {
     tag,
@@ -124,7 +123,7 @@ export const secondFactorEndpoints = [
       })
       .meta(needsProof),
     answer: emptyBody,
-    errors: { 404: { description: 'no such second factor of this User', schema: errorBody }, ...wait },
+    errors: { ...missing('no such second factor of this User'), ...tooManyTries },
   }),
   endpoint('renewRecoveryCodes', {
     tag,
@@ -132,6 +131,6 @@ export const secondFactorEndpoints = [
     access: { kind: 'credential', action: 'user.new-recovery-codes', backoff: true },
     body: z.object(proof).meta(needsProof),
     answer: z.object({ recoveryCodes: newCodes }),
-    errors: wait,
+    errors: tooManyTries,
   }),
 ] as const;

@@ -2,7 +2,7 @@
 // backups. All but the last three endpoints are for everybody, without a credential.
 
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, errorBody, tooManyTries } from './endpoint.ts';
 import { secretText, timestamp } from './values.ts';
 
 const tag = 'System';
@@ -179,7 +179,7 @@ export type UnsealStep = Readonly<z.output<typeof unsealBody>>;
 
 const refusals = {
   403: { description: 'it is for the local socket', schema: errorBody },
-  429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody },
+  ...tooManyTries,
 };
 
 /** They work while the appliance is sealed, all but the one that seals it. They belong to no tenant. */

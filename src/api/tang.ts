@@ -1,7 +1,7 @@
 // Tang key pairs on the wire: the endpoints that keep them. Clients of Tang have a listener of their own, with the paths
 // and answers of that protocol.
 import { z } from 'zod';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { base64urlPattern, count, pathText, timestamp } from './values.ts';
 
@@ -51,6 +51,6 @@ export const tangEndpoints = [
     access: { kind: 'flag', action: 'tang.delete' },
     params: z.object({ thumbprint: pathText }),
     answer: z.object({ pair }),
-    errors: { 404: { description: 'no such key pair', schema: errorBody } },
+    errors: missing('no such key pair'),
   }),
 ] as const;

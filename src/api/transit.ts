@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
 import { mostTransitItems, transitHashes, transitTypes } from '../model/transit.ts';
-import { endpoint, errorBody } from './endpoint.ts';
+import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf } from './page.ts';
 import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
@@ -21,9 +21,16 @@ import {
 } from './values.ts';
 
 const tag = 'Transit';
-const unknownRing = { 404: { description: 'no such transit ring', schema: errorBody } };
-const ofRing = { ringname: pathText };
-const ring = { from: 'path', param: 'ringname', byId: false } as const;
+
+/** Of an endpoint for whoever has the flag on the ring that its path names. */
+function ofRing<const Action extends `transit.${string}`>(action: Action) {
+  return {
+    tag,
+    access: { kind: 'flag', action, ring: { from: 'path', param: 'ringname', byId: false } },
+    params: z.object({ ringname: pathText }),
+    errors: missing('no such transit ring'),
+  } as const;
+}
 
 const type = z.enum(transitTypes).meta({ description: 'what its keys are; the first two encrypt, the others sign' });
 const derived = z
@@ -195,20 +202,14 @@ export const transitEndpoints = [
     paginated: true,
   }),
   endpoint('getTransitRing', {
-    tag,
     summary: 'Read a transit ring and its versions',
-    access: { kind: 'flag', action: 'transit.read', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.read'),
     answer: ringAnswer,
-    errors: unknownRing,
   }),
   endpoint('deleteTransitRing', {
-    tag,
     summary: 'Delete a transit ring; it stays restorable for 30 days',
-    access: { kind: 'flag', action: 'transit.delete', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.delete'),
     answer: deletedRing('unseal', sample.transitRingId),
-    errors: unknownRing,
   }),
   endpoint('restoreTransitRing', {
     tag,
@@ -217,18 +218,13 @@ export const transitEndpoints = [
     answer: ringAnswer,
   }),
   endpoint('rotateTransitRing', {
-    tag,
     summary: 'Give a transit ring a new version',
-    access: { kind: 'flag', action: 'transit.rotate', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.rotate'),
     answer: ringAnswer,
-    errors: unknownRing,
   }),
   endpoint('configureTransitRing', {
-    tag,
     summary: "Change a transit ring's config: what is named is replaced, the rest is kept",
-    access: { kind: 'flag', action: 'transit.config', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.config'),
     body: z.object({
       minDecryptionVersion: minDecryptionVersion.exactOptional(),
       minEncryptionVersion: minEncryptionVersion.exactOptional(),
@@ -236,40 +232,28 @@ export const transitEndpoints = [
       rotateAfter: rotateAfter.exactOptional(),
     }),
     answer: ringAnswer,
-    errors: unknownRing,
   }),
   endpoint('transitEncrypt', {
-    tag,
     summary: 'Have messages encrypted',
-    access: { kind: 'flag', action: 'transit.encrypt', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.encrypt'),
     body: z.object({ items: itemList({ ...plaintextField, ...made }) }),
     answer: madeAnswer,
-    errors: unknownRing,
   }),
   endpoint('transitDecrypt', {
-    tag,
     summary: 'Have messages decrypted',
-    access: { kind: 'flag', action: 'transit.decrypt', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.decrypt'),
     body: z.object({ items: itemList(ciphertextField) }),
     answer: madeAnswer,
-    errors: unknownRing,
   }),
   endpoint('transitRewrap', {
-    tag,
     summary: 'Have messages brought under a newer version',
-    access: { kind: 'flag', action: 'transit.rewrap', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.rewrap'),
     body: z.object({ items: itemList({ ...ciphertextField, ...made }) }),
     answer: madeAnswer,
-    errors: unknownRing,
   }),
   endpoint('transitDataKey', {
-    tag,
     summary: 'Get a new data key, encrypted and in clear',
-    access: { kind: 'flag', action: 'transit.datakey', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.datakey'),
     body: z.object({
       bits: z
         .int()
@@ -290,13 +274,10 @@ export const transitEndpoints = [
         examples: [sample.transitDataKey],
       }),
     }),
-    errors: unknownRing,
   }),
   endpoint('transitSign', {
-    tag,
     summary: 'Have a message signed',
-    access: { kind: 'flag', action: 'transit.sign', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.sign'),
     body: z.object({ ...signed, keyVersion: wantedVersion }),
     answer: z.object({
       signature: z
@@ -304,18 +285,14 @@ export const transitEndpoints = [
         .meta({ description: '`vault:vN:` and base64; of ECDSA in DER', examples: [sample.transitSignature] }),
       keyVersion,
     }),
-    errors: unknownRing,
   }),
   endpoint('transitVerify', {
-    tag,
     summary: 'Have a signature verified',
-    access: { kind: 'flag', action: 'transit.verify', ring },
-    params: z.object(ofRing),
+    ...ofRing('transit.verify'),
     body: z.object({
       ...signed,
       signature: requiredText.meta({ description: '`vault:vN:` and base64', examples: [sample.transitSignature] }),
     }),
     answer: z.object({ valid: z.boolean().meta({ description: 'whether the signature fits', examples: [true] }) }),
-    errors: unknownRing,
   }),
 ] as const;

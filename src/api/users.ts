@@ -1,12 +1,12 @@
 // Users on the wire: what they are, and the endpoints that make, invite, read, change and delete them.
 import { z } from 'zod';
-import { endpoint, errorBody, messageBody } from './endpoint.ts';
+import { endpoint, messageBody, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
 import { flags, freeForm, idOf, pastTime, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
 
 const tag = 'Users';
-const unknown = { 404: { description: 'no such User', schema: errorBody } };
+const unknown = missing('no such User');
 const params = z.object({ username: pathText });
 
 const username = {
