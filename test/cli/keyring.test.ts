@@ -462,6 +462,8 @@ test('asym: create, rotate, show-key', async () => {
   );
   const { publicKey } = created.ring;
   assert.deepEqual(await d.json(`asym show-key partners ${key.id} --json`), { ...key, publicKey });
+  const { stdout } = await d.kms('asym create devices --kem mlkem768-x25519');
+  assert.match(stdout, /\npublic key {2}\S+ \(whole with --json\)\ncreated {5}\S+\n$/);
 });
 
 test('a number that would not stay itself is refused before it is sent', async () => {

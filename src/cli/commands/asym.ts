@@ -5,6 +5,7 @@ import { withClient } from '../connect.ts';
 import type { asym } from '../grammar/asym.ts';
 import { printJson, printLine, printThing } from '../output.ts';
 import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
+import { newRingPairs } from './keyring.ts';
 
 export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
@@ -15,17 +16,7 @@ export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
       await place.release();
       throw error;
     });
-    const { ring } = answer;
-    await printThing(cli, answer, [
-      ['name', ring.displayName],
-      ['id', ring.id],
-      ['active key', ring.activeKey],
-      ['algorithm', ring.activeAlgorithm],
-      ['custody', ring.custody],
-      ['kem', ring.kem],
-      ['public key', ring.publicKey],
-      ['created', ring.createdAt],
-    ]);
+    await printThing(cli, answer, [...newRingPairs(answer.ring), ['created', answer.ring.createdAt]]);
     await place.keep(answer.privateKey);
   });
 }

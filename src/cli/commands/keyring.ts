@@ -293,6 +293,17 @@ export async function restore(cli: CliOf<typeof keyring.restore>): Promise<void>
 
 function ringPairs(ring: KeyRing): readonly Pair[] {
   return [
+    ...newRingPairs(ring),
+    ['offline', ring.offlineDecrypt ? 'its private key alone opens files' : undefined],
+    ['props', JSON.stringify(ring.props)],
+    ['created', ring.createdAt],
+    ['updated', ring.updatedAt],
+  ];
+}
+
+/** What rings of either service have. */
+export function newRingPairs(ring: Omit<KeyRing, 'props' | 'offlineDecrypt'>): readonly Pair[] {
+  return [
     ['name', ring.displayName],
     ['id', ring.id],
     ['active key', ring.activeKey],
@@ -300,10 +311,6 @@ function ringPairs(ring: KeyRing): readonly Pair[] {
     ['custody', ring.custody],
     ['kem', ring.kem],
     ['public key', shortKey(ring.publicKey)],
-    ['offline', ring.offlineDecrypt ? 'its private key alone opens files' : undefined],
-    ['props', JSON.stringify(ring.props)],
-    ['created', ring.createdAt],
-    ['updated', ring.updatedAt],
   ];
 }
 
