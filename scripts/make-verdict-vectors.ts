@@ -27,7 +27,7 @@ const sha512 = (...parts: Uint8Array[]): Uint8Array =>
     .digest();
 const order = Point.Fn.ORDER;
 
-interface Verdict {
+export interface Verdict {
   readonly name: string;
   /** A file beside this one, or bytes in base64. */
   readonly export: string;

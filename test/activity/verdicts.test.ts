@@ -8,24 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { Verdict as Case } from '../../scripts/make-verdict-vectors.ts';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519ToSpki, ed25519Verify } from '../../src/crypto/ed25519.ts';
 import { desk } from '../cli/kms.ts';
 import { python, pythonCommand, pythonMissing } from '../support/python.ts';
 import { hex, vectorsOf } from '../support/vectors.ts';
-
-interface Case {
-  readonly name: string;
-  readonly export: string;
-  readonly head?: string;
-  readonly publicKey?: string;
-  readonly valid: boolean;
-  readonly upTo?: number;
-  readonly record?: number;
-  readonly dropped?: number;
-  readonly needs?: 'ML-DSA-65';
-}
 
 type PlainCase = Omit<Case, 'name' | 'export' | 'head'> & { readonly file: string; readonly since?: string };
 

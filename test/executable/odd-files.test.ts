@@ -7,12 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/databases.ts';
-import { tenantMigrations } from '../../src/store/tables/migrations.ts';
-import { activityInput } from '../store/contract.ts';
-import { openEmbedded } from '../support/embedded-store.ts';
-import { sqlWasm } from '../support/wasm.ts';
+import { closeSegments } from '../support/segmented-appliance.ts';
 import { kms, workDirectory } from './kms.ts';
 
 /** Milliseconds after which a command is taken to wait for ever. */
@@ -54,19 +49,7 @@ const directory: Put = async (path) => {
 before(async () => {
   assert.equal((await kms(cwd, ['init'])).code, 0);
   const { seal } = await openSealFile(data, { keyFile: `${data}.master.key`, env: () => undefined });
-  const [dir = ''] = seal.stores.filter((name) => name !== 'system');
-  const tenant = await openEmbedded({
-    files: nodeFiles(data),
-    dir: `tenants/${dir}`,
-    keys: seal.keysFor(dir),
-    wasm: sqlWasm,
-    migrations: tenantMigrations,
-    tables: tenantTables,
-    limits: { segmentRecords: 4 },
-  });
-  for (let n = 0; n < 9; n++) await tenant.transaction(async (tx) => tx.record(activityInput(`act_${n}`)));
-  await tenant.checkpoint();
-  await tenant.close();
+  await closeSegments(data, seal, 9);
   // It notes how far the stores are.
   assert.equal((await kms(cwd, ['status'])).code, 0);
 });

@@ -343,27 +343,33 @@ async function killedAt({ begin, data }: Place, step: Step, file: string): Promi
   return false;
 }
 
-for (const step of Object.keys(steps) as Step[]) {
-  const isBack = steps[step].back;
-  test(`killed in the step ${step}, the next run finds a state that works`, async () => {
-    const file = isBack ? (bad[4]?.[1] ?? '') : good;
-    const here = await place();
-    let isKilled = false;
-    for (let tries = 0; tries < 5 && !isKilled; tries++) {
-      if (tries > 0) {
-        rmSync(here.kms);
-        linkSync(await sameDisk(), here.kms);
-      }
-      isKilled = await killedAt(here, step, file);
+/** Kills an upgrade in the step, and has the next run go on: what is there then works. `look` is done in between. */
+async function goesOnFrom(step: Step, here: Place, look = async () => {}): Promise<void> {
+  const file = steps[step].back ? (bad[4]?.[1] ?? '') : good;
+  let isKilled = false;
+  for (let tries = 0; tries < 5 && !isKilled; tries++) {
+    if (tries > 0) {
+      rmSync(here.kms);
+      linkSync(await sameDisk(), here.kms);
     }
-    assert.ok(isKilled, 'the step was never seen');
-    const shown = await here.run(['upgrade', '--status', '--json'], { kms: executable });
-    assert.equal(JSON.parse(shown.stdout).upgrading, true);
-    const runner = existsSync(join(here.dir, 'kms.previous')) ? join(here.dir, 'kms.previous') : here.kms;
-    const resumed = await here.run(['upgrade', '--resume', '--time-limit', '20s'], { kms: runner });
-    const passed = step === 'passed';
-    assert.equal(resumed.code, passed ? 0 : 1, resumed.stderr);
-    await assertWorks(here, passed ? readFileSync(good) : original, step);
+    isKilled = await killedAt(here, step, file);
+  }
+  assert.ok(isKilled, 'the step was never seen');
+  await look();
+  const runner = existsSync(join(here.dir, 'kms.previous')) ? join(here.dir, 'kms.previous') : here.kms;
+  const resumed = await here.run(['upgrade', '--resume', '--time-limit', '20s'], { kms: runner });
+  const passed = step === 'passed';
+  assert.equal(resumed.code, passed ? 0 : 1, resumed.stderr);
+  await assertWorks(here, passed ? readFileSync(good) : original, step);
+}
+
+for (const step of Object.keys(steps) as Step[]) {
+  test(`killed in the step ${step}, the next run finds a state that works`, async () => {
+    const here = await place();
+    await goesOnFrom(step, here, async () => {
+      const shown = await here.run(['upgrade', '--status', '--json'], { kms: executable });
+      assert.equal(JSON.parse(shown.stdout).upgrading, true);
+    });
   });
 }
 
@@ -476,22 +482,7 @@ if (!postgres) {
     'swapping-back',
   ] as const) {
     test(`of a node killed in the step ${step}, the next run finds a state that works`, async () => {
-      const file = steps[step].back ? (bad[4]?.[1] ?? '') : good;
-      const here = await node();
-      let isKilled = false;
-      for (let tries = 0; tries < 5 && !isKilled; tries++) {
-        if (tries > 0) {
-          rmSync(here.kms);
-          linkSync(await sameDisk(), here.kms);
-        }
-        isKilled = await killedAt(here, step, file);
-      }
-      assert.ok(isKilled, 'the step was never seen');
-      const runner = existsSync(join(here.dir, 'kms.previous')) ? join(here.dir, 'kms.previous') : here.kms;
-      const resumed = await here.run(['upgrade', '--resume', '--time-limit', '20s'], { kms: runner });
-      const passed = step === 'passed';
-      assert.equal(resumed.code, passed ? 0 : 1, resumed.stderr);
-      await assertWorks(here, passed ? readFileSync(good) : original, step);
+      await goesOnFrom(step, await node());
     });
   }
 }

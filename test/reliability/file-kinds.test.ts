@@ -12,7 +12,7 @@ import { openBackupFile } from '../../src/appliance/backup/read.ts';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyBackup } from '../../src/appliance/backup/verify.ts';
 import { backupBeforeMigration } from '../../src/appliance/backup/write.ts';
-import { fencedMark, sealMark, tenantDir } from '../../src/appliance/data-dir.ts';
+import { fencedMark, sealMark } from '../../src/appliance/data-dir.ts';
 import { examine } from '../../src/appliance/doctor/doctor.ts';
 import type { Host } from '../../src/appliance/doctor/machine.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
@@ -21,12 +21,8 @@ import { DirectoryReceiver } from '../../src/appliance/streaming/directory.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
-import { tenantTables } from '../../src/store/tables/databases.ts';
-import { tenantMigrations } from '../../src/store/tables/migrations.ts';
-import { activityInput } from '../store/contract.ts';
-import { openEmbedded } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
-import { sqlWasm } from '../support/wasm.ts';
+import { closeSegments } from '../support/segmented-appliance.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-file-kinds-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -248,7 +244,7 @@ before(async () => {
   const files = nodeFiles(data);
   const seal = new SealKeeper(opened.seal, sealInFiles(files, '/nowhere'));
   await backupBeforeMigration({ files, root: data, seal, now: Date.now }, undefined)();
-  await segments(seal);
+  await closeSegments(data, seal.current, 9);
   const serving = await serve({
     data,
     listen: '127.0.0.1:0',
@@ -276,23 +272,6 @@ before(async () => {
   for (const mark of [sealMark, fencedMark]) rmSync(join(data, mark));
   listed = [...new Set([...listed, ...list()])].sort();
 });
-
-/** Small ones, which a served appliance makes of thousands of records. */
-async function segments(seal: SealKeeper): Promise<void> {
-  const [dir = ''] = seal.current.stores.filter((name) => name !== 'system');
-  const tenant = await openEmbedded({
-    files: nodeFiles(data),
-    dir: tenantDir(dir),
-    keys: seal.keysFor(dir),
-    wasm: sqlWasm,
-    migrations: tenantMigrations,
-    tables: tenantTables,
-    limits: { segmentRecords: 4 },
-  });
-  for (let n = 0; n < 9; n++) await tenant.transaction(async (tx) => tx.record(activityInput(`act_${n}`)));
-  await tenant.checkpoint();
-  await tenant.close();
-}
 
 test('every file is of a kind in the table, and every kind is there', () => {
   for (const name of listed) {

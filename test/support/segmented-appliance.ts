@@ -4,11 +4,12 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
-import { tenantDir } from '../../src/appliance/data-dir.ts';
+import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import type { Seal } from '../../src/seal/seal.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
@@ -54,6 +55,36 @@ interface Opened extends AsyncDisposable {
 
 export const noEnvironment = (): undefined => undefined;
 
+/**
+ * Records to the first tenant of a data directory, and a segment closed for every four of them, which a served appliance
+ * makes of thousands. Answers the tenant's directory.
+ */
+export async function closeSegments(
+  data: string,
+  seal: Pick<Seal, 'stores' | 'keysFor'>,
+  records: number,
+  createdAt?: (record: number) => number,
+): Promise<string> {
+  const name = seal.stores.find((each) => each !== systemDir) ?? '';
+  const dir = tenantDir(name);
+  const tenant = await openEmbedded({
+    files: nodeFiles(data),
+    dir,
+    keys: seal.keysFor(name),
+    wasm: sqlWasm,
+    migrations: tenantMigrations,
+    tables: tenantTables,
+    limits: { segmentRecords: 4 },
+  });
+  for (let n = 0; n < records; n++) {
+    const record = { ...activityInput(`act_${n}`), ...(createdAt && { createdAt: createdAt(n) }) };
+    await tenant.transaction(async (tx) => tx.record(record));
+  }
+  await tenant.checkpoint();
+  await tenant.close();
+  return dir;
+}
+
 export async function segmentedAppliance(
   createdAt: (record: number) => number,
   options: Partial<ApplianceOptions> = {},
@@ -65,22 +96,7 @@ export async function segmentedAppliance(
   const made = await initAppliance({ data: sound, env });
   const apiKey = made.apiKey.key;
   const { seal } = await openSealFile(sound, { keyFile, env });
-  const name = seal.stores.find((each) => each !== 'system') ?? '';
-  const dir = tenantDir(name);
-  const tenant = await openEmbedded({
-    files: nodeFiles(sound),
-    dir,
-    keys: seal.keysFor(name),
-    wasm: sqlWasm,
-    migrations: tenantMigrations,
-    tables: tenantTables,
-    limits: { segmentRecords: 4 },
-  });
-  for (let n = 0; n < 12; n++) {
-    await tenant.transaction(async (tx) => tx.record({ ...activityInput(`act_${n}`), createdAt: createdAt(n) }));
-  }
-  await tenant.checkpoint();
-  await tenant.close();
+  const dir = await closeSegments(sound, seal, 12, createdAt);
   seal.wipe();
   const segmentsIn = (data: string): string[] =>
     readdirSync(join(data, dir)).filter((each) => each.startsWith('activity-'));
