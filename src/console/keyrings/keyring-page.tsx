@@ -1,6 +1,5 @@
 // KeyringPage is one keyring: what is known of it, its settings, its keys and who uses it; it rotates and deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
@@ -10,10 +9,9 @@ import { useAccountUids } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
-import { toast } from '../parts/messages.tsx';
 import { useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Fingerprint, Time } from '../parts/values.tsx';
+import { Copyable, Fingerprint } from '../parts/values.tsx';
 import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
@@ -26,10 +24,6 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
   const [isUpgrading, setUpgrading] = useState(false);
   const mayUpgrade = ['config', 'rotate'].every((each) => may.allows(`keyring.${each}`, name));
   const lacks = useLack('apikey.read');
-  const closeUpgrade = (): void => {
-    setUpgrading(false);
-    answer.reload();
-  };
   return (
     <RingPage
       {...{ name, answer, navigate }}
@@ -57,19 +51,26 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
         })
       }
       loss="From then on nobody can encrypt with it, nor decrypt what it has encrypted."
+      facts={(ring) => [
+        ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
+        ['Algorithm', ring.activeAlgorithm],
+        ['Wrapping', kemText(ring.kem, 'whole')],
+        ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
+        ['Fingerprint', <Fingerprint of={ring.publicKey} />],
+        ring.offlineDecrypt && ['Offline', 'files to it open with the private key alone'],
+        ['Activity', <a href={hrefTo('activityAbout', { kind: 'keyring', id: ring.name })}>Everything about it</a>],
+      ]}
       show={(ring) => (
         <>
-          <About ring={ring} />
           <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
           <KeyringKeys {...{ api, ring }} />
           <KeyringUsers {...{ api, name }} />
           {isUpgrading && (
             <UpgradeKeyring
               {...{ api, ring }}
-              onClose={closeUpgrade}
-              onUpgraded={() => {
-                closeUpgrade();
-                toast('The keyring is hybrid now, and has a new active key.');
+              onClose={() => {
+                setUpgrading(false);
+                answer.reload();
               }}
             />
           )}
@@ -95,29 +96,6 @@ async function whoUses(api: Client | undefined, name: string, error: unknown): P
   } catch {
     return new FieldProblems({}, `Active API keys still use this keyring. ${advice}`);
   }
-}
-
-function About({ ring }: { readonly ring: KeyRing }) {
-  return (
-    <section data-panel>
-      <Facts
-        facts={[
-          ['Name', ring.name],
-          ['Id', <Copyable text={ring.id} what="the id of the keyring" />],
-          ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
-          ['Algorithm', ring.activeAlgorithm],
-          ['Custody', `${ring.custody}: whoever holds its private key can use its keys, and the service cannot`],
-          ['Wrapping', kemText(ring.kem, 'whole')],
-          ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
-          ['Fingerprint', <Fingerprint of={ring.publicKey} />],
-          ...(ring.offlineDecrypt ? [['Offline', 'files to it open with the private key alone'] as const] : []),
-          ['Created', <Time at={ring.createdAt} />],
-          ['Changed', <Time at={ring.updatedAt} />],
-          ['Activity', <a href={hrefTo('activityAbout', { kind: 'keyring', id: ring.name })}>Everything about it</a>],
-        ]}
-      />
-    </section>
-  );
 }
 
 interface KeyringUsersProps {

@@ -12,10 +12,12 @@ import { type LoadPage, useAction, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { RingTags, Time } from '../parts/values.tsx';
 import type { RingTraits } from '../text.ts';
-import { type Named, nounOf, type RingKind } from './ring-page.tsx';
+import { nounOf, type RingKind } from './ring-page.tsx';
 
-interface ListedRing extends Named, RingTraits {
+interface ListedRing extends RingTraits {
   readonly id: string;
+  readonly name: string;
+  readonly displayName: string;
   readonly createdAt: string;
   readonly deletedAt?: string;
   readonly restorableUntil?: string;

@@ -13,30 +13,34 @@ import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { type Answer, useAction, useState } from '../parts/state.ts';
+import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 
-/** Keyrings, and transit rings. */
-export interface RingKind {
-  /** What its permission flags begin with. */
-  readonly flags: 'keyring' | 'transit';
-  readonly page: 'keyring' | 'transitRing';
-  readonly list: 'keyrings' | 'transit';
-}
-
+/** What their flags begin with, and their pages. */
 export const ringKinds = {
   keyring: { flags: 'keyring', page: 'keyring', list: 'keyrings' },
   transit: { flags: 'transit', page: 'transitRing', list: 'transit' },
-} as const satisfies Readonly<Record<string, RingKind>>;
+} as const;
+export type RingKind = (typeof ringKinds)[keyof typeof ringKinds];
 
 export function nounOf({ page }: RingKind): string {
   return consolePages[page].title.toLowerCase();
 }
 
-export interface Named {
+interface ShownRing {
+  readonly id: string;
   readonly name: string;
   readonly displayName: string;
+  readonly custody: keyof typeof custodies;
+  readonly createdAt: string;
+  readonly updatedAt: string;
 }
 
-interface RingPageProps<Ring extends Named> extends Pick<PageProps, 'navigate'> {
+const custodies = {
+  client: 'whoever holds its private key can use its keys, and the service cannot',
+  server: 'the service holds its keys, and can use them',
+};
+
+interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly kind: RingKind;
   /** As the address has it. */
   readonly name: string;
@@ -49,11 +53,12 @@ interface RingPageProps<Ring extends Named> extends Pick<PageProps, 'navigate'> 
   readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
   /** What is so from its deletion on. */
   readonly loss: string;
+  readonly facts: (ring: Ring) => readonly Fact[];
   readonly show: (ring: Ring) => Child;
 }
 
-export function RingPage<Ring extends Named>(props: RingPageProps<Ring>) {
-  const { kind, name, answer, navigate, actions, mayBeDeleted = () => true, show } = props;
+export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
+  const { kind, name, answer, navigate, actions, mayBeDeleted = () => true } = props;
   const [isDeleting, setDeleting] = useState(false);
   const rotate = useAction(async () => toast(await props.rotate()));
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
@@ -89,7 +94,23 @@ export function RingPage<Ring extends Named>(props: RingPageProps<Ring>) {
       <ActionError error={rotate.error} />
       {answer.is === 'loading' && <Loading key="loading" />}
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
-      {ring && <div key="ring">{show(ring)}</div>}
+      {ring && (
+        <div key="ring">
+          <section data-panel>
+            <Facts
+              facts={[
+                ['Name', ring.name],
+                ['Id', <Copyable text={ring.id} what={`the id of the ${nounOf(kind)}`} />],
+                ['Custody', `${ring.custody}: ${custodies[ring.custody]}`],
+                ...props.facts(ring),
+                ['Created', <Time at={ring.createdAt} />],
+                ['Changed', <Time at={ring.updatedAt} />],
+              ]}
+            />
+          </section>
+          {props.show(ring)}
+        </div>
+      )}
       {isDeleting && ring && (
         <ConfirmByName
           title={`Delete ${ring.displayName}?`}
@@ -134,22 +155,13 @@ export function RingSettings({ kind, name, onSave, fields, shown }: RingSettings
   );
 }
 
-/** Reads fields, and notes what is wrong with any of them. */
-export interface FieldReader {
-  readonly values: FormValues;
-  wholeNumber(name: string, least: number, most?: number): number;
-  /** Seconds; null where nothing was typed. */
-  rotateAfter(): number | null;
-  /** Unless something else is wrong with the field. */
-  note(name: string, problem: string): void;
-  /** Throws `FieldProblems` where something is wrong. */
-  check(): void;
-}
+export type FieldReader = ReturnType<typeof fieldReader>;
 
 /** Milliseconds. */
 const leastAge = 3_600_000;
 
-function fieldReader(values: FormValues): FieldReader {
+/** Reads fields, and notes what is wrong with any of them. `check` throws that. */
+function fieldReader(values: FormValues) {
   const problems: Record<string, string> = {};
   const note = (name: string, problem: string): void => {
     problems[name] ??= problem;
@@ -157,24 +169,23 @@ function fieldReader(values: FormValues): FieldReader {
   return {
     values,
     note,
-    wholeNumber(name, least, most) {
+    wholeNumber(name: string, least: number, most?: number): number {
       const text = values.text(name);
       const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
       if (number >= least && number <= (most ?? Number.MAX_SAFE_INTEGER)) return number;
-      note(
-        name,
-        `This has to be a whole number ${most === undefined ? `of at least ${least}` : `from ${least} to ${most}`}.`,
-      );
+      const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`;
+      note(name, `This has to be a whole number ${range}.`);
       return least;
     },
-    rotateAfter() {
+    /** Seconds; null where nothing was typed. */
+    rotateAfter(): number | null {
       const text = values.text('rotateAfter');
       if (text === '') return null;
       const milliseconds = parseAge(text) ?? 0;
       if (milliseconds < leastAge) note('rotateAfter', 'This has to be an age of at least 1h, such as 12h or 90d.');
       return milliseconds / 1000;
     },
-    check() {
+    check(): void {
       if (Object.keys(problems).length > 0) throw new FieldProblems(problems);
     },
   };

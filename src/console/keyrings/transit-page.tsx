@@ -18,7 +18,7 @@ export function TransitPage({ api, navigate, query }: PageProps) {
         </>
       }
       columns={[
-        { title: 'Type', cell: ({ type, derived }) => <Type {...{ type, derived }} /> },
+        { title: 'Type', cell: ({ type, derived }) => [<code key="type">{type}</code>, derived && ' (derived)'] },
         { title: 'Latest version', kind: 'number', cell: ({ latestVersion }) => latestVersion },
         { title: 'Decrypts from', kind: 'number', cell: ({ minDecryptionVersion }) => minDecryptionVersion },
       ]}
@@ -27,14 +27,5 @@ export function TransitPage({ api, navigate, query }: PageProps) {
       restore={(id) => api.restoreTransitRing({ id })}
       empty={<p>There is no transit ring.</p>}
     />
-  );
-}
-
-function Type({ type, derived }: Pick<TransitRing, 'type' | 'derived'>) {
-  return (
-    <>
-      <code>{type}</code>
-      {derived && ', derived'}
-    </>
   );
 }

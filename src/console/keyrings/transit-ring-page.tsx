@@ -26,12 +26,16 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
       mayBeDeleted={({ deletionAllowed }) => deletionAllowed}
       remove={() => api.deleteTransitRing({ ringname: name })}
       loss="From then on nothing can be encrypted, decrypted, signed or verified with it."
+      facts={({ type, derived, latestVersion }) => [
+        ['Type', <code>{type}</code>],
+        ['Keys are derived', derived ? 'yes, by the context of each message' : 'no'],
+        ['Latest version', latestVersion],
+      ]}
       show={(ring) => (
         <>
-          <About ring={ring} />
           <Settings
             ring={ring}
-            onSave={async (config) => answer.set(await api.configureTransitRing({ ringname: name, ...config }))}
+            onSave={async (read) => answer.set(await api.configureTransitRing(inputIn(read, ring)))}
           />
           <Versions ring={ring} onRefresh={answer.reload} />
         </>
@@ -40,35 +44,9 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
   );
 }
 
-function About({ ring }: { readonly ring: TransitRing }) {
-  return (
-    <section data-panel>
-      <Facts
-        facts={[
-          ['Name', ring.name],
-          ['Id', <Copyable text={ring.id} what="the id of the transit ring" />],
-          ['Custody', `${ring.custody}: the service holds its keys, and can use them`],
-          ['Type', <code>{ring.type}</code>],
-          ['Keys are derived', ring.derived ? 'yes, by the context of each message' : 'no'],
-          ['Latest version', ring.latestVersion],
-          ['Created', <Time at={ring.createdAt} />],
-          ['Changed', <Time at={ring.updatedAt} />],
-        ]}
-      />
-    </section>
-  );
-}
-
-interface Config {
-  readonly minDecryptionVersion: number;
-  readonly minEncryptionVersion: number;
-  readonly deletionAllowed: boolean;
-  readonly rotateAfter: number | null;
-}
-
 interface SettingsProps {
   readonly ring: TransitRing;
-  readonly onSave: (config: Config) => Promise<void>;
+  readonly onSave: (read: FieldReader) => Promise<void>;
 }
 
 /** What the two least versions are of. */
@@ -82,7 +60,7 @@ function Settings({ ring, onSave }: SettingsProps) {
     <RingSettings
       kind={ringKinds.transit}
       name={ring.name}
-      onSave={(read) => onSave(configOf(read, ring))}
+      onSave={onSave}
       fields={
         <>
           <Field
@@ -127,8 +105,9 @@ function Settings({ ring, onSave }: SettingsProps) {
   );
 }
 
-function configOf(read: FieldReader, { latestVersion }: TransitRing): Config {
+function inputIn(read: FieldReader, { name: ringname, latestVersion }: TransitRing) {
   const config = {
+    ringname,
     minDecryptionVersion: read.wholeNumber('minDecryptionVersion', 1, latestVersion),
     minEncryptionVersion: read.wholeNumber('minEncryptionVersion', 0, latestVersion),
     deletionAllowed: read.values.isOn('deletionAllowed'),

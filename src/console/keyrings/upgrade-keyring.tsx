@@ -8,6 +8,7 @@ import { PrivateKeyFields, useChosenKey, wipe } from '../files/file-job.tsx';
 import { CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Form } from '../parts/form.tsx';
+import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
 import { PrivateKeyStep } from './new-keyring-page.tsx';
 
@@ -15,7 +16,6 @@ interface UpgradeKeyringProps {
   readonly api: Client;
   readonly ring: KeyRing;
   readonly onClose: () => void;
-  readonly onUpgraded: () => void;
 }
 
 interface Made extends RingKeyPair {
@@ -23,7 +23,7 @@ interface Made extends RingKeyPair {
   readonly isWhole: boolean;
 }
 
-export function UpgradeKeyring({ api, ring, onClose, onUpgraded }: UpgradeKeyringProps) {
+export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
   const [made, setMade] = useState<Made | undefined>(undefined);
   const chosen = useChosenKey();
   const name = <strong>{ring.displayName}</strong>;
@@ -49,7 +49,10 @@ export function UpgradeKeyring({ api, ring, onClose, onUpgraded }: UpgradeKeyrin
         fileName={made.isWhole ? `${ring.name}.key` : `${ring.name}.hybrid.key`}
         action="Upgrade the keyring"
         work={() => upgrade(api, ring, made.publicKey)}
-        onDone={onUpgraded}
+        onDone={() => {
+          toast('The keyring is hybrid now, and has a new active key.');
+          onClose();
+        }}
         onCancel={onClose}
       />
     );

@@ -5,7 +5,7 @@ import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../te
 import { announce, toast } from './messages.tsx';
 
 /** Left out where there is none. */
-type Fact = readonly [name: string, value: Child] | false | undefined;
+export type Fact = readonly [name: string, value: Child] | false | undefined;
 
 /** Pairs of a name and a value. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
