@@ -99,10 +99,16 @@ export async function namedRingKey(
 
 /** The private keys that are kept for the ring of the appliance, and may be those of another tenant's beside them. */
 export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<RingPrivateKeys> {
-  const read = await Promise.allSettled((await keptPaths(cli, appliance, ring)).map(readRingKey));
-  const keys = read.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
-  if (keys.length > 0) return keys;
-  const error = read.find((each) => each.status === 'rejected')?.reason;
+  let error: unknown;
+  try {
+    const read = await Promise.allSettled((await keptPaths(cli, appliance, ring)).map(readRingKey));
+    const keys = read.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    if (keys.length > 0) return keys;
+    error = read.find((each) => each.status === 'rejected')?.reason;
+  } catch (cause) {
+    // Such as who has no home directory.
+    error = cause;
+  }
   if (!(error instanceof KmsError)) throw error;
   throw new KmsError(error.code, error.message, {
     hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
