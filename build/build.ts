@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
   writeSync,
@@ -17,7 +18,7 @@ import {
 import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
 import { buildClient, packClient } from './client.ts';
-import { fixedSeed, freeCodeCache } from './code-cache.ts';
+import { asFunction, program, rehearsal, rehearsalFlags, rehearsed, starter } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
 import { dropLanguages } from './without-languages.ts';
@@ -85,28 +86,18 @@ const execArgv = [
 ];
 
 function makeExecutable(bundles: Bundles, executable: string): void {
-  const output = join(paths.work, `kms-${process.pid}`);
-  const config = join(paths.work, 'sea.json');
-  const sea = {
-    // Its name is in the executable, and must not say where that was built.
-    main: relative(paths.work, bundles.main),
-    mainFormat: 'commonjs',
-    executable,
-    output,
-    disableExperimentalSEAWarning: true,
-    useCodeCache: true,
-    execArgv,
-    // Nothing in the environment changes how the runtime behaves.
-    execArgvExtension: 'none',
-    assets: { 'sql-wasm.wasm': paths.wasm, 'worker.js': bundles.worker, ...bundles.assets },
+  const assets = {
+    [program]: put(program, asFunction(readFileSync(bundles.main, 'utf8'))),
+    'sql-wasm.wasm': paths.wasm,
+    'worker.js': bundles.worker,
+    ...bundles.assets,
   };
-  writeFileSync(config, JSON.stringify(sea, null, 2));
-  execFileSync(process.execPath, [fixedSeed, '--build-sea', config], {
-    cwd: paths.work,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const draft = inject(executable, put('rehearsal.cjs', rehearsal), assets, [...execArgv, ...rehearsalFlags]);
+  const caches = rehearsed(draft, execArgv, assets[program]).map(([name, bytes]) => [name, put(name, bytes)]);
+  rmSync(draft);
+  const all = { ...assets, ...Object.fromEntries(caches) };
+  const output = inject(executable, put('start.cjs', starter), all, execArgv);
   const bytes = readFileSync(output);
-  freeCodeCache(bytes, execArgv);
   const smaller = dropLanguages(bytes);
   if (!smaller) say('note: the runtime keeps all languages of its Unicode library, 25 MB that dist/kms does not need');
   writeInPieces(output, smaller ?? bytes);
@@ -114,6 +105,38 @@ function makeExecutable(bundles: Bundles, executable: string): void {
   const answer = spawnSync(output, ['--version'], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`the new executable does not start: ${answer.stderr || answer.signal}`);
   renameSync(output, paths.executable);
+}
+
+function put(name: string, content: string | Uint8Array): string {
+  const file = join(paths.work, name);
+  writeFileSync(file, content);
+  return file;
+}
+
+/** Answers the path of a new executable that begins with the script `main` and runs with `flags`. */
+function inject(
+  executable: string,
+  main: string,
+  assets: Readonly<Record<string, string>>,
+  flags: readonly string[],
+): string {
+  const output = `${main}-${process.pid}`;
+  const sea = {
+    // Its name is in the executable, and must not say where that was built.
+    main: relative(paths.work, main),
+    mainFormat: 'commonjs',
+    executable,
+    output,
+    disableExperimentalSEAWarning: true,
+    execArgv: flags,
+    // Nothing in the environment changes how the runtime behaves.
+    execArgvExtension: 'none',
+    assets,
+  };
+  const config = put('sea.json', JSON.stringify(sea, null, 2));
+  execFileSync(process.execPath, ['--build-sea', config], { cwd: paths.work, stdio: ['ignore', 'ignore', 'inherit'] });
+  chmodSync(output, 0o755);
+  return output;
 }
 
 /**
