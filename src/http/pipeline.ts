@@ -387,6 +387,7 @@ export function serveEndpoint(
       exchange.work = undefined;
       exchange.deed = undefined;
       exchange.did = undefined;
+      exchange.deeds = [];
       exchange.isDenied = error instanceof KmsError && error.denies;
       // A refusal with an answer in it hands out what is in that.
       if (!(error instanceof KmsError && error.body)) exchange.handedOut = undefined;
