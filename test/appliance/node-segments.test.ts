@@ -7,6 +7,7 @@ import { toHex } from '../../src/crypto/bytes.ts';
 import { activityInput } from '../store/contract.ts';
 import { sharedUid, simShared } from '../support/shared-store.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
+import { until } from '../support/until.ts';
 
 test('a segment that was changed in the database is found, and found well again', async () => {
   const { database, node } = await simShared({ limits: { segmentRecords: 2 } });
@@ -34,23 +35,17 @@ test('a segment that was changed in the database is found, and found well again'
   );
   verifier.start();
   const faults = () => store.status().activityFaults.map(({ path }) => path);
-  const until = async (holds: () => boolean): Promise<void> => {
-    for (const end = Date.now() + 20_000; !holds(); ) {
-      assert.ok(Date.now() < end, 'it never came to be so');
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  };
-  await until(() => store.status().activityVerifiedAt !== undefined);
+  await until('it is verified', () => store.status().activityVerifiedAt !== undefined);
   assert.deepEqual(faults(), []);
   assert.deepEqual([...asked], [dir]);
   const well = await engine.files.read(segment);
   const changed = well.slice();
   changed[changed.length - 20] = (changed.at(-20) ?? 0) ^ 1;
   await engine.files.replace(segment, changed);
-  await until(() => faults().length > 0);
+  await until('the fault is found', () => faults().length > 0);
   assert.deepEqual(faults(), [segment]);
   await engine.files.replace(segment, well);
-  await until(() => faults().length === 0);
+  await until('it is well again', () => faults().length === 0);
   await verifier.close();
   await store.close();
 });

@@ -7,7 +7,6 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { sentSlot } from '../../src/appliance/custody/master-admin.ts';
@@ -19,6 +18,7 @@ import { type Serving, serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { createShared } from '../../src/store/shared/shared-store.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 import { deletedMeanwhile } from './tenant-appliance.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -70,12 +70,7 @@ function emptyDatabase(): StoreSource {
 }
 
 /** What other nodes learn by themselves takes a second or two. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await holds()); ) {
-    assert.ok(Date.now() < end, 'it never came to be so');
-    await wait(50);
-  }
-}
+const comes = (holds: () => Promise<boolean>) => until('the nodes learn of it', holds);
 
 async function nodes(): Promise<Nodes> {
   const store = emptyDatabase();
@@ -164,7 +159,7 @@ if (!postgres) {
     const { key } = blue.body.apiKey;
     assert.equal((await b.local('PUT', '/local/tenants/blue/limits', { users: 3 })).status, 200, 'not served here yet');
     const asked = (node: Served, host: string) => node.at(host, 'GET', '/auth/accounts/admin?uid=true', key);
-    await until(async () => (await asked(b, 'blue.example')).status === 200);
+    await comes(async () => (await asked(b, 'blue.example')).status === 200);
     // The same name and host from two nodes at once: one of them is told.
     const twice = await Promise.all(
       [a, b].map(({ local }) => local('POST', '/local/tenants', { name: 'red', hosts: ['red.example'] })),
@@ -175,7 +170,7 @@ if (!postgres) {
     await engine.close();
     assert.equal(kept.length, 4, 'system, default, blue and red: nothing is left of the one that was refused');
     assert.equal((await b.local('PATCH', '/local/tenants/blue', { hosts: ['navy.example'] })).status, 200);
-    await until(async () => (await asked(a, 'navy.example')).status === 200);
+    await comes(async () => (await asked(a, 'navy.example')).status === 200);
     assert.equal((await asked(a, 'blue.example')).status, 401, 'it is for the tenant of all other hosts now');
     const { id } = (await a.local('GET', '/local/tenants/blue')).body;
     assert.equal((await a.local('DELETE', '/local/tenants/blue')).status, 200);
@@ -183,7 +178,7 @@ if (!postgres) {
     for (const { status } of next) assert.equal(status, 401, 'with the next request');
     assert.equal((await asked(b, 'navy.example')).status, 401);
     assert.equal((await b.local('POST', `/local/tenants/${id}/restore`, {})).status, 200);
-    await until(async () => (await asked(a, 'navy.example')).status === 200);
+    await comes(async () => (await asked(a, 'navy.example')).status === 200);
     assert.equal((await asked(b, 'navy.example')).status, 200);
     const listed = async ({ local }: Served) =>
       (await local('GET', '/local/tenants')).body.data.map(({ name }: { name: string }) => name);
@@ -195,7 +190,7 @@ if (!postgres) {
     const [a, b] = [await all.serve('first'), await all.serve('second')];
     const blue = await a.local('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
     const { key } = blue.body.apiKey;
-    await until(async () => (await b.at('blue.example', 'GET', '/ks/keyrings', key)).status === 200);
+    await comes(async () => (await b.at('blue.example', 'GET', '/ks/keyrings', key)).status === 200);
     for (const { status, body } of await deletedMeanwhile(
       (request) => b.serving.appliance.app.fetch(request, {}),
       { host: 'blue.example', key },
@@ -216,7 +211,7 @@ if (!postgres) {
       assert.equal((await one.ask('POST', '/system/seal', {})).status, 200);
       const { status, body } = await other.ask('GET', '/ks/keyrings');
       assert.deepEqual([status, /sealed/.test(body.message)], [503, true]);
-      await until(() => sealed(other));
+      await comes(() => sealed(other));
       assert.equal(await sealed(one), true);
       const seen = await statusAt(other.data);
       assert.deepEqual(
@@ -229,8 +224,8 @@ if (!postgres) {
       await assert.rejects(openAppliance({ data: join(late.data, '..', 'command'), store: all.store }), {
         code: 'sealed',
       });
-      await until(async () => (await other.ask('POST', '/system/unseal', { key: all.key })).status === 200);
-      for (const each of [one, late]) await until(async () => !(await sealed(each)));
+      await comes(async () => (await other.ask('POST', '/system/unseal', { key: all.key })).status === 200);
+      for (const each of [one, late]) await comes(async () => !(await sealed(each)));
       for (const each of [one, other, late]) assert.equal((await each.ask('GET', '/ks/keyrings')).status, 200);
       await late.serving.close();
     }
@@ -244,8 +239,8 @@ if (!postgres) {
     const master = async ({ local }: Served) => (await local('GET', '/local/master')).body;
     const before = await master(b);
     assert.equal((await a.local('POST', '/local/master/rotate', {})).status, 200);
-    await until(async () => (await b.ask('GET', '/ks/keyrings')).status === 200);
-    await until(async () => (await master(b)).fingerprint !== before.fingerprint);
+    await comes(async () => (await b.ask('GET', '/ks/keyrings')).status === 200);
+    await comes(async () => (await master(b)).fingerprint !== before.fingerprint);
     assert.deepEqual(await master(b), await master(a));
     const slots = await Promise.all(
       [a, b].map(async ({ local }) => {
@@ -279,12 +274,12 @@ if (!postgres) {
         assert.deepEqual([status, /rotated on another node meanwhile: try again/.test(body.message)], [503, true]);
         said.push(body.message);
       }
-      for (const each of [a, b]) await until(async () => (await each.ask('GET', '/ks/keyrings')).status === 200);
+      for (const each of [a, b]) await comes(async () => (await each.ask('GET', '/ks/keyrings')).status === 200);
     }
     assert.ok(said.length > 0, 'none of them met another');
-    await until(async () => (await rotate(b)).status === 200);
+    await comes(async () => (await rotate(b)).status === 200);
     const master = async ({ local }: Served) => (await local('GET', '/local/master')).body;
-    await until(async () => (await master(a)).fingerprint === (await master(b)).fingerprint);
+    await comes(async () => (await master(a)).fingerprint === (await master(b)).fingerprint);
   });
 
   test('a node that cannot get a new master key by itself is sealed, until somebody brings it', async () => {
@@ -293,7 +288,7 @@ if (!postgres) {
     for (const { data } of [a, b]) rmSync(`${data}.master.key`);
     assert.equal((await a.local('POST', '/local/master/rotate', {})).status, 200);
     const sealed = async ({ ask }: Served): Promise<boolean> => (await ask('GET', '/system/seal-status')).body.sealed;
-    await until(() => sealed(b));
+    await comes(() => sealed(b));
     assert.equal((await b.ask('GET', '/ks/keyrings')).status, 503);
     assert.equal((await a.ask('GET', '/ks/keyrings')).status, 200);
     assert.equal((await b.ask('POST', '/system/unseal', { key: all.key })).body.sealed, false);
@@ -319,7 +314,7 @@ if (!postgres) {
     const clients = Promise.all([a, b, a, b, a, b].map(client));
     const answered = async (): Promise<void> => {
       const before = kept.length;
-      await until(async () => kept.length >= before + 20);
+      await comes(async () => kept.length >= before + 20);
     };
     for (const [one, other] of [
       [a, b],
@@ -330,12 +325,12 @@ if (!postgres) {
       await answered();
       const name = `tenant-${count}`;
       assert.equal((await other.local('POST', '/local/tenants', { name, hosts: [`${name}.example`] })).status, 200);
-      await until(async () => (await one.local('GET', `/local/tenants/${name}`)).status === 200);
-      await until(async () => (await one.local('DELETE', `/local/tenants/${name}`)).status === 200);
+      await comes(async () => (await one.local('GET', `/local/tenants/${name}`)).status === 200);
+      await comes(async () => (await one.local('DELETE', `/local/tenants/${name}`)).status === 200);
       await answered();
       assert.equal((await other.ask('POST', '/system/seal', {})).status, 200);
       assert.equal((await one.ask('POST', '/system/unseal', { key: all.key })).body.sealed, false);
-      await until(async () => (await other.ask('GET', '/readyz')).status === 200);
+      await comes(async () => (await other.ask('GET', '/readyz')).status === 200);
     }
     going = false;
     await clients;
@@ -444,7 +439,7 @@ if (!postgres) {
       assert.deepEqual([status, /it did not answer in time|it does not answer/.test(body.message)], [503, true]);
     }
     assert.ok(waited < 15_000, `${waited} ms`);
-    await until(async () => (await a.ask('GET', '/ks/keyrings')).status === 200);
+    await comes(async () => (await a.ask('GET', '/ks/keyrings')).status === 200);
     assert.equal((await b.ask('GET', '/ks/keyrings')).status, 200);
   });
 
@@ -470,7 +465,7 @@ if (!postgres) {
       code: 'unavailable',
     });
     postgres.start();
-    await until(async () => (await a.ask('GET', '/ks/keyrings/r')).status === 200);
-    await until(async () => (await a.ask('GET', '/readyz')).status === 200);
+    await comes(async () => (await a.ask('GET', '/ks/keyrings/r')).status === 200);
+    await comes(async () => (await a.ask('GET', '/readyz')).status === 200);
   });
 }

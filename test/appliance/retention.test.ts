@@ -15,6 +15,7 @@ import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { signHead } from '../../src/core/activity.ts';
 import { desk } from '../cli/kms.ts';
 import { noEnvironment, segmentedAppliance } from '../support/segmented-appliance.ts';
+import { until } from '../support/until.ts';
 
 const day = 86_400_000;
 const retention = { keep: day, firstAfter: 0, every: 10 };
@@ -26,13 +27,8 @@ after(() => segmented.remove());
 
 type Opened = Awaited<ReturnType<ReturnType<typeof place>['open']>>;
 
-async function dropped({ store }: Opened): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    if ((await store()).activityDropped !== undefined) return;
-    await setTimeout(10);
-  }
-  assert.fail('nothing was dropped');
-}
+const dropped = ({ store }: Opened) =>
+  until('something is dropped', async () => (await store()).activityDropped !== undefined);
 
 const verdictOf = (text: string, more: object = {}) => verifyExport([Buffer.from(text)] as never, more);
 

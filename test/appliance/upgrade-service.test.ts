@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { executableOf, ServiceControl, unitIn, unitOf } from '../../src/appliance/upgrade/service.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
+import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-service-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -95,11 +96,7 @@ test('a server of its own that ends is noticed, with what it said last', async (
   writeFileSync(program, '#!/bin/sh\necho "kms: $*" >&2\nexit 3\n', { mode: 0o755 });
   const one = control();
   await one.start(none, program);
-  let failure: string | undefined;
-  for (let tries = 0; failure === undefined && tries < 500; tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    failure = await one.failure(none);
-  }
+  const failure = await until('it ends', () => one.failure(none));
   assert.equal(failure, `it ended with 3: kms: serve --data ${data} --listen 127.0.0.1:0`);
   await one.stop(none, program);
   writeFileSync(program, '#!/bin/sh\ntrap "" TERM\nwhile :; do sleep 0.1; done\n', { mode: 0o755 });

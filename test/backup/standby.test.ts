@@ -16,6 +16,7 @@ import type { KmsError } from '../../src/errors.ts';
 import { type ServeOptions, type Serving, serve, standBy } from '../../src/server/serve.ts';
 import { freePort } from '../support/free-port.ts';
 import { somePoint } from '../support/tang.ts';
+import { until } from '../support/until.ts';
 
 const bases: string[] = [];
 after(() => {
@@ -79,12 +80,6 @@ async function place(): Promise<Place> {
     },
     offline: (keyFile = key, from = shipped) => Standby.open({ from, data: second, keys: { keys: { env, keyFile } } }),
   };
-}
-
-async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const end = Date.now() + 60_000; !(await holds()); await delay(20)) {
-    assert.ok(Date.now() < end, `waited in vain: ${what}`);
-  }
 }
 
 interface Distance {

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { version } from '../../src/version.ts';
 import { freePort } from '../support/free-port.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { parsePrometheus } from '../support/prometheus-text.ts';
+import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -85,16 +85,11 @@ if (!programs) {
     assert.deepEqual([report.ok, report.stores], [true, 2]);
 
     const scrape = async () => parsePrometheus((await d.kms('metrics --data first', { env })).stdout);
-    let families = await scrape();
     // A node learns of the others with its next sign of life.
-    for (
-      const end = Date.now() + 20_000;
-      families.get('kms_nodes')?.samples[0]?.value !== 2;
-      families = await scrape()
-    ) {
-      assert.ok(Date.now() < end);
-      await wait(500);
-    }
+    const families = await until('both nodes are known', async () => {
+      const found = await scrape();
+      return found.get('kms_nodes')?.samples[0]?.value === 2 && found;
+    });
     const waits = families.get('kms_turn_wait_seconds')?.samples.find(({ name }) => name.endsWith('_count'));
     assert.ok((waits?.value ?? 0) > 0);
     for (const name of ['kms_turn_replayed_rows_total', 'kms_turns_lost_total', 'kms_lost_branches_total']) {

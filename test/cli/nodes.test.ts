@@ -12,6 +12,7 @@ import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { openSeal } from '../../src/seal/seal.ts';
 import { makeSlot, slotId } from '../../src/seal/slot.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -71,13 +72,13 @@ if (!postgres) {
     assert.equal(await health(), 200);
     const sealed = await d.kms('seal --data b', options);
     assert.deepEqual([sealed.code, /^sealed {6}yes/.test(sealed.stdout)], [0, true], sealed.stderr);
-    for (let tries = 0; (await health()) !== 503; tries++) await pause(tries);
+    await until('it is sealed', async () => (await health()) === 503);
     const refused = await d.kms('keyring list --data b', options);
     assert.equal(refused.code, 4);
     assert.match(refused.stderr, /somebody sealed it on purpose/);
     const unsealed = await d.kms('unseal --data b', options);
     assert.deepEqual([unsealed.code, /^sealed {6}no/.test(unsealed.stdout)], [0, true], unsealed.stderr);
-    for (let tries = 0; (await health()) !== 200; tries++) await pause(tries);
+    await until('it is unsealed', async () => (await health()) === 200);
     assert.equal((await d.kms('keyring list --data b', options)).code, 0);
     const again = await d.kms('unseal --data b', options);
     assert.deepEqual([again.code, again.stderr], [0, 'kms: it is not sealed\n'], 'no server runs on it');
@@ -151,9 +152,4 @@ if (!postgres) {
     const alone = await d.kms('keyring list --store-password-file p', { env: {} });
     assert.match(alone.stderr, /--store-password-file goes with --store/);
   });
-}
-
-async function pause(tries: number): Promise<void> {
-  assert.ok(tries < 400, 'it never came to be so');
-  await new Promise((resolve) => setTimeout(resolve, 50));
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { until } from '../support/until.ts';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -54,7 +55,7 @@ test('doctor says how a standby is: whether it follows, what it cannot see, and 
     return found.sort();
   };
   const machine = ['swap', 'core-dumps', 'disk-low', 'files-low', 'parent-writable'];
-  const follow = async (args: readonly string[], look: () => Promise<void>): Promise<void> => {
+  const follow = async (args: readonly string[], look: () => Promise<unknown>): Promise<void> => {
     const end = new AbortController();
     let said = '';
     const line = ['standby', '--from', 'shipped', '--data', 'second', '--listen', '127.0.0.1:0', ...args];
@@ -72,17 +73,11 @@ test('doctor says how a standby is: whether it follows, what it cannot see, and 
       await ran;
     }
   };
-  const until = async (wanted: readonly string[]): Promise<void> => {
-    let found = await names();
-    for (let n = 0; n < 50 && found.join() !== wanted.join(); n++) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      found = await names();
-    }
-    assert.deepEqual(found, wanted);
-  };
-  await follow(['--key-file', 'kms-data.master.key'], () => until([]));
+  const finds = (...wanted: readonly string[]) =>
+    until(`doctor finds ${wanted}`, async () => (await names()).join() === wanted.join());
+  await follow(['--key-file', 'kms-data.master.key'], () => finds());
   renameSync(d.path('kms-data.master.key'), d.path('kept.key'));
-  await follow([], () => until(['standby-without-key']));
+  await follow([], () => finds('standby-without-key'));
   assert.deepEqual(await names(), ['standby-stopped']);
   renameSync(d.path('shipped'), d.path('away'));
   assert.deepEqual(await names(), ['standby-source', 'standby-stopped']);

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { until } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
+import { until } from '../support/until.ts';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
 

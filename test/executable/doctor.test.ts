@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { asker, kms, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, kms, serve, workDirectory } from './kms.ts';
 
 const cwd = workDirectory();
 const at = (...names: string[]): string => join(cwd, ...names);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
+import { until } from '../support/until.ts';
 import { kms, serve, workDirectory } from './kms.ts';
 
 const pidOf = (cwd: string): number => Number(readFileSync(join(cwd, 'kms-data', 'kms.pid'), 'utf8'));
@@ -84,10 +85,7 @@ test('a certificate is read again at SIGHUP', async () => {
   copyFileSync(next.certificate, certificate);
   copyFileSync(next.key, key);
   process.kill(pidOf(cwd), 'SIGHUP');
-  for (let tries = 0; (await shown()) !== next.fingerprint; tries++) {
-    assert.ok(tries < 200);
-    await setTimeout(20);
-  }
+  await until('the next certificate is shown', async () => (await shown()) === next.fingerprint);
   assert.equal(await server.end('SIGTERM'), 0);
 });
 

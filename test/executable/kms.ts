@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const executable = fileURLToPath(new URL('../../dist/kms', import.meta.url));
@@ -105,14 +104,4 @@ export function asker(apiKey: string) {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   return (url: string, method: 'GET' | 'POST', body?: object): Promise<Response> =>
     fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
-}
-
-/** Looks again and again until what is waited for has come; `what` says so when it never does. */
-export async function until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
-  for (const end = Date.now() + 60_000; Date.now() < end; ) {
-    const found = await look();
-    if (found) return found;
-    await delay(50);
-  }
-  throw new Error(`never: ${what}`);
 }

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { asker, kms, type RunningServer, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, kms, type RunningServer, serve, workDirectory } from './kms.ts';
 
 const shipping = ['--ship-to', 'shipped', '--ship-every', '1s', '--log-level', 'warn'];
 

@@ -8,7 +8,8 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { prng } from '../support/prng.ts';
-import { asker, kms, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, kms, serve, workDirectory } from './kms.ts';
 import { storeUrl } from './nodes.ts';
 
 const kills = 8;

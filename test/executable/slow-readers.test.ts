@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { asker, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, serve, workDirectory } from './kms.ts';
 
 const MiB = 1024 * 1024;
 const clients = 60;

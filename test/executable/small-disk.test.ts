@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { reserveFile } from '../../src/appliance/data-dir.ts';
 import { type SmallDisk, smallDisks } from '../support/small-disk.ts';
+import { until } from '../support/until.ts';
 import { kms, type RunningServer, serve, workDirectory } from './kms.ts';
 
 const kib = 1024;
@@ -27,7 +28,7 @@ for (const { kind, mount } of disks) {
   });
 }
 
-async function fillUp({ path, kind }: SmallDisk): Promise<string> {
+async function fillUp({ path }: SmallDisk): Promise<string> {
   const cwd = workDirectory();
   const data = join(path, 'data');
   const args = ['--data', data];
@@ -38,12 +39,6 @@ async function fillUp({ path, kind }: SmallDisk): Promise<string> {
     const init = body ? { method, headers, body: JSON.stringify(body) } : { method, headers };
     const response = await fetch(server.url + where, init);
     return { status: response.status, body: await response.json() };
-  };
-  const until = async (what: string, look: () => Promise<boolean>): Promise<void> => {
-    for (let tries = 0; !(await look()); tries++) {
-      assert.ok(tries < 3000, `${kind}: ${what}`);
-      await delay(20);
-    }
   };
   const made: string[] = [];
   const make = async (): Promise<number> => {

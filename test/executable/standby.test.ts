@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prng } from '../support/prng.ts';
-import { asker, kms, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, kms, serve, workDirectory } from './kms.ts';
 
 const kills = 8;
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));

@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { prng } from '../support/prng.ts';
 import { checkReceived } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
-import { asker, kms, type RunningServer, serve, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, kms, type RunningServer, serve, workDirectory } from './kms.ts';
 
 const rounds = Math.min(Number(process.env.KMS_KILL_ROUNDS ?? 4), 20);
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));

@@ -28,7 +28,8 @@ import { formatKeyPair, minisign } from '../../src/crypto/minisign.ts';
 import { version } from '../../src/version.ts';
 import { freePort } from '../support/free-port.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
-import { asker, type Ended, executable, until, workDirectory } from './kms.ts';
+import { until } from '../support/until.ts';
+import { asker, type Ended, executable, workDirectory } from './kms.ts';
 
 const base = workDirectory();
 const seed = new Uint8Array(32).fill(3);

@@ -15,6 +15,7 @@ import { examine } from '../../src/appliance/doctor/doctor.ts';
 import { decodeHeader, headerLength } from '../../src/store/activity/segment.ts';
 import { activityInput } from '../store/contract.ts';
 import { type Answer, noEnvironment, segmentedAppliance } from '../support/segmented-appliance.ts';
+import { until } from '../support/until.ts';
 
 const quick = { againEvery: 20, lookEvery: 20, firstAfter: 1e9, passEvery: 1e9, bytesPerSecond: 1e9 };
 const env = noEnvironment;
@@ -29,13 +30,8 @@ type Opened = Awaited<ReturnType<Copy['open']>>;
 const fileOf = ({ data }: Copy): string => join(data, dir, first);
 
 /** Resolves once nothing is known to be at fault. */
-async function well({ appliance }: Opened): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    if ((await faults(appliance)).length === 0) return;
-    await setTimeout(10);
-  }
-  assert.fail('the file was put back, and that was not noticed');
-}
+const well = ({ appliance }: Opened) =>
+  until('it is noticed that the file was put back', async () => (await faults(appliance)).length === 0);
 
 async function faults(appliance: OpenAppliance) {
   return (await appliance.status()).tenants.flatMap(({ store }) => store.activityFaults);

@@ -11,7 +11,8 @@ import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { prng } from '../support/prng.ts';
-import { checkReceived, streamedAppliance, streamingTo, until } from '../support/streamed-appliance.ts';
+import { checkReceived, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
+import { until } from '../support/until.ts';
 
 const program = process.env.KMS_RSYSLOGD || '/usr/sbin/rsyslogd';
 const page = readFileSync(new URL('../../docs/activity-streaming.md', import.meta.url), 'utf8');

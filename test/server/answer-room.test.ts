@@ -8,6 +8,7 @@ import { answeredList } from '../../src/http/answer-text.ts';
 import { refused, respond } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, usualAnswerLimits } from '../../src/server/answer-room.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;
 /** What is taken for a list before it is made: less than it comes to. */
@@ -82,14 +83,6 @@ interface Sent {
   readonly socket: Socket;
   readonly text: string;
   readonly closed: Promise<unknown>;
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let n = 0; n < 1000; n++) {
-    if (holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail(`never: ${what}`);
 }
 
 const isWhole = ({ text }: Sent): boolean => text.length > length && text.endsWith('}');

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { refused, respond } from '../../src/http/respond.ts';
 import { BodyBudget, type BodyLimits, usualBodyLimits } from '../../src/server/body-budget.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { until } from '../support/until.ts';
 
 const bodyLimit = 100_000;
 
@@ -60,14 +61,6 @@ interface Sent {
 }
 
 const begun = (length: number, sent: number) => `Content-Length: ${length}\r\n\r\n${'x'.repeat(sent)}`;
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let n = 0; n < 1000; n++) {
-    if (holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail(`never: ${what}`);
-}
 
 test('unfinished bodies are counted, and no longer once they end or break off', async () => {
   await using s = await server();

@@ -11,6 +11,7 @@ import { alone } from '../../src/appliance/upgrade/upgrade.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import { serve } from '../../src/server/serve.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
+import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-hold-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -72,17 +73,9 @@ test('held, then free', async () => {
   assert.deepEqual([readdirSync(shipped), readdirSync(streamed)], [[], []]);
 
   writeFileSync(path, journal('passed'));
-  for (let tries = 0; (await status('/readyz')) !== 200; tries++) {
-    assert.ok(tries < 100, 'clients are let in');
-    await delay(50);
-  }
+  await until('clients are let in', async () => (await status('/readyz')) === 200);
   assert.equal(await locally('/ks/keyrings'), 200);
-  for (const dir of [shipped, streamed]) {
-    for (let tries = 0; readdirSync(dir).length === 0; tries++) {
-      assert.ok(tries < 100, `${dir} is written`);
-      await delay(50);
-    }
-  }
+  for (const dir of [shipped, streamed]) await until(`${dir} is written`, () => readdirSync(dir).length > 0);
   // Once free it stays so: it was not started for a trial.
   writeFileSync(path, journal('stopping'));
   await delay(300);

@@ -17,9 +17,9 @@ import {
   type StreamedAppliance,
   streamedAppliance,
   streamingTo,
-  until,
 } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
+import { until } from '../support/until.ts';
 
 /** What stands in a directory that was streamed to, of one tenant. */
 function streamedTo(dir: string, tenant = 'default'): AnyRecord[] {

@@ -7,8 +7,9 @@ import { DeliveryFault } from '../../src/appliance/streaming/receiver.ts';
 import { SyslogReceiver, type SyslogSettings } from '../../src/appliance/streaming/syslog.ts';
 import { certificate } from '../support/localhost-certificate.ts';
 import { prng } from '../support/prng.ts';
-import { checkReceived, streamedAppliance, streamingTo, until } from '../support/streamed-appliance.ts';
+import { checkReceived, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
+import { until } from '../support/until.ts';
 
 for (const tls of [false, true]) {
   const way = tls ? 'TLS' : 'TCP';

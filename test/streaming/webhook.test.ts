@@ -17,7 +17,8 @@ import { parseTarget, parseWebhookSecrets } from '../../src/appliance/streaming/
 import { WebhookReceiver } from '../../src/appliance/streaming/webhook.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { prng } from '../support/prng.ts';
-import { type AnyRecord, checkReceived, streamedAppliance, streamingTo, until } from '../support/streamed-appliance.ts';
+import { type AnyRecord, checkReceived, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
+import { until } from '../support/until.ts';
 
 const key = Buffer.alloc(32, 7);
 const secret = `whsec_${key.toString('base64')}`;

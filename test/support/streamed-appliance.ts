@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus } from '../../src/api/local/status.ts';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
@@ -114,12 +113,6 @@ export async function streamedAppliance(): Promise<StreamedAppliance> {
     },
   };
   return self;
-}
-
-/** Looks again and again until it is so. */
-export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; Date.now() < end; await delay(5)) if (await look()) return;
-  assert.fail(`never: ${what}`);
 }
 
 /**

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { reserveFile } from '../../../src/appliance/data-dir.ts';
 import { serve } from '../../../src/server/serve.ts';
 import { type SmallDisk, smallDisks } from '../../support/small-disk.ts';
+import { until } from '../../support/until.ts';
 
 const kib = 1024;
 const reserve = 256 * kib;
@@ -41,12 +41,6 @@ async function fillUp({ path, kind }: SmallDisk): Promise<void> {
     const init = body ? { method, headers, body: JSON.stringify(body) } : { method, headers };
     const response = await fetch(first.url + where, init);
     return { status: response.status, body: await response.json() };
-  };
-  const until = async (what: string, look: () => Promise<boolean> | boolean): Promise<void> => {
-    for (let tries = 0; !(await look()); tries++) {
-      assert.ok(tries < 1000, `${kind}: ${what}`);
-      await setTimeout(20);
-    }
   };
   const reserved = (): number => statSync(join(data, reserveFile), { throwIfNoEntry: false })?.size ?? 0;
   let recorded = 0;
