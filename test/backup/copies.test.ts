@@ -341,12 +341,15 @@ test('the data directory is deleted under the appliance, and it is back from whe
   const to = join(dir, 'shipped');
   const shipping = { to, every: 50, window: 60_000 };
   const appliance = await open({ copies: { shipping } });
-  await makeRing(appliance, made, 'one');
-  await setTimeout(200);
+  const isShipped = async (name: string): Promise<void> => {
+    await makeRing(appliance, made, name);
+    const since = Date.now();
+    await until(`${name} is shipped`, () => (appliance.copies.status().shipping?.arrivedAt ?? 0) > since);
+  };
+  await isShipped('one');
   const between = Date.now();
   await setTimeout(20);
-  await makeRing(appliance, made, 'two');
-  await setTimeout(400);
+  await isShipped('two');
   assert.equal((await readyz(appliance)).shipping.ok, true);
   await rm(data, { recursive: true });
   let lost = 0;

@@ -317,7 +317,8 @@ test('a receiver that hangs is in the way of no request, and of no end', async (
   const acted = performance.now() - started;
   const closing = performance.now();
   await at.close();
-  assert.ok(performance.now() - closing < 5000);
-  assert.ok(acted < 5000, `${acted} ms`);
+  // It would hang for ever: a busy machine may take its time.
+  assert.ok(performance.now() - closing < 30_000);
+  assert.ok(acted < 30_000, `${acted} ms`);
   await server.kill();
 });
