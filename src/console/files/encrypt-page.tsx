@@ -103,7 +103,7 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
               hint={`Names, apart by blanks. Each of the keyrings, ${maxRings} at most, opens the file alone.`}
               onInput={setFurther}
             />
-            <PublicKeys rings={wordsIn(`${ring} ${further}`).flatMap((name) => ringCalled(known, name) ?? [])} />
+            <PublicKeys rings={[ring.trim(), ...wordsIn(further)].flatMap((name) => ringCalled(known, name) ?? [])} />
           </div>
         ) : (
           <PrivateKeyFields key="private" onFile={chosen.onKeyFile} />

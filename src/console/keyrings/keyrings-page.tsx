@@ -4,7 +4,7 @@ import type { KeyRing } from '../../api/keyrings.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
-import { RingTags, Time } from '../parts/values.tsx';
+import { Time } from '../parts/values.tsx';
 import { RingList } from './ring-list.tsx';
 import { ringKinds } from './ring-page.tsx';
 
@@ -24,10 +24,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
           New keyring
         </ButtonLink>
       }
-      columns={[
-        { title: 'Wrapping', cell: ({ custody: _, ...ring }) => <RingTags of={ring} /> },
-        { title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
-      ]}
+      columns={[{ title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> }]}
       load={(page, signal) => api.listKeyrings(page, { signal })}
       loadDeleted={(page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal })}
       restore={(id) => api.restoreKeyring({ id })}

@@ -162,7 +162,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
       <p>
         <small>
           The command <code>kms</code> looks for it at{' '}
-          <code>
+          <code data-any>
             ~/.config/kms/{folder}/{appliance}/{ring.name}.key
           </code>
           . Let nobody else read the file.

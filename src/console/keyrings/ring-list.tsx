@@ -10,7 +10,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { SearchBox, useNarrowed } from '../parts/search.tsx';
 import { type LoadPage, useAction, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { RingTags, Time } from '../parts/values.tsx';
+import { Day, RingTags, Time } from '../parts/values.tsx';
 import type { RingTraits } from '../text.ts';
 import { nounOf, type RingKind } from './ring-page.tsx';
 
@@ -49,7 +49,6 @@ export function RingList<Ring extends ListedRing>(props: RingListProps<Ring>) {
     kind: 'name',
     cell: ({ name, displayName }) => <a href={hrefTo(kind.page, { name })}>{displayName}</a>,
   };
-  const custody: Column<Ring> = { title: 'Custody', cell: ({ custody = '' }) => custody };
   const created: Column<Ring> = { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> };
   return (
     <>
@@ -58,7 +57,7 @@ export function RingList<Ring extends ListedRing>(props: RingListProps<Ring>) {
       {all.items.length > 0 && <SearchBox label="Search by name" onInput={onInput} />}
       <DataTable
         caption={title}
-        columns={[name, custody, ...columns, created]}
+        columns={[name, ...traitColumns(kind), ...columns, created]}
         list={list}
         keyOf={({ id }) => id}
         empty={sought === '' ? empty : <p>{`No ${nounOf(kind)} has “${sought}” in its name.`}</p>}
@@ -66,6 +65,15 @@ export function RingList<Ring extends ListedRing>(props: RingListProps<Ring>) {
       <Bin {...props} />
     </>
   );
+}
+
+function traitColumns({ flags }: RingKind): readonly Column<ListedRing>[] {
+  const custody: Column<ListedRing> = { title: 'Custody', cell: ({ custody = '' }) => custody };
+  const wrapping: Column<ListedRing> = {
+    title: 'Wrapping',
+    cell: ({ custody: _, ...ring }) => <RingTags of={ring} />,
+  };
+  return flags === 'keyring' ? [custody, wrapping] : [custody];
 }
 
 async function bringBack({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
@@ -116,9 +124,9 @@ function Deleted(rings: DeletedProps) {
   const { isBusy, error, start } = useAction(bringBack);
   const columns: readonly Column<ListedRing>[] = [
     { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
-    { title: 'Kept', cell: (ring) => <RingTags of={ring} /> },
-    { title: 'Deleted', cell: ({ deletedAt = '' }) => <Time at={deletedAt} /> },
-    { title: 'Until', cell: ({ restorableUntil = '' }) => <Time at={restorableUntil} /> },
+    ...traitColumns(rings.kind),
+    { title: 'Deleted', cell: ({ deletedAt = '' }) => <Day at={deletedAt} /> },
+    { title: 'Until', cell: ({ restorableUntil = '' }) => <Day at={restorableUntil} /> },
     {
       title: 'Bring back',
       cell: ({ id, name, displayName }) => (

@@ -69,6 +69,9 @@ interface CopyableProps {
   readonly isLong?: boolean;
 }
 
+/** Characters. Of what nobody reads to its end, such as a hybrid public key, the beginning is shown if it can be copied. */
+const mostShown = 'clipboard' in navigator ? 200 : Number.POSITIVE_INFINITY;
+
 export function Copyable({ text, what, isLong }: CopyableProps) {
   const copy = async (): Promise<void> => {
     try {
@@ -80,7 +83,7 @@ export function Copyable({ text, what, isLong }: CopyableProps) {
   };
   return (
     <span data-copy>
-      <code data-any={isLong ? '' : undefined}>{text}</code>{' '}
+      <code data-any={isLong ? '' : undefined}>{text.length > mostShown ? `${text.slice(0, 60)}…` : text}</code>{' '}
       <button type="button" data-kind="link" aria-label={`Copy ${what}`} onClick={copy}>
         Copy
       </button>
