@@ -1,11 +1,12 @@
-// `npm run bench [requests|transit|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of the README, as
-// ratios inside one run. Needs `dist/kms`.
+// `npm run bench [requests|known|transit|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of the
+// README, as ratios inside one run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { measureActivity } from './activity.ts';
 import { measureCommits } from './commit-cost.ts';
 import { measureFiles } from './file-throughput.ts';
+import { measureKnownKeys } from './known-keys.ts';
 import { measureLogins } from './logins.ts';
 import { measureMemory } from './memory.ts';
 import { measureNodes } from './nodes.ts';
@@ -23,6 +24,7 @@ if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
 }
 console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
 if (wanted('requests')) await measureRequests(4, 3);
+if (wanted('known')) await measureKnownKeys(4, 3);
 if (wanted('transit')) await measureTransit(4, 3);
 if (wanted('overload')) await measureOverload(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
