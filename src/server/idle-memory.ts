@@ -40,7 +40,8 @@ export function giveMemoryBack({
 }: Partial<IdleWorld> = {}): () => void {
   if (!collect) return () => {};
   let before = used();
-  let after = 0;
+  // What a start leaves is worth it, however little time it took.
+  let after = Number.NEGATIVE_INFINITY;
   let due = 0;
   const timer = setInterval(() => {
     const now = used();
