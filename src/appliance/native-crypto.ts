@@ -7,7 +7,6 @@ import {
   createHash,
   createPrivateKey,
   createPublicKey,
-  diffieHellman,
   type KeyObject,
 } from 'node:crypto';
 import type { CryptoInUse } from '../api/local/status.ts';
@@ -17,6 +16,7 @@ import { selfTest } from '../crypto/self-test.ts';
 import { p256ToSpki } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from './events.ts';
+import { nodeAgreement, plain, privateKeyFrom } from './native-agreement.ts';
 
 export type CryptoChoice = 'node' | 'noble';
 
@@ -76,45 +76,6 @@ const p256Private = kept((key) => {
 });
 const p256Public = kept((publicKey) => spkiKey(p256ToSpki(publicKey)));
 
-function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
-  // Node reads past what is left over.
-  if (bytes.length !== length) throw new KmsError('internal', `expected ${length} bytes of a key, got ${bytes.length}`);
-  const der = Buffer.concat([prefix, bytes]);
-  try {
-    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  } finally {
-    der.fill(0);
-  }
-}
-
-/** The last bytes of the public half in its SPKI DER, which are the key itself. */
-function publicBytes(key: KeyObject, length: number): Uint8Array {
-  return plain(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-length));
-}
-
-/** X25519 (RFC 8410 §7 and §4), and ML-KEM-768 with its seed (RFC 9935 §6). */
-const x25519Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const x25519SpkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
-const mlKemSpkiPrefix = Buffer.from('308204b2300b0609608648016503040402038204a100', 'hex');
-const mlKemPrefix = Buffer.from('3054020100300b060960864801650304040204428040', 'hex');
-
-function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
-  const own = privateKeyFrom(x25519Prefix, privateKey, 32);
-  if (publicKey.length !== 32) return undefined;
-  try {
-    const der = Buffer.concat([x25519SpkiPrefix, publicKey]);
-    const other = createPublicKey({ key: der, format: 'der', type: 'spki' });
-    return plain(diffieHellman({ privateKey: own, publicKey: other }));
-  } catch {
-    return undefined;
-  }
-}
-
-/** The same bytes without what a Buffer does otherwise, such as a `slice` that copies nothing. */
-function plain(bytes: Buffer): Uint8Array {
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
-}
-
 /** Node's types tell the two apart where their names are known. */
 type AeadName = 'chacha20-poly1305' | 'aes-256-gcm';
 
@@ -167,7 +128,7 @@ function openWith(name: AeadName): Primitives['openGcm'] {
 }
 
 /** Since Node 20.12, the others since 24.7. */
-const { hash, argon2Sync, encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
+const { hash, argon2Sync } = nodeCrypto as Partial<typeof nodeCrypto>;
 
 /** What stands around the 32 bytes of a P-256 key in DER (RFC 5915 §3), without its public key. */
 const sec1Prefix = Uint8Array.of(0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20);
@@ -200,19 +161,7 @@ const nodePrimitives: Partial<Primitives> = {
   openChaCha: openWith('chacha20-poly1305'),
   sealGcm: sealWith('aes-256-gcm'),
   openGcm: openWith('aes-256-gcm'),
-  x25519PublicKey: (privateKey) => publicBytes(privateKeyFrom(x25519Prefix, privateKey, 32), 32),
-  x25519Shared,
-  ...(encapsulate && {
-    mlKemEncapsulate(publicKey) {
-      const der = Buffer.concat([mlKemSpkiPrefix, publicKey]);
-      const { ciphertext, sharedKey } = encapsulate(createPublicKey({ key: der, format: 'der', type: 'spki' }));
-      return { cipherText: plain(ciphertext), sharedSecret: plain(sharedKey) };
-    },
-  }),
-  ...(decapsulate && {
-    mlKemPublicKey: (seed) => publicBytes(privateKeyFrom(mlKemPrefix, seed, 64), 1184),
-    mlKemDecapsulate: (seed, ciphertext) => plain(decapsulate(privateKeyFrom(mlKemPrefix, seed, 64), ciphertext)),
-  }),
+  ...nodeAgreement,
   ...(argon2Sync && {
     argon2id: (message, nonce, { m: memory, t: passes, p: parallelism }, length) =>
       plain(argon2Sync('argon2id', { message, nonce, memory, passes, parallelism, tagLength: length })),

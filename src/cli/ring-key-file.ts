@@ -242,7 +242,14 @@ async function remember(path: string, publicKey: string): Promise<boolean> {
   return true;
 }
 
+/** Key agreement by OpenSSL, where that gives the known answers: a tenth of what a decrypt costs (docs/performance.md). */
+export async function prepareRingCrypto(): Promise<void> {
+  const { startAgreement } = await import('../appliance/native-agreement.ts');
+  startAgreement();
+}
+
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {
+  await prepareRingCrypto();
   return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
 }
 

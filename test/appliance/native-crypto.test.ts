@@ -7,6 +7,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import fc from 'fast-check';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
+import { nodeAgreement, startAgreement } from '../../src/appliance/native-agreement.ts';
 import { type CryptoChoice, cryptoInUse, startCrypto, takeCrypto } from '../../src/appliance/native-crypto.ts';
 import { openXChaCha, sealXChaCha } from '../../src/crypto/aead.ts';
 import { argon2id, hashPassword, verifyPassword } from '../../src/crypto/argon2id.ts';
@@ -45,6 +46,45 @@ function flipped(given: Uint8Array, bit: number): Uint8Array {
   copy[bit >>> 3] = (copy[bit >>> 3] ?? 0) ^ (1 << (bit & 7));
   return copy;
 }
+
+test('a command takes key agreement alone, and none that gives wrong answers or throws', () => {
+  const seed = new Uint8Array(32).fill(7);
+  const publicKey = by('noble', () => xWingPublicKey(seed));
+  for (const wrong of [
+    { ...nodeAgreement, x25519Shared: () => new Uint8Array(32).fill(1) },
+    { ...nodeAgreement, mlKemPublicKey: () => new Uint8Array(1184) },
+    { ...nodeAgreement, mlKemDecapsulate: () => new Uint8Array(32) },
+    {
+      ...nodeAgreement,
+      mlKemEncapsulate: () => ({ cipherText: new Uint8Array(1088), sharedSecret: new Uint8Array(32) }),
+    },
+    {
+      ...nodeAgreement,
+      x25519PublicKey() {
+        throw new Error('broken');
+      },
+    },
+  ]) {
+    takeCrypto('noble');
+    startAgreement(wrong);
+    assert.deepEqual(native(), {});
+  }
+  startAgreement();
+  assert.deepEqual(native(), nodeAgreement);
+  assert.deepEqual(Object.keys(nodeAgreement).sort(), [
+    'mlKemDecapsulate',
+    'mlKemEncapsulate',
+    'mlKemPublicKey',
+    'x25519PublicKey',
+    'x25519Shared',
+  ]);
+  assert.deepEqual(xWingPublicKey(seed), publicKey);
+  // Where a server's are in use, they stay.
+  takeCrypto('node');
+  const all = native();
+  startAgreement();
+  assert.equal(native(), all);
+});
 
 test('this Node has all of them', () => {
   const names = [

@@ -14,7 +14,14 @@ import { readSmallText } from '../files.ts';
 import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printThing } from '../output.ts';
-import { allKeptRingKeys, checkedRingName, keptRingKey, knownPublicKey, namedRingKey } from '../ring-key-file.ts';
+import {
+  allKeptRingKeys,
+  checkedRingName,
+  keptRingKey,
+  knownPublicKey,
+  namedRingKey,
+  prepareRingCrypto,
+} from '../ring-key-file.ts';
 import { byteCount, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import { visible } from '../text.ts';
 
@@ -82,6 +89,7 @@ async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: As
   if (asset && rings.length > 1) throw cli.wrong('an asset belongs to one keyring, and the file is for several');
   const path = cli.get('--public-key');
   const named = path === undefined ? undefined : await readSmallText(path, 'the public key');
+  await prepareRingCrypto();
   return async (client, appliance) => {
     const { answers, stanzas, fileKey } = await sealToRings({
       rings,

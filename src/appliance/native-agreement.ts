@@ -1,0 +1,106 @@
+// Key agreement as node:crypto has it (OpenSSL): what keys of rings are wrapped and unwrapped with. It stands apart from
+// the other primitives for commands, which want this alone and start without the rest.
+
+import * as nodeCrypto from 'node:crypto';
+import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
+import { concatBytes, equalBytes, toHex } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/fast-hash.ts';
+import { native, type Primitives, putIn } from '../crypto/primitives.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../crypto/x-wing.ts';
+import { KmsError } from '../errors.ts';
+
+/** Since Node 24.7. */
+const { encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
+
+export function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
+  // Node reads past what is left over.
+  if (bytes.length !== length) throw new KmsError('internal', `expected ${length} bytes of a key, got ${bytes.length}`);
+  const der = Buffer.concat([prefix, bytes]);
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  } finally {
+    der.fill(0);
+  }
+}
+
+/** The last bytes of the public half in its SPKI DER, which are the key itself. */
+function publicBytes(key: KeyObject, length: number): Uint8Array {
+  return plain(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-length));
+}
+
+/** X25519 (RFC 8410 §7 and §4), and ML-KEM-768 with its seed (RFC 9935 §6). */
+const x25519Prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const x25519SpkiPrefix = Buffer.from('302a300506032b656e032100', 'hex');
+const mlKemSpkiPrefix = Buffer.from('308204b2300b0609608648016503040402038204a100', 'hex');
+const mlKemPrefix = Buffer.from('3054020100300b060960864801650304040204428040', 'hex');
+
+function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array | undefined {
+  const own = privateKeyFrom(x25519Prefix, privateKey, 32);
+  if (publicKey.length !== 32) return undefined;
+  try {
+    const der = Buffer.concat([x25519SpkiPrefix, publicKey]);
+    const other = createPublicKey({ key: der, format: 'der', type: 'spki' });
+    return plain(diffieHellman({ privateKey: own, publicKey: other }));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The same bytes without what a Buffer does otherwise, such as a `slice` that copies nothing. */
+export function plain(bytes: Buffer): Uint8Array {
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** What keys of rings are wrapped and unwrapped with. */
+export const nodeAgreement: Partial<Primitives> = {
+  x25519PublicKey: (privateKey) => publicBytes(privateKeyFrom(x25519Prefix, privateKey, 32), 32),
+  x25519Shared,
+  ...(encapsulate && {
+    mlKemEncapsulate(publicKey) {
+      const der = Buffer.concat([mlKemSpkiPrefix, publicKey]);
+      const { ciphertext, sharedKey } = encapsulate(createPublicKey({ key: der, format: 'der', type: 'spki' }));
+      return { cipherText: plain(ciphertext), sharedSecret: plain(sharedKey) };
+    },
+  }),
+  ...(decapsulate && {
+    mlKemPublicKey: (seed) => publicBytes(privateKeyFrom(mlKemPrefix, seed, 64), 1184),
+    mlKemDecapsulate: (seed, ciphertext) => plain(decapsulate(privateKeyFrom(mlKemPrefix, seed, 64), ciphertext)),
+  }),
+};
+
+const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
+
+/** Of X-Wing, with X25519 in it: the public key of a seed, and what the seed makes of bytes that nobody encapsulated. */
+const knownAnswer = '0000f8db796bac7880de9468fc4f1ec5aa5dab816ba663c8897da56f699f02e8';
+
+/** Takes less than a millisecond where all of it is OpenSSL's; noble would take many when it is called first. */
+function isRight(): boolean {
+  const seed = counted(32);
+  const publicKey = xWingPublicKey(seed);
+  const { enc, shared } = encapsulateXWing(publicKey, systemRandom);
+  const opened = decapsulateXWing(seed, enc);
+  const other = decapsulateXWing(seed, counted(enc.length));
+  if (!opened || !other || !equalBytes(opened, shared)) return false;
+  return toHex(sha256(concatBytes(publicKey, other))) === knownAnswer;
+}
+
+/** Once is enough for a process, also where the test failed. */
+const tested = new WeakSet<Partial<Primitives>>();
+
+/**
+ * For a command, which does little else: key agreement alone, and noble is not called to be tested. Where that is in use
+ * already, or fails its test, nothing is changed.
+ */
+export function startAgreement(offered: Partial<Primitives> = nodeAgreement): void {
+  const before = native();
+  if (before.x25519Shared || tested.has(offered)) return;
+  tested.add(offered);
+  putIn({ ...before, ...offered });
+  try {
+    if (isRight()) return;
+  } catch {
+    // Then noble does it.
+  }
+  putIn(before);
+}
