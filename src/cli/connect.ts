@@ -241,15 +241,27 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
 /** How long an appliance may take to answer a program, in milliseconds: nobody sees what it waits for. */
 const patience = 30_000;
 
-/** Asks, and no longer than a program waits. Throws `unavailable` then. */
-export async function inTime<T>({ baseUrl }: Connection, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+/**
+ * Asks, and no longer than a program waits: `ms`, where it said so. Throws `unavailable` then, also where `ask` takes no
+ * notice of the signal.
+ */
+export async function inTime<T>(
+  { baseUrl }: Connection,
+  ask: (signal: AbortSignal) => Promise<T>,
+  ms = patience,
+): Promise<T> {
   const [late, over] = [new AbortController(), new AbortController()];
-  setTimeout(patience, undefined, { signal: over.signal }).then(
-    () => late.abort(timedOut(baseUrl, patience)),
+  const { promise: ended, reject } = Promise.withResolvers<never>();
+  setTimeout(ms, undefined, { signal: over.signal }).then(
+    () => {
+      const error = timedOut(baseUrl, ms);
+      late.abort(error);
+      reject(error);
+    },
     () => undefined,
   );
   try {
-    return await ask(late.signal);
+    return await Promise.race([ask(late.signal), ended]);
   } finally {
     over.abort();
   }

@@ -9,7 +9,14 @@ import { answers } from './fetch.ts';
 import { fileError } from './files.ts';
 
 /** What each call does with its message. What it throws becomes the status. */
-type Calls = Readonly<Record<string, (message: Uint8Array) => Promise<Uint8Array>>>;
+type Calls = Readonly<Record<string, (message: Uint8Array, caller: Caller) => Promise<Uint8Array>>>;
+
+export interface Caller {
+  /** The same object as long as its connection lasts. */
+  readonly connection: object;
+  /** How long it waits for the answer, in milliseconds; undefined where it did not say. */
+  readonly patience: number | undefined;
+}
 
 /** The numbers of gRPC for what goes wrong; of all others 13, internal. */
 const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
@@ -102,13 +109,16 @@ async function respond(
   failed: (error: unknown) => void,
 ): Promise<void> {
   stream.on('error', () => stream.destroy());
+  // Of a stream that has ended there is none.
+  const { session: connection = stream } = stream;
   let [status, said] = [0, ''];
   let answer: Uint8Array | undefined;
   try {
     const { ':path': path = '' } = headers;
     const call = Object.hasOwn(calls, path) ? calls[path] : undefined;
     if (call === undefined) throw new KmsError('method-not-allowed', 'no such call here');
-    answer = await call(await readMessage(stream));
+    const patience = timeoutOf(headers['grpc-timeout']);
+    answer = await call(await readMessage(stream), { connection, patience });
   } catch (error) {
     status = (error instanceof KmsError && statusOf[error.code]) || 13;
     said = sentenceOf(error);
@@ -119,6 +129,15 @@ async function respond(
   stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
   stream.once('wantTrailers', () => stream.sendTrailers(trailers));
   stream.end(answer === undefined ? undefined : framed(answer));
+}
+
+/** Milliseconds in each unit of a timeout. */
+const units: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** In milliseconds. A header that says nothing of the kind is passed over. */
+function timeoutOf(header: string | string[] | undefined): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(String(header)) ?? [];
+  return amount === undefined ? undefined : Number(amount) * (units[unit] ?? 0);
 }
 
 /** One byte that says whether it is compressed, four of length, the message. */

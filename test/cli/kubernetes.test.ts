@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
-import { connect as connectSocket, createServer } from 'node:net';
-import test from 'node:test';
+import { connect as connectSocket, createServer, type Socket } from 'node:net';
+import test, { type TestContext } from 'node:test';
 import fc from 'fast-check';
 import {
   encryptResponse,
@@ -87,13 +87,14 @@ const framed = (message: Uint8Array, compressed = 0): Buffer => {
   return Buffer.concat([head, message]);
 };
 
-function ask({ session }: Plugin, path: string, body: Uint8Array): Promise<Answer> {
+function ask({ session }: Pick<Plugin, 'session'>, path: string, body: Uint8Array, timeout?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const stream = session.request({
       ':method': 'POST',
       ':path': path,
       'content-type': 'application/grpc',
       te: 'trailers',
+      ...(timeout !== undefined && { 'grpc-timeout': timeout }),
     });
     const chunks: Buffer[] = [];
     let trailers: Readonly<Record<string, string | string[] | undefined>> = {};
@@ -143,13 +144,23 @@ function message(...values: readonly (readonly [number: number, value: Uint8Arra
   );
 }
 
-const status = (it: Plugin) => ask(it, kmsCalls.status, framed(Buffer.of()));
+const status = (it: Pick<Plugin, 'session'>) => ask(it, kmsCalls.status, framed(Buffer.of()));
 const encrypt = (it: Plugin, plaintext: Uint8Array) =>
   ask(it, kmsCalls.encrypt, framed(message([1, plaintext], [2, 'uid'])));
 const decrypt = (it: Plugin, ciphertext: Uint8Array, keyId: string) =>
   ask(it, kmsCalls.decrypt, framed(message([1, ciphertext], [2, 'uid'], [3, keyId])));
 
 const keyIdOf = (answer: Answer): string => String(fields(answer.message).get(3));
+
+/** Lets time pass for the plugin, in milliseconds. */
+function clock(t: TestContext): (ms: number) => void {
+  let ahead = 0;
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, 'now', () => now() + ahead);
+  return (ms) => {
+    ahead += ms;
+  };
+}
 
 async function withRing(): Promise<ServedDesk> {
   const d = await servedDesk();
@@ -175,7 +186,8 @@ test('a key crosses the network once while the plugin runs', async () => {
   for (const bytes of others) assert.ok(bytes < (first ?? 0) - 1500, `${first} and ${bytes} bytes`);
 });
 
-test('a key of the API server comes back, by the id of the ring’s key, also after a rotation', async () => {
+test('a key of the API server comes back, by the id of the ring’s key, also after a rotation', async (t) => {
+  const pass = clock(t);
   await using d = await withRing();
   await using it = await plugin(d);
   assert.equal((await stat(it.path)).mode & 0o777, 0o600);
@@ -191,6 +203,7 @@ test('a key of the API server comes back, by the id of the ring’s key, also af
   assert.ok(ciphertext.length < 1024 && !ciphertext.includes(seed));
   assert.deepEqual(fields((await decrypt(it, ciphertext, before)).message).get(1), seed);
   await d.kms('keyring rotate etcd');
+  pass(60_000);
   const after = keyIdOf(await status(it));
   assert.notEqual(after, before);
   assert.equal(String(fields((await encrypt(it, seed)).message).get(2)), after);
@@ -208,7 +221,8 @@ test('a key of the API server comes back, by the id of the ring’s key, also af
   await assert.rejects(stat(it.path), { code: 'ENOENT' });
 });
 
-test('a revoked key, another ring’s private key and a server that is away have a status and one line', async () => {
+test('a revoked key, another ring’s private key and a server that is away have a status and one line', async (t) => {
+  const pass = clock(t);
   await using d = await withRing();
   await d.json('keyring create other --json --private-key-out other.pem');
   const key = await d.appliance.keyWith('keyring.etcd.read', 'keyring.etcd.encrypt', 'keyring.etcd.decrypt');
@@ -218,13 +232,14 @@ test('a revoked key, another ring’s private key and a server that is away have
   const { message: made } = await encrypt(it, randomBytes(32));
   const ciphertext = fields(made).get(1) ?? assert.fail();
   await d.kms(['apikey', 'revoke', key.keyid]);
+  pass(60_000);
   for (const answer of [await status(it), await encrypt(it, randomBytes(32)), await decrypt(it, ciphertext, keyId)]) {
     assert.equal(answer.status, 16);
     assert.match(answer.said, /^the credential is not known, no longer valid[^\n]*$/);
   }
   const { code, stderr } = await it.stop();
   assert.equal(code, 0);
-  assert.equal(stderr.split('\n').filter((line) => /^kms: the credential/.test(line)).length, 3);
+  assert.equal(stderr.split('\n').filter((line) => /^kms: the credential/.test(line)).length, 1);
 
   await using wrong = await plugin(d, { env: { KMS_PRIVATE_KEY: d.path('other.pem') } });
   assert.match(wrong.said(), /warning: the private key is not the one of etcd: nothing can be encrypted/);
@@ -263,7 +278,8 @@ test('what is set up wrong ends it at once, with what the appliance says, and no
   }
 });
 
-test('an appliance that is away or sealed at the start is waited for, and the API server told so meanwhile', async () => {
+test('an appliance that is away or sealed at the start is waited for, and the API server told so meanwhile', async (t) => {
+  const pass = clock(t);
   let isSealed = true;
   await using d = await servedDesk({ sealed: () => isSealed });
   const { args, env } = d.network();
@@ -280,12 +296,15 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   await using it = await plugin(d);
   assert.equal((await status(it)).status, 14);
   await rename(d.path('kms-data', 'later'), socket);
+  pass(9001);
   const sealed = await status(it);
   assert.deepEqual([sealed.status, /sealed/.test(sealed.said)], [14, true]);
   isSealed = false;
   await d.json('keyring create etcd --json');
   await it.saying('the appliance answers');
+  pass(9001);
   assert.equal((await status(it)).status, 0);
+  assert.equal(it.said().split('the appliance answers').length, 2, 'said once');
   assert.equal(it.said().split('trying again').length, 2, 'said once');
   assert.equal((await it.stop()).code, 0);
 
@@ -303,6 +322,120 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   const alone = await d.kms(nowhere);
   assert.deepEqual([alone.code, alone.stdout], [3, '']);
   assert.match(alone.stderr, /^kms: nothing to talk to: the data directory \S+ does not exist/);
+});
+
+test('the status: one record of activity for what is asked within 50 seconds, and none from memory to others', async (t) => {
+  const pass = clock(t);
+  await using d = await withRing();
+  const reads = async (): Promise<number> => {
+    const { data } = await d.json<{ data: { action: string }[] }>('activity search --ring etcd --json');
+    return data.filter(({ action }) => action === 'keyring.read').length;
+  };
+  await using it = await plugin(d);
+  const atStart = await reads();
+  const before = keyIdOf(await status(it));
+  await d.kms('keyring rotate etcd');
+  for (let seconds = 0; seconds < 40; seconds += 20) {
+    pass(20_000);
+    assert.equal(keyIdOf(await status(it)), before);
+  }
+  assert.equal(await reads(), atStart + 1);
+  // Of another API server, or one that has started again.
+  const session = connectHttp2('http://localhost', { createConnection: () => connectSocket(it.path) });
+  const after = keyIdOf(await status({ session }));
+  session.close();
+  assert.notEqual(after, before);
+  assert.equal(keyIdOf(await status(it)), before);
+  pass(10_001);
+  assert.equal(keyIdOf(await status(it)), after);
+  assert.equal(await reads(), atStart + 3);
+  // What it encrypted with is the key that the status tells from then on.
+  await d.kms('keyring rotate etcd');
+  const made = String(fields((await encrypt(it, randomBytes(32))).message).get(2));
+  assert.notEqual(made, after);
+  assert.equal(keyIdOf(await status(it)), made);
+  assert.equal(await reads(), atStart + 3);
+});
+
+test('an appliance that is away is asked every 9 seconds, said to be once a minute, and to answer again', async (t) => {
+  const pass = clock(t);
+  await using d = await withRing();
+  let isAway = false;
+  let refused = 0;
+  const open = new Set<Socket>();
+  const relay = createServer((socket) => {
+    socket.on('error', () => undefined);
+    if (isAway) {
+      refused++;
+      return void socket.destroy();
+    }
+    const to = connectSocket(Number(new URL(d.url).port), '127.0.0.1');
+    open.add(socket.on('close', () => to.destroy()));
+    to.on('error', () => socket.destroy());
+    socket.pipe(to).pipe(socket);
+  });
+  await once(relay.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => relay.close());
+  const address = `http://127.0.0.1:${Object(relay.address()).port}`;
+  await using it = await plugin(d, { args: ['--server', address], env: d.network().env });
+  isAway = true;
+  for (const socket of open) socket.destroy();
+  const lines = () => it.said().match(/^kms: cannot reach .*$/gm)?.length ?? 0;
+  const first = await status(it);
+  assert.equal(first.status, 14);
+  const asked = refused;
+  assert.ok(asked > 0);
+  for (let at = 0; at < 9000; at += 3000) {
+    assert.deepEqual(await status(it), first);
+    pass(2500);
+  }
+  assert.deepEqual([refused, lines()], [asked, 1]);
+  for (let at = 0; at < 30_000; at += 10_000) {
+    pass(10_000);
+    assert.equal((await status(it)).status, 14);
+  }
+  assert.ok(refused > asked);
+  assert.equal(lines(), 1);
+  pass(25_000);
+  assert.equal((await status(it)).status, 14);
+  assert.equal(lines(), 2);
+  isAway = false;
+  assert.equal((await status(it)).status, 14);
+  assert.doesNotMatch(it.said(), /the appliance answers/);
+  pass(9001);
+  assert.equal((await status(it)).status, 0);
+  assert.equal((await status(it)).status, 0);
+  assert.equal(it.said().split('\nkms: the appliance answers\n').length, 2);
+  await it.stop();
+});
+
+test('what the API server waits for is answered before it gives up, with the reason', async (t) => {
+  await using d = await withRing();
+  // Takes requests and leaves them without an answer.
+  const sockets = new Set<Socket>();
+  const silent = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
+  await once(silent.listen(0, '127.0.0.1'), 'listening');
+  const hangUp = (): void => {
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(hangUp);
+  const address = `http://127.0.0.1:${Object(silent.address()).port}`;
+  await using it = await plugin(d, { args: ['--server', address], env: d.network().env });
+  for (const [timeout, ms] of [
+    ['500m', 450],
+    ['400000u', 360],
+    ['300000n', 1],
+  ] as const) {
+    const body = framed(message([1, randomBytes(32)], [2, 'uid']));
+    const answer = await ask(it, kmsCalls.encrypt, body, timeout);
+    assert.equal(answer.status, 14);
+    assert.match(answer.said, new RegExp(`^${address} gave no answer within ${ms} ms; try again later`));
+  }
+  hangUp();
+  // A header that says nothing is passed over.
+  assert.match((await ask(it, kmsCalls.status, framed(Buffer.of()), 'soon')).said, /^cannot reach /);
+  await it.stop();
 });
 
 test('what is no call of the interface is refused, and the next one answered', async () => {

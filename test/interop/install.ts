@@ -4,7 +4,7 @@
 // installs into the same directory waits, and what was cut off is not taken for whole.
 import { type ExecFileException, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { paths } from '../../build/paths.ts';
@@ -16,11 +16,11 @@ export class Absent extends Error {}
 const place = process.env.KMS_INTEROP || join(paths.root, '.cache/interop');
 const programs = fileURLToPath(new URL('programs', import.meta.url));
 
-/** Half an hour: the largest of them take a few minutes to compile. */
+/** An hour: most of them take a few minutes to compile, the API server of Kubernetes more. */
 function run(program: string, args: readonly string[], cwd = place, env: Record<string, string> = {}): Promise<string> {
   mkdirSync(place, { recursive: true });
   return new Promise((resolve, reject) => {
-    const options = { cwd, env: { ...process.env, ...env }, timeout: 1_800_000, maxBuffer: 64 << 20 };
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 3_600_000, maxBuffer: 64 << 20 };
     execFile(program, [...args], options, (error: ExecFileException | null, stdout, stderr) => {
       if (!error) resolve(stdout);
       else
@@ -121,6 +121,31 @@ export async function goModuleProgram(module: string, version: string, command: 
     await whole(directory, (draft) => run(go(), [...build, join(draft, name), command], unpacked.Dir));
   });
   return path;
+}
+
+/**
+ * The directory of programs of Kubernetes, such as `kube-apiserver`. Its go.mod replaces its parts by directories that
+ * its module does not have: they are taken as the modules that they are published as. Two gigabytes of what Go keeps.
+ */
+export async function kubernetesPrograms(version: string, ...names: readonly string[]): Promise<string> {
+  const directory = join(place, 'go', `kubernetes@${version}`);
+  await alone(async () => {
+    if (names.every((name) => existsSync(join(directory, name)))) return;
+    const told = await run(go(), ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`]);
+    const unpacked = JSON.parse(told) as { Dir: string };
+    const text = readFileSync(join(unpacked.Dir, 'go.mod'), 'utf8');
+    await whole(directory, (draft) => {
+      mkdirSync(draft, { recursive: true });
+      const mod = join(draft, 'kubernetes.mod');
+      writeFileSync(mod, text.replace(/=> \.\/staging\/src\/(\S+)/g, `=> $1 ${version.replace(/^v1/, 'v0')}`));
+      writeFileSync(join(draft, 'kubernetes.sum'), readFileSync(join(unpacked.Dir, 'go.sum')));
+      const flags = `-s -w -X k8s.io/component-base/version.gitVersion=${version}`;
+      const build = ['build', '-mod=mod', `-modfile=${mod}`, '-trimpath', '-buildvcs=false', '-ldflags', flags];
+      const commands = names.map((name) => `./cmd/${name}`);
+      return run(go(), [...build, '-o', `${draft}/`, ...commands], unpacked.Dir, { GOWORK: 'off' });
+    });
+  });
+  return directory;
 }
 
 /** A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed. */

@@ -17,7 +17,7 @@ if (unknown.length > 0) {
   console.error(`kms: no client is called ${unknown.join(', ')}; there are: ${known}`);
   process.exit(2);
 }
-const wanted = clients.filter(({ name }) => names.length === 0 || names.includes(name));
+const wanted = clients.filter(({ name, onlyIfNamed }) => (names.length === 0 ? !onlyIfNamed : names.includes(name)));
 if (process.argv.includes('--install')) {
   for (const { name, install } of wanted) {
     await install().catch((error: unknown) => console.error(`kms: ${name} could not be installed: ${reason(error)}`));

@@ -16,7 +16,7 @@ import type { Cli, CliOf } from '../command.ts';
 import { type Connection, inTime, withServer } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
 import type { kubernetes } from '../grammar/other-software.ts';
-import { serveGrpc } from '../grpc.ts';
+import { type Caller, serveGrpc } from '../grpc.ts';
 import { say } from '../io.ts';
 import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-file.ts';
 import { visible } from '../text.ts';
@@ -29,21 +29,22 @@ export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPl
   const path = socketPath(cli, cli.get('--listen'));
   const ringname = cli.get('--ring');
   const named = await namedRingKey(cli);
+  const log = pluginLog(cli);
   const serve = async (connection: Connection): Promise<void> => {
     const over = new AbortController();
     const signal = AbortSignal.any([cli.io.signal, over.signal]);
     let fault: unknown;
-    const checked = checkRing(cli, ringname, connection, named, signal).catch((error) => {
+    const checked = checkRing(cli, ringname, connection, { named, log, signal }).catch((error) => {
       fault = error;
       over.abort();
     });
     try {
       await Promise.race([checked, setTimeout(patience, undefined, { signal }).catch(() => undefined)]);
       if (!signal.aborted) {
-        await serveGrpc(path, callsOf(cli, ringname, connection, named), {
+        await serveGrpc(path, callsOf(cli, ringname, connection, { named, log }), {
           signal,
           ready: () => void say(cli.io, visible(`listening on unix://${path}`)),
-          failed: (error) => void say(cli.io, sentenceOf(error)).catch(() => undefined),
+          failed: log.failed,
         });
       }
     } finally {
@@ -52,6 +53,39 @@ export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPl
     if (fault !== undefined && !cli.io.signal.aborted) throw fault;
   };
   await withServer(cli, serve, { later: true });
+}
+
+/** Milliseconds after which a failure that goes on is said again. */
+const sayAgain = 60_000;
+
+type PluginLog = ReturnType<typeof pluginLog>;
+
+/** Says what fails once, and that the appliance answers after it did not: of one that is away it is asked all the time. */
+function pluginLog(cli: Cli) {
+  let last: { readonly line: string; readonly at: number } | undefined;
+  let isLost = false;
+  const write = (line: string): void => void say(cli.io, line).catch(() => undefined);
+  return {
+    failed(error: unknown): void {
+      const [line, at] = [sentenceOf(error), performance.now()];
+      if (last?.line === line && at - last.at < sayAgain) return;
+      last = { line, at };
+      write(line);
+    },
+    lost(): void {
+      isLost = true;
+    },
+    answers(): void {
+      if (!isLost) return;
+      [isLost, last] = [false, undefined];
+      write('the appliance answers');
+    },
+  };
+}
+
+interface Callers {
+  readonly named: RingPrivateKeys | undefined;
+  readonly log: PluginLog;
 }
 
 /** How long the API server finds nobody while the appliance is first asked, in milliseconds; and the pauses then. */
@@ -66,8 +100,7 @@ async function checkRing(
   cli: Cli,
   ringname: string,
   connection: Connection,
-  named: RingPrivateKeys | undefined,
-  signal: AbortSignal,
+  { named, log, signal }: Callers & { readonly signal: AbortSignal },
 ): Promise<void> {
   for (let tries = 0; ; tries++) {
     try {
@@ -75,7 +108,7 @@ async function checkRing(
         connection.client.getKeyring({ ringname }, { signal: AbortSignal.any([late, signal]) }),
       );
       const keys = named ?? (await keptRingKey(cli, connection, ringname));
-      if (tries > 0) await say(cli.io, 'the appliance answers');
+      log.answers();
       // Not the end: what it encrypted with the pair before can still be decrypted.
       if (!keys.some((key) => publicKeyOf(key) === ring.publicKey)) {
         await say(cli.io, visible(`warning: the private key is not the one of ${ringname}: nothing can be encrypted`));
@@ -84,6 +117,7 @@ async function checkRing(
     } catch (error) {
       if (signal.aborted || !(error instanceof KmsError) || !passing.has(error.code)) throw error;
       if (tries === 0) await say(cli.io, `${sentenceOf(error)}; trying again until it answers`);
+      log.lost();
     }
     await setTimeout(pause, undefined, { signal });
   }
@@ -107,26 +141,61 @@ function socketPath(cli: Cli, listen: string): string {
   return path;
 }
 
-function callsOf(cli: Cli, ringname: string, connection: Connection, named: RingPrivateKeys | undefined) {
+/**
+ * How long the status is told from memory, in milliseconds: the appliance records each time that it is asked. The API
+ * server itself asks once a minute; where a kubelet probes it, every 20 seconds, and every 3 once it failed.
+ */
+const remembered = { told: 50_000, failed: 9_000 };
+
+/** How long an appliance may take to answer, in milliseconds, where the API server has no less patience. */
+const longest = 30_000;
+
+function callsOf(cli: Cli, ringname: string, connection: Connection, { named, log }: Callers) {
   const { client } = connection;
+  /** Ends before whoever asks has given up, so that the reason still arrives. */
+  const asked = <T>({ patience: ms = longest }: Caller, ask: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    inTime(connection, ask, Math.max(1, Math.floor(Math.min(longest, ms * 0.9))));
   const privateKeyOf = async (ring: string) => named ?? (await keptRingKey(cli, connection, ring));
+  /** By connection: an API server that has just started is told what is so now. */
+  const memory = new WeakMap<object, { readonly until: number; readonly activeKey: () => string }>();
+  const told = ({ connection: of }: Caller, activeKey: string): void => {
+    memory.set(of, { until: performance.now() + remembered.told, activeKey: () => activeKey });
+    log.answers();
+  };
+  const failed = ({ connection: of }: Caller, error: unknown): void => {
+    const activeKey = (): never => {
+      throw error;
+    };
+    memory.set(of, { until: performance.now() + remembered.failed, activeKey });
+    log.lost();
+  };
   return {
-    /** Asked about once a minute. By the active key the API server learns that the ring has rotated. */
-    async [kmsCalls.status]() {
-      const { ring } = await inTime(connection, (signal) => client.getKeyring({ ringname }, { signal }));
-      return statusResponse(ring.activeKey);
+    /** By the active key the API server learns that the ring has rotated. */
+    async [kmsCalls.status](_message: Uint8Array, caller: Caller) {
+      const known = memory.get(caller.connection);
+      if (known && performance.now() < known.until) return statusResponse(known.activeKey());
+      try {
+        const { ring } = await asked(caller, (signal) => client.getKeyring({ ringname }, { signal }));
+        told(caller, ring.activeKey);
+        return statusResponse(ring.activeKey);
+      } catch (error) {
+        failed(caller, error);
+        throw error;
+      }
     },
-    async [kmsCalls.encrypt](message: Uint8Array) {
+    async [kmsCalls.encrypt](message: Uint8Array, caller: Caller) {
       const plaintext = readEncryptRequest(message);
-      const privateKey = await privateKeyOf(ringname);
-      const { bytes, answer } = await inTime(connection, (signal) =>
-        encryptBytes(plaintext, { client, ring: ringname, privateKey, signal }),
+      const { bytes, answer } = await asked(caller, async (signal) =>
+        encryptBytes(plaintext, { client, ring: ringname, privateKey: await privateKeyOf(ringname), signal }),
       );
-      return encryptResponse(bytes, answer.key.id);
+      const response = encryptResponse(bytes, answer.key.id);
+      // It has rotated since: the API server takes a key only under the id that the status tells.
+      told(caller, answer.key.id);
+      return response;
     },
-    async [kmsCalls.decrypt](message: Uint8Array) {
+    async [kmsCalls.decrypt](message: Uint8Array, caller: Caller) {
       const { ciphertext, keyId } = readDecryptRequest(message);
-      const { bytes, answer } = await inTime(connection, (signal) =>
+      const { bytes, answer } = await asked(caller, (signal) =>
         decryptBytes(ciphertext, { client, privateKey: ({ ringname }) => privateKeyOf(ringname), signal }),
       );
       if (answer.key.id !== keyId) {

@@ -3,7 +3,8 @@
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
-import { ageOfDebian, ageOfGo, borg, hpke, kubernetes, restic } from './keyrings.ts';
+import { ageOfDebian, ageOfGo, borg, hpke, restic } from './keyrings.ts';
+import { apiServer, kubernetes } from './kubernetes.ts';
 import { openbao } from './openbao.ts';
 import { spring } from './spring.ts';
 import { tofu } from './tofu.ts';
@@ -22,6 +23,7 @@ export const clients: readonly Client[] = [
   ageOfDebian,
   ageOfGo,
   kubernetes,
+  apiServer,
   restic,
   borg,
   clevis,

@@ -5,6 +5,8 @@ export interface Client {
   /** By which it is asked for. */
   readonly name: string;
   readonly from: 'Debian' | 'Go' | 'Maven' | 'PyPI';
+  /** It takes too long for every run. */
+  readonly onlyIfNamed?: true;
   /** Answers what it says of its version, and its programs. Throws `Absent` where it can't be had. */
   install(): Promise<Installed>;
 }

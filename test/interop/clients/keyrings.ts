@@ -1,9 +1,8 @@
-// Software that uses keyrings, whose keys the appliance never sees: age, the API server of Kubernetes, and programs that
-// take a password from a command.
+// Software that uses keyrings, whose keys the appliance never sees: age, and programs that take a password from a command.
 import { createHash, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Desk, expect } from '../desk.ts';
-import { debianPrograms, debianVersion, goItself, goLibraryProgram, goProgram, goVersion } from '../install.ts';
+import { debianPrograms, debianVersion, goItself, goLibraryProgram, goProgram } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 import { agePlugin } from './transit.ts';
 
@@ -40,35 +39,6 @@ function ageScenario(program: string, ring: string) {
     expect(denied.stderr, /the credential is not known, no longer valid/);
   });
 }
-
-export const kubernetes: Client = {
-  name: 'kubernetes',
-  from: 'Go',
-  async install() {
-    const program = await goLibraryProgram('kubernetes');
-    return {
-      version: await goVersion('k8s.io/kms'),
-      scenarios: [
-        scenario('k8s.io/kms’s client: status, encrypt, decrypt, what was altered; after a rotation', async (desk) => {
-          await desk.kms('keyring', 'create', 'etcd', '--private-key-out', desk.path('etcd.key'));
-          const { key } = await desk.token(...['read', 'encrypt', 'decrypt'].map((what) => `keyring.etcd.${what}`));
-          const env = { ...desk.own(key), KMS_PRIVATE_KEY: desk.path('etcd.key') };
-          const socket = `unix://${desk.path('kubernetes.sock')}`;
-          const plugin = desk.start('kms', ['kubernetes-plugin', '--ring', 'etcd', '--listen', socket], { env });
-          try {
-            await plugin.until('the plugin listens', () => desk.run('test', ['-S', desk.path('kubernetes.sock')]));
-            for (let turn = 0; turn < 2; turn++) {
-              await desk.run(program, [], { env: { SOCKET: socket } });
-              await desk.kms('keyring', 'rotate', 'etcd');
-            }
-          } finally {
-            await plugin.end();
-          }
-        }),
-      ],
-    };
-  },
-};
 
 export const hpke: Client = {
   name: 'go-hpke',

@@ -1,0 +1,300 @@
+// Kubernetes at the socket of `kms kubernetes-plugin`: the client of its KMS plugins alone, and its API server with etcd,
+// set up as docs/kubernetes.md has it.
+import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Desk, expect } from '../desk.ts';
+import { debianPrograms, debianVersion, goLibraryProgram, goVersion, kubernetesPrograms } from '../install.ts';
+import { type Client, scenario } from './client.ts';
+
+/** A plugin for the ring, by an API key with the flags of the guide, at the address. */
+async function pluginOf(desk: Desk, ring: string, server = desk.url) {
+  const file = desk.path(`${ring}.key`);
+  await desk.kms('keyring', 'create', ring, '--private-key-out', file);
+  const { key } = await desk.token(...['read', 'encrypt', 'decrypt'].map((what) => `keyring.${ring}.${what}`));
+  const path = desk.path(`${ring}.sock`);
+  const socket = `unix://${path}`;
+  const start = async (privateKey = file) => {
+    const env = { ...desk.own(key), KMS_SERVER: server, KMS_PRIVATE_KEY: privateKey };
+    const command = ['kms', 'kubernetes-plugin', '--ring', ring, '--listen', socket];
+    const plugin = desk.start('sh', ['-c', 'echo $$ >"$0"; exec "$@"', desk.path(`${ring}.pid`), ...command], { env });
+    await plugin.until('the plugin listens', async () => plugin.output().includes('listening on'));
+    return plugin;
+  };
+  /** As by the kernel when memory runs out. */
+  const kill = () => desk.run('kill', ['-KILL', readFileSync(desk.path(`${ring}.pid`), 'utf8').trim()]);
+  return { socket, start, kill };
+}
+
+export const kubernetes: Client = {
+  name: 'kubernetes',
+  from: 'Go',
+  async install() {
+    const program = await goLibraryProgram('kubernetes');
+    return {
+      version: await goVersion('k8s.io/kms'),
+      scenarios: [
+        scenario('k8s.io/kms’s client: status, encrypt, decrypt, what was altered; after a rotation', async (desk) => {
+          const { socket, start } = await pluginOf(desk, 'etcd-client');
+          const plugin = await start();
+          try {
+            for (let turn = 0; turn < 2; turn++) {
+              await desk.run(program, [], { env: { SOCKET: socket } });
+              await desk.kms('keyring', 'rotate', 'etcd-client');
+            }
+          } finally {
+            await plugin.end();
+          }
+        }),
+      ],
+    };
+  },
+};
+
+const guide = readFileSync(new URL('../../../docs/kubernetes.md', import.meta.url), 'utf8');
+
+/** The files of the guide that are YAML, in its order: what the API server encrypts with what, its pod, the plugin's. */
+const [encryption = '', apiServerPod = '', pluginPod = ''] = [...guide.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+  ([, text = '']) => text,
+);
+
+/** A way to the appliance that can be cut. */
+async function relay(to: string) {
+  const { hostname, port } = new URL(to);
+  const open = new Set<Socket>();
+  let cut = false;
+  const server = createServer((socket) => {
+    if (cut) return void socket.destroy();
+    const other = dial(Number(port), hostname);
+    for (const [one, into] of [
+      [socket, other],
+      [other, socket],
+    ] as const) {
+      open.add(one);
+      one.on('error', () => one.destroy()).on('close', () => into.destroy() && open.delete(one));
+      one.pipe(into);
+    }
+  });
+  return {
+    url: `http://127.0.0.1:${await listening(server)}`,
+    /** Refuses from now on, or lets through again. */
+    cut(now: boolean): void {
+      cut = now;
+      if (cut) for (const socket of open) socket.destroy();
+    },
+    close(): void {
+      this.cut(true);
+      server.close();
+    },
+  };
+}
+
+function listening(server: ReturnType<typeof createServer>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); // of TCP it is no text
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  const port = await listening(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** etcd, and an API server that encrypts with the plugin behind the socket. */
+async function clusterOf(desk: Desk, programs: string, name: string, socket: string) {
+  const file = (text: string): string => desk.path(`${name}-${text}`);
+  const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
+  const [etcdUrl, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
+  const etcd = desk.start('etcd', [
+    ...['--data-dir', file('etcd'), '--initial-cluster', `default=${peerUrl}`],
+    ...['--listen-client-urls', etcdUrl, '--advertise-client-urls', etcdUrl],
+    ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+  ]);
+  await etcd.until('etcd serves', async () => (await fetch(`${etcdUrl}/health`)).ok);
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  desk.write(`${name}-service.pub`, publicKey.export({ type: 'spki', format: 'pem' }));
+  desk.write(`${name}-service.key`, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  desk.write(`${name}-tokens`, 'token,admin,1,system:masters\n');
+  desk.write(`${name}-encryption.yaml`, encryption.replace('unix:///run/kms-kubernetes/kms.sock', socket));
+  const kubectl = async (args: string, stdin = ''): Promise<string> => {
+    const at = [`--server=https://127.0.0.1:${port}`, '--insecure-skip-tls-verify', '--token=token'];
+    return (await desk.run(`${programs}/kubectl`, [...at, ...args.split(' ')], { stdin })).stdout;
+  };
+  const startApi = () =>
+    desk.start(`${programs}/kube-apiserver`, [
+      `--etcd-servers=${etcdUrl}`,
+      ...['--bind-address=127.0.0.1', `--secure-port=${port}`, `--cert-dir=${file('certificates')}`],
+      ...['--service-account-issuer=https://kubernetes.default.svc', '--service-cluster-ip-range=10.0.0.0/24'],
+      `--service-account-key-file=${file('service.pub')}`,
+      `--service-account-signing-key-file=${file('service.key')}`,
+      ...['--authorization-mode=RBAC', `--token-auth-file=${file('tokens')}`],
+      // There is no controller that makes the accounts of pods.
+      '--disable-admission-plugins=ServiceAccount',
+      `--encryption-provider-config=${file('encryption.yaml')}`,
+    ]);
+  let api = startApi();
+  const ready = () => api.until('the API server is ready', () => kubectl('get --raw /readyz'));
+  await ready();
+  return {
+    kubectl,
+    ready,
+    /** Stops it and starts another, which need not become ready. */
+    async restart(): Promise<void> {
+      await api.end();
+      api = startApi();
+      await api.until('the API server answers', () => kubectl('get --raw /version'));
+    },
+    said: () => api.output(),
+    makeSecret: (secret: string, password: string) =>
+      kubectl(`create secret generic ${secret} --from-literal=password=${password}`),
+    passwordOf: async (secret: string) =>
+      Buffer.from(await kubectl(`get secret ${secret} -o jsonpath={.data.password}`), 'base64').toString(),
+    isRefused: (secret: string) =>
+      kubectl(`get secret ${secret}`).then(
+        () => Promise.reject(new Error(`expected a refusal of the Secret ${secret}`)),
+        () => undefined,
+      ),
+    /** What etcd has of a Secret. */
+    async stored(secret: string): Promise<Buffer> {
+      const key = Buffer.from(`/registry/secrets/default/${secret}`).toString('base64');
+      const asked = await fetch(`${etcdUrl}/v3/kv/range`, { method: 'POST', body: JSON.stringify({ key }) });
+      return Buffer.from((await asked.json()).kvs[0].value, 'base64');
+    },
+    async end(): Promise<void> {
+      await api.end();
+      await etcd.end();
+    },
+  };
+}
+
+/** Looks once a second, as long as the API server takes to ask for the status and what is told from memory. */
+async function within(seconds: number, what: string, look: () => Promise<boolean>): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    if (await look().catch(() => false)) return;
+    await delay(1000);
+  }
+  throw new Error(`not within ${seconds} s: ${what}`);
+}
+
+const keyIdIn = (stored: Buffer): string => /key_[0-9a-z]{26}/.exec(stored.toString('latin1'))?.[0] ?? '';
+
+export const apiServer: Client = {
+  name: 'kube-apiserver',
+  from: 'Go',
+  onlyIfNamed: true,
+  async install() {
+    await debianPrograms({ etcd: 'etcd-server' });
+    const version = 'v1.37.2';
+    const programs = await kubernetesPrograms(version, 'kube-apiserver', 'kubectl');
+    return {
+      version: `${version} with etcd ${await debianVersion('etcd-server')}`,
+      scenarios: [
+        scenario('Secrets: encrypted in etcd, read, after a restart, after a rotation, written anew', async (desk) => {
+          const { socket, start } = await pluginOf(desk, 'etcd');
+          const plugin = await start();
+          const cluster = await clusterOf(desk, programs, 'first', socket);
+          try {
+            await cluster.makeSecret('before', 'hunter2-before');
+            const stored = await cluster.stored('before');
+            expect(stored.toString('latin1'), /^k8s:enc:kms:v2:kms:\n/);
+            expect(keyIdIn(stored), /^key_/);
+            if (stored.includes('hunter2') || stored.includes('password')) throw new Error('etcd has the password');
+            expect(await cluster.passwordOf('before'), /^hunter2-before$/);
+            await cluster.restart();
+            await cluster.ready();
+            expect(await cluster.passwordOf('before'), /^hunter2-before$/);
+            await desk.kms('keyring', 'rotate', 'etcd');
+            const { activeKey } = JSON.parse(await desk.kms('keyring', 'show', 'etcd', '--json')).ring;
+            await cluster.makeSecret('after', 'hunter2-after');
+            await within(90, 'the API server writes with the new key', async () => {
+              await cluster.kubectl(`annotate --overwrite secret after written=${Date.now()}`);
+              return keyIdIn(await cluster.stored('after')) === activeKey;
+            });
+            expect(await cluster.passwordOf('before'), /^hunter2-before$/);
+            if ((await cluster.stored('before')).compare(stored) !== 0) throw new Error('an old Secret was touched');
+            await cluster.kubectl('replace -f -', await cluster.kubectl('get secrets -A -o json'));
+            expect(keyIdIn(await cluster.stored('before')), new RegExp(activeKey));
+            expect(await cluster.passwordOf('before'), /^hunter2-before$/);
+          } finally {
+            await cluster.end();
+            await plugin.end();
+          }
+        }),
+        scenario('the appliance away, the plugin killed, another private key, the ring deleted', async (desk) => {
+          const way = await relay(desk.url);
+          const { socket, start, kill } = await pluginOf(desk, 'etcd-2', way.url);
+          await desk.kms('keyring', 'create', 'another', '--private-key-out', desk.path('another.key'));
+          let plugin = await start();
+          const cluster = await clusterOf(desk, programs, 'second', socket);
+          const isUnwell = (because: RegExp) =>
+            within(90, `it is unwell: ${because}`, async () => {
+              const [health, log] = [cluster.kubectl('get --raw /readyz?verbose'), cluster.said()];
+              return (
+                because.test(log) &&
+                health.then(
+                  () => false,
+                  ({ message }: Error) => /kms-providers failed/.test(message),
+                )
+              );
+            });
+          try {
+            await cluster.makeSecret('kept', 'hunter2-kept');
+            way.cut(true);
+            await isUnwell(/cannot reach/);
+            expect(await cluster.passwordOf('kept'), /^hunter2-kept$/);
+            expect(await cluster.kubectl('get --raw /livez'), /^ok$/);
+            await cluster.restart();
+            await isUnwell(/cannot reach/);
+            await cluster.isRefused('kept');
+            way.cut(false);
+            await cluster.ready();
+            expect(await cluster.passwordOf('kept'), /^hunter2-kept$/);
+            await kill();
+            plugin = await start();
+            await cluster.restart();
+            await cluster.ready();
+            expect(await cluster.passwordOf('kept'), /^hunter2-kept$/);
+            await plugin.end();
+            plugin = await start(desk.path('another.key'));
+            await cluster.restart();
+            await isUnwell(/the private key does not open key_/);
+            await cluster.isRefused('kept');
+            await plugin.end();
+            plugin = await start();
+            await cluster.ready();
+            await desk.kms('keyring', 'delete', 'etcd-2', '--yes');
+            await cluster.restart();
+            await isUnwell(/NotFound/);
+            await cluster.isRefused('kept');
+          } finally {
+            await cluster.end();
+            await plugin.end();
+            way.close();
+          }
+        }),
+        scenario('the pods of the guide are valid', async (desk) => {
+          const { socket, start } = await pluginOf(desk, 'etcd-3');
+          const plugin = await start();
+          const cluster = await clusterOf(desk, programs, 'third', socket);
+          try {
+            const made = await cluster.kubectl('create --dry-run=server -o name -f -', pluginPod);
+            expect(made, /^pod\/kms-kubernetes$/);
+            const head = 'apiVersion: v1\nkind: Pod\nmetadata: { name: kube-apiserver, namespace: kube-system }\n';
+            const pod = apiServerPod.replace(
+              '- command:',
+              '- name: kube-apiserver\n      image: kube-apiserver\n      command:',
+            );
+            expect(await cluster.kubectl('create --dry-run=server -o name -f -', head + pod), /^pod\/kube-apiserver$/);
+          } finally {
+            await cluster.end();
+            await plugin.end();
+          }
+        }),
+      ],
+    };
+  },
+};
