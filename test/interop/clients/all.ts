@@ -23,9 +23,9 @@ export const clients: readonly Client[] = [
   ageOfDebian,
   ageOfGo,
   kubernetes,
-  apiServer,
   restic,
   borg,
   clevis,
   hpke,
+  apiServer,
 ];

@@ -1,9 +1,11 @@
 // Kubernetes at the socket of `kms kubernetes-plugin`: the client of its KMS plugins alone, and its API server with etcd,
 // set up as docs/kubernetes.md has it.
 import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../../support/free-port.ts';
 import { type Desk, expect } from '../desk.ts';
 import { debianPrograms, debianVersion, goLibraryProgram, goVersion, kubernetesPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
@@ -82,8 +84,10 @@ async function relay(to: string) {
       one.pipe(into);
     }
   });
+  const at = await freePort();
+  await once(server.listen(at, '127.0.0.1'), 'listening');
   return {
-    url: `http://127.0.0.1:${await listening(server)}`,
+    url: `http://127.0.0.1:${at}`,
     /** Refuses from now on, or lets through again. */
     cut(now: boolean): void {
       cut = now;
@@ -94,20 +98,6 @@ async function relay(to: string) {
       server.close();
     },
   };
-}
-
-function listening(server: ReturnType<typeof createServer>): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)); // of TCP it is no text
-  });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** etcd, and an API server that encrypts with the plugin behind the socket. */
