@@ -31,7 +31,19 @@ export class Requests {
   straightTo(target: string, surface?: Surface): Straight | undefined {
     if (this.#stopped) return undefined;
     const straight = this.#app.straightTo(target, surface);
-    return straight && ((env) => this.#counted(() => straight(env)));
+    return straight && ((env) => this.#countedReply(straight, env));
+  }
+
+  /** As `#counted`, of what never fails, and without a promise more to wait for. */
+  #countedReply(straight: Straight, env: RequestEnv): ReturnType<Straight> {
+    if (this.#isSealed()) return straight(env);
+    this.#underWay++;
+    const reply = straight(env);
+    const done = (): void => {
+      this.#underWay--;
+    };
+    reply.then(done, done);
+    return reply;
   }
 
   async #counted<R>(answer: () => R | Promise<R>): Promise<R> {

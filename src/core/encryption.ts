@@ -6,7 +6,7 @@ import { toBase64 } from '../crypto/bytes.ts';
 import { type DecodedHeader, encodeHeader, inspectHeader, shareOf } from '../crypto/header.ts';
 import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
-import type { Soon } from '../store/sql.ts';
+import { type Soon, soon } from '../store/sql.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
@@ -17,12 +17,23 @@ import { ksKey } from './keyrings.ts';
 import { readSealed } from './ring-subject.ts';
 import { findRing, keyToServe } from './rings.ts';
 
-export async function encrypt(ctx: Context, input: Body<'encrypt'>): Promise<Answer<'encrypt'>> {
+export function encrypt(ctx: Context, input: Body<'encrypt'>): Soon<Answer<'encrypt'>> {
+  return soon(keyToServe(ctx, input.ringname), (key) => {
+    ctx.tx.ringKeys.countEncrypt(key.id);
+    if (input.recipient || input.asset !== undefined) return encryptWithMore(ctx, input, key);
+    const { tenant, world } = ctx;
+    const { ringId } = key;
+    const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+    ctx.handsOut({ id: key.id, kind: 'encrypt' });
+    const header = encodeHeader(tenant.keys, sealed);
+    return { key: handed(key, input.knownKeys), ringId, hash: sealed.hash, header };
+  });
+}
+
+/** For a recipient, or with an asset. */
+async function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): Promise<Answer<'encrypt'>> {
   const { tx, tenant, world } = ctx;
-  const served = keyToServe(ctx, input.ringname);
-  const key = served instanceof Promise ? await served : served;
   const { ringId } = key;
-  tx.ringKeys.countEncrypt(key.id);
   const ring = input.recipient ? await findRing(tx, 'ks', { id: ringId }) : undefined;
   const use = ring && { isRecipient: true, isOffline: ring.offlineDecrypt };
   const sealed = { ...sealKeyHash(tenant.keys, ringId, key.id, world.random), ...(use && { use }) };
@@ -145,15 +156,15 @@ export async function hashInfo(
 /**
  * Ring and key behind hash or header. Throws `invalid` when it cannot be read, `not-found` when ring or key is gone.
  */
-async function resolve({ tx }: Context, sealed: SealedInput): Promise<{ ring: Ring; key: RingKey }> {
+function resolve({ tx }: Context, sealed: SealedInput): Soon<{ ring: Ring; key: RingKey }> {
   const { reference } = sealed;
   if (!reference) throw new KmsError('invalid', 'the hash is not one of this service, or was altered');
-  const found = ringOf(tx, reference, sealed);
-  const ring = found instanceof Promise ? await found : found;
-  const known = tx.ringKeys.byId(ring.id, reference.keyId);
-  const key = known instanceof Promise ? await known : known;
-  if (!key) throw new KmsError('not-found', 'the key is gone');
-  return { ring, key };
+  return soon(ringOf(tx, reference, sealed), (ring) =>
+    soon(tx.ringKeys.byId(ring.id, reference.keyId), (key) => {
+      if (key) return { ring, key };
+      throw new KmsError('not-found', 'the key is gone');
+    }),
+  );
 }
 
 /**

@@ -13,29 +13,29 @@ import { findTransitRing, type NamedRing, nextVersion, openStored, publicBytes }
 
 const none = new Uint8Array(0);
 
-export async function transitEncrypt(
+export function transitEncrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitEncrypt'>,
-): Promise<Answer<'transitEncrypt'>> {
+): Soon<Answer<'transitEncrypt'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
     return use.seal(bytesOf(item.plaintext), item);
   });
 }
 
-export async function transitDecrypt(
+export function transitDecrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitDecrypt'>,
-): Promise<Answer<'transitDecrypt'>> {
+): Soon<Answer<'transitDecrypt'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) =>
     soon(use.open(item), (plaintext) => ({ plaintext: toBase64(plaintext) })),
   );
 }
 
-export async function transitRewrap(
+export function transitRewrap(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitRewrap'>,
-): Promise<Answer<'transitRewrap'>> {
+): Soon<Answer<'transitRewrap'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, async (use, item) => {
     const plaintext = await use.open(item);
     try {
@@ -61,10 +61,10 @@ export async function transitDataKey(
   }
 }
 
-export async function transitSign(
+export function transitSign(
   ctx: Context,
   { ringname, input = '', keyVersion = 0, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitSign'>,
-): Promise<Answer<'transitSign'>> {
+): Soon<Answer<'transitSign'>> {
   return soon(RingInUse.of(ctx, ringname, 'signing'), (use) =>
     soon(use.toMake(keyVersion, 'signing'), (stored) => {
       const { type } = use.ring;
@@ -77,10 +77,10 @@ export async function transitSign(
   );
 }
 
-export async function transitVerify(
+export function transitVerify(
   ctx: Context,
   { ringname, input = '', signature, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitVerify'>,
-): Promise<Answer<'transitVerify'>> {
+): Soon<Answer<'transitVerify'>> {
   return soon(RingInUse.of(ctx, ringname, 'verification'), (use) => {
     const { type } = use.ring;
     if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
@@ -95,29 +95,58 @@ export async function transitVerify(
 /**
  * Does it to each, and answers what came of it, in order; each is recorded with the status that it would have alone.
  */
-async function each(
+function each(
   ctx: Context,
   found: Soon<RingInUse>,
   items: readonly TransitItem[],
-  work: (use: RingInUse, item: TransitItem) => Soon<TransitMade>,
-): Promise<{ items: TransitMade[] }> {
-  const use = found instanceof Promise ? await found : found;
-  if (items.length === 0) throw refusal('missing batch input to process');
+  work: Work,
+): Soon<{ items: TransitMade[] }> {
+  return soon(found, (use) => {
+    if (items.length === 0) throw refusal('missing batch input to process');
+    return soon(allMade(use, items, work), (made) => {
+      ctx.did(made.map(({ error }) => (error === undefined ? 200 : 400)));
+      return { items: made };
+    });
+  });
+}
+
+type Work = (use: RingInUse, item: TransitItem) => Soon<TransitMade>;
+
+function allMade(use: RingInUse, items: readonly TransitItem[], work: Work): Soon<TransitMade[]> {
   const made: TransitMade[] = [];
-  const statuses: number[] = [];
   for (const item of items) {
-    try {
-      const one = work(use, item);
-      made.push(one instanceof Promise ? await one : one);
-      statuses.push(200);
-    } catch (error) {
-      if (!(error instanceof KmsError && error.code === 'invalid')) throw error;
-      made.push({ error: error.message });
-      statuses.push(400);
-    }
+    const one = orProblem(use, item, work);
+    if (one instanceof Promise) return restMade(use, items.slice(made.length + 1), work, made, one);
+    made.push(one);
   }
-  ctx.did(statuses);
-  return { items: made };
+  return made;
+}
+
+/** From the first on whose making takes a look at the store. */
+async function restMade(
+  use: RingInUse,
+  items: readonly TransitItem[],
+  work: Work,
+  made: TransitMade[],
+  first: Promise<TransitMade>,
+): Promise<TransitMade[]> {
+  made.push(await first);
+  for (const item of items) made.push(await orProblem(use, item, work));
+  return made;
+}
+
+function orProblem(use: RingInUse, item: TransitItem, work: Work): Soon<TransitMade> {
+  try {
+    const made = work(use, item);
+    return made instanceof Promise ? made.catch(problemOf) : made;
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+function problemOf(error: unknown): TransitMade {
+  if (error instanceof KmsError && error.code === 'invalid') return { error: error.message };
+  throw error;
 }
 
 function refusal(message: string): KmsError {
@@ -163,10 +192,10 @@ function messageOf(ring: TransitRing, text: string, what: 'ciphertext' | 'signat
   return read;
 }
 
-type Work = 'encryption' | 'decryption' | 'signing' | 'verification';
+type Kind = 'encryption' | 'decryption' | 'signing' | 'verification';
 
 /** What a ring of the type is refused for. */
-function unsupported(type: TransitType, work: Work): string | undefined {
+function unsupported(type: TransitType, work: Kind): string | undefined {
   if (work === 'encryption' || work === 'decryption') {
     return isCipher(type) ? undefined : `message ${work} not supported for key type ${type}`;
   }
@@ -187,7 +216,7 @@ class RingInUse {
   }
 
   /** Throws `not-found`, and `invalid` for work that its keys are not for. */
-  static of(ctx: Context, ringname: string, work: Work): Soon<RingInUse> {
+  static of(ctx: Context, ringname: string, work: Kind): Soon<RingInUse> {
     return soon(findTransitRing(ctx.tx, ringname), (ring) => {
       const problem = unsupported(ring.type, work);
       if (problem !== undefined) throw refusal(problem);

@@ -5,20 +5,19 @@
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
-import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext } from '../core/context.ts';
-import { Bearer, localCaller, type Origin } from '../core/credential.ts';
+import type { Caller, Context, KeyHandedOut, PublicContext } from '../core/context.ts';
+import { Bearer, localCaller } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
-import type { Page, PageRequest, Soon } from '../store/sql.ts';
+import type { Page, Soon } from '../store/sql.ts';
 import {
   type Admission,
   admit,
   admitByHeaders,
-  type Credential,
   credentialOf,
   goneMeanwhile,
   knownAsker,
@@ -30,21 +29,14 @@ import {
 import { answeredList, answeredText } from './answer-text.ts';
 import type { Appliance, OpenState, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
-import { type ConsoleCookie, consoleCookieOf, originOf } from './console-cookie.ts';
+import { consoleCookieOf } from './console-cookie.ts';
+import { Exchange, type PlainOperation } from './exchange.ts';
 import type { FairQueue } from './fair-queue.ts';
-import {
-  type Checked,
-  type CheckedInput,
-  checkInput,
-  type Fields,
-  pageBody,
-  type RawInput,
-  rawInput,
-} from './input.ts';
-import type { AnswerRoom, AppContext, RequestEnv } from './request.ts';
+import { pageBody } from './input.ts';
+import type { AnswerRoom, AppContext } from './request.ts';
 import { reported } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
-import { baseUrlOf, type Input, type ServedPath } from './route.ts';
+import { baseUrlOf, type ServedPath } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
 
 /** Bytes that a list may come to, for which room is taken before it is made. */
@@ -55,119 +47,8 @@ const changedMeanwhile = new KmsError('unavailable', 'the credential changed mea
 /** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
 export type PlainRoute = PlainOperation | PlainPreparation;
 
-type PlainOperation = (ctx: PublicContext, input: Exchange) => Promise<unknown>;
-
 interface PlainPreparation {
   prepare(input: Exchange, caller: Caller | undefined): Promise<PlainOperation>;
-}
-
-/** One request on its way: what is known of it so far, and what its route is given of it. */
-class Exchange implements Input<unknown>, CheckedInput {
-  readonly appliance: Appliance;
-  readonly endpoint: Endpoint;
-  readonly open: OpenState;
-  readonly handle: TenantHandle;
-  /** Absent where the endpoint is public and none came. */
-  readonly credential: Credential | undefined;
-  /** Where a page of the console asks. */
-  readonly cookie: ConsoleCookie | undefined;
-  readonly from: Origin;
-  /** Absent where answers are as long as they are. */
-  readonly room: AnswerRoom | undefined;
-  /** Makes another body of the answer's, where whoever called wants one. */
-  readonly others: RequestEnv['answer'];
-  readonly raw: RawInput;
-  readonly #c: AppContext;
-  /** Once the route has prepared it. */
-  operation: PlainOperation | undefined = undefined;
-  /** What is to be done once the operation is durable. */
-  work: (() => Promise<void>) | undefined = undefined;
-  /** What the operation said that it does. */
-  deed: Deed | undefined = undefined;
-  /** The key that its answer hands out. */
-  handedOut: KeyHandedOut | undefined = undefined;
-  /** The statuses of the things that it did, each of which has a record. */
-  did: readonly number[] | undefined = undefined;
-  /** What each of them was. */
-  deeds: readonly Deed[] = [];
-  /** Whether the operation itself denied it. */
-  isDenied = false;
-  /** Whose name or link a request came with that needs no credential; absent where the operation did not say. */
-  named: { readonly userId: string | undefined; readonly how?: HowLoggedIn | undefined } | undefined = undefined;
-  #checked: Checked | undefined = undefined;
-
-  constructor(
-    appliance: Appliance,
-    endpoint: Endpoint,
-    open: OpenState,
-    handle: TenantHandle,
-    credential: Credential | undefined,
-    cookie: ConsoleCookie | undefined,
-    c: AppContext,
-  ) {
-    this.appliance = appliance;
-    this.endpoint = endpoint;
-    this.open = open;
-    this.handle = handle;
-    this.credential = credential;
-    this.cookie = cookie;
-    this.from = c.env ?? {};
-    this.room = c.env?.room;
-    this.others = c.env?.answer;
-    this.raw = rawInput(endpoint, c);
-    this.#c = c;
-  }
-
-  /** What is wrong with the input. To be asked once it is known that the caller may ask, and before the parts below. */
-  get problem(): KmsError | undefined {
-    this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
-    return this.#checked.error;
-  }
-
-  get #input(): CheckedInput {
-    if (this.#checked && !this.#checked.error) return this.#checked.input;
-    throw new KmsError('internal', 'expected input that was checked');
-  }
-
-  get params(): Fields {
-    return this.#input.params;
-  }
-
-  get query(): Fields {
-    return this.#input.query;
-  }
-
-  get body(): Fields {
-    return this.#input.body;
-  }
-
-  get page(): PageRequest {
-    return this.#input.page;
-  }
-
-  get address(): string {
-    return this.from.remoteAddress ?? 'local';
-  }
-
-  get origin(): string {
-    return originOf(this.#c, baseUrlOf(this));
-  }
-
-  get isConsole(): boolean {
-    return this.cookie !== undefined;
-  }
-
-  get path(): string {
-    return this.endpoint.path;
-  }
-
-  identify(userId: string | undefined, how?: HowLoggedIn): void {
-    this.named = { userId, how };
-  }
-
-  afterCommit(work: () => Promise<void>): void {
-    this.work = work;
-  }
 }
 
 /** @param queue where requests wait for those that are worked on. */
@@ -296,40 +177,57 @@ export function serveEndpoint(
     } catch (error) {
       return { outcome: failed(error), action, tenant: handle.tenant.id };
     }
+    if (!exchange.work) return served;
     try {
-      await exchange.work?.();
+      await exchange.work();
     } catch (error) {
       return { ...served, outcome: refused(error) };
     }
     return served;
   }
 
-  async function recorded(exchange: Exchange, tx: Transaction): Promise<Served> {
+  function recorded(exchange: Exchange, tx: Transaction): Soon<Served> {
     const { handle, credential, from, raw } = exchange;
     const admitted = credential && admit(endpoint, handle, tx, credential, from, raw, world.now());
-    const admission = admitted instanceof Promise ? await admitted : admitted;
-    const tenant = handle.tenant.id;
+    return admitted instanceof Promise
+      ? admitted.then((admission) => noted(exchange, tx, admission))
+      : noted(exchange, tx, admitted);
+  }
+
+  function noted(exchange: Exchange, tx: Transaction, admission: Admission | undefined): Soon<Served> {
+    const tenant = exchange.handle.tenant.id;
     if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
+    const noting = noteUse(exchange, tx, admission);
+    return noting ? noting.then(() => operated(exchange, tx, admission)) : operated(exchange, tx, admission);
+  }
+
+  function noteUse({ from }: Exchange, tx: Transaction, { caller, refusal }: Admission): Promise<void> | undefined {
+    const { remoteAddress: address } = from;
+    if (caller.session !== undefined) return noteSessionUse({ tx, world, address }, caller.session);
+    return refusal || caller.kind !== 'apikey' ? undefined : tx.apiKeys.noteUse(caller.id, world.now());
+  }
+
+  function operated(exchange: Exchange, tx: Transaction, admission: Admission): Soon<Served> {
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : operate(exchange, tx, admission);
+    return outcome instanceof Promise
+      ? outcome.then((made) => toldOf(exchange, tx, admission, made))
+      : toldOf(exchange, tx, admission, outcome);
+  }
+
+  /** Records what it came to. */
+  function toldOf(exchange: Exchange, tx: Transaction, admission: Admission, outcome: Outcome): Served {
+    const { handedOut, isDenied, did, deeds } = exchange;
     const { ringname, caller, refusal } = admission;
-    const isLetIn = refusal === undefined;
-    if (isLetIn && caller.kind === 'apikey') {
-      const noting = tx.apiKeys.noteUse(caller.id, world.now());
-      if (noting) await noting;
-    }
-    if (caller.session !== undefined) {
-      await noteSessionUse({ tx, world, address: from.remoteAddress }, caller.session);
-    }
-    const outcome = refusal ? refused(refusal) : await operate(exchange, tx, admission);
-    const { handedOut, isDenied } = exchange;
-    const granted = isLetIn && !isDenied;
+    const granted = refusal === undefined && !isDenied;
     // Here, since a refusal may hand out a key too, while all else that it did is taken back.
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
-    const { did = [outcome.status], deeds } = exchange;
-    for (const [n, status] of did.entries()) id = record(exchange, tx, recorded, status, deeds[n]);
+    const statuses = did ?? [outcome.status];
+    for (const [n, status] of statuses.entries()) id = record(exchange, tx, recorded, status, deeds[n]);
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    return { outcome: told, action, keyid: caller.id, tenant, granted, ringname, did: exchange.did };
+    return { outcome: told, action, keyid: caller.id, tenant: exchange.handle.tenant.id, granted, ringname, did };
   }
 
   async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {
@@ -358,10 +256,14 @@ export function serveEndpoint(
     return made.id;
   }
 
-  async function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Promise<Outcome> {
+  function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Soon<Outcome> {
     const { handle, operation, problem } = exchange;
     const { remoteAddress: address } = exchange.from;
     if (problem) return refused(problem, endpoint.silent400);
+    const failed = (error: unknown): Outcome => {
+      exchange.failed(error);
+      return refused(error, endpoint.silent400);
+    };
     try {
       if (!operation) throw changedMeanwhile;
       const note = (deed: Deed): void => {
@@ -379,24 +281,21 @@ export function serveEndpoint(
         ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut, did }
         : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
       // Where there is no room for the answer, nothing is done.
-      return await tx.savepoint(async () => {
-        const answer = await operation(ctx, exchange);
-        return answerOf(exchange, admitted, exchange.cookie?.taken(answer, world.random) ?? answer);
+      const made = tx.savepoint(() => {
+        const answer = operation(ctx, exchange);
+        return answer instanceof Promise
+          ? answer.then((there) => answerOf(exchange, admitted, there))
+          : answerOf(exchange, admitted, answer);
       });
+      return made instanceof Promise ? made.catch(failed) : made;
     } catch (error) {
-      exchange.work = undefined;
-      exchange.deed = undefined;
-      exchange.did = undefined;
-      exchange.deeds = [];
-      exchange.isDenied = error instanceof KmsError && error.denies;
-      // A refusal with an answer in it hands out what is in that.
-      if (!(error instanceof KmsError && error.body)) exchange.handedOut = undefined;
-      return refused(error, endpoint.silent400);
+      return failed(error);
     }
   }
 
-  function answerOf(exchange: Exchange, admitted: Admission | undefined, answer: unknown): Outcome {
+  function answerOf(exchange: Exchange, admitted: Admission | undefined, given: unknown): Outcome {
     const { handle, room } = exchange;
+    const answer = exchange.cookie?.taken(given, world.random) ?? given;
     const holder = { tenant: handle.tenant.id, caller: admitted?.caller.id };
     // The types of the routes see to it that lists answer pages and all others objects.
     const body = endpoint.paginated

@@ -48,13 +48,13 @@ export interface RequestEnv {
   /** Whose the request is, by the tenant's name, where whoever calls found out. */
   readonly tenant?: string;
   /** As `plainAddress` has it. */
-  readonly remoteAddress?: string;
+  readonly remoteAddress?: string | undefined;
   /** The request's body, where whoever calls keeps it back until it is asked for; all else is read from the request. */
-  readonly body?: BodySource;
+  readonly body?: BodySource | undefined;
   /** Where long answers have to share it; else they take what they need. */
-  readonly room?: AnswerRoom;
+  readonly room?: AnswerRoom | undefined;
   /** Makes what is sent of the body of an answer of status 200, where whoever calls wants another. */
-  readonly answer?: (body: JsonObject) => object;
+  readonly answer?: ((body: JsonObject) => object) | undefined;
   /**
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */

@@ -4,7 +4,7 @@ import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent 
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Reader } from '../core/pages.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { Page, PageRequest, Soon } from '../store/sql.ts';
 import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
 import type { AppContext } from './request.ts';
 import type { Served } from './respond.ts';
@@ -64,8 +64,8 @@ type Result<E> = E extends { readonly paginated: true } ? Page<Sent<ItemOf<Answe
 type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'public' } } ? Yes : No;
 type ContextOf<E> = IsPublic<E, PublicContext, Context>;
 
-/** Nothing is awaited in it but the store. */
-export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Promise<Result<E>>;
+/** Nothing is awaited in it but the store; where that remembers all that it is asked for, it may answer at once. */
+export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Soon<Result<E>>;
 
 /**
  * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that

@@ -30,7 +30,7 @@ import { SerialQueue } from './serial-queue.ts';
 import { type Live, markOf, recoverFor, Service } from './service.ts';
 import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
-import type { Page, PageRequest, Row } from './sql.ts';
+import { type Page, type PageRequest, type Row, type Soon, soon } from './sql.ts';
 import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
 
 class EmbeddedStore<T extends object> implements Store<T> {
@@ -57,45 +57,50 @@ class EmbeddedStore<T extends object> implements Store<T> {
     this.#service.maintenance.startWhenDue(live);
   }
 
-  transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
+  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.#inTurn(reject, async (live) => {
+      this.#inTurn(reject, (live) => {
+        const answer = (answered: () => void): void => {
+          const durable = this.#commit(live);
+          if (durable) durable.then(answered, reject);
+          else answered();
+        };
+        const done = (result: R): void => answer(() => resolve(result));
         // An error is an answer too, and may rest on something read that is not durable yet.
-        let answer: () => void;
-        try {
-          const result = await live.session.run(fn);
-          answer = () => resolve(result);
-        } catch (error) {
+        const failed = (error: unknown): void => {
           if (error instanceof StateLost) this.#service.leave(live, error, live.log.close());
-          answer = () => reject(error);
+          answer(() => reject(error));
+        };
+        let result: Soon<R>;
+        try {
+          result = live.session.run(fn);
+        } catch (error) {
+          return failed(error);
         }
-        const durable = this.#commit(live);
-        if (durable) durable.then(answer, reject);
-        else answer();
+        return result instanceof Promise ? result.then(done, failed) : done(result);
       });
     });
   }
 
-  /** Runs `job`, which must not fail, on what is in service when its turn comes. `refuse` is told why there is none. */
-  #inTurn(refuse: (error: unknown) => void, job: (live: Live<T>) => Promise<void>): void {
+  /**
+   * Runs `job`, which must not fail, on what is in service when its turn comes, at once where that is now. `refuse` is
+   * told why there is none.
+   */
+  #inTurn(refuse: (error: unknown) => void, job: (live: Live<T>) => Soon<void>): void {
     if (this.#closing) {
       refuse(storeClosed());
       return;
     }
-    this.#queue.add(async () => {
-      let { live } = this.#service;
-      if (!live) {
-        try {
-          live = await this.#service.serving();
-        } catch (error) {
-          refuse(error);
-          return;
-        }
-      }
+    const use = (live: Live<T>): Soon<void> => {
       live.inUse = true;
-      await job(live);
-      live.inUse = false;
-      if (live.dead) live.state.close();
+      return soon(job(live), () => {
+        live.inUse = false;
+        if (live.dead) live.state.close();
+      });
+    };
+    this.#queue.add(() => {
+      const { live } = this.#service;
+      return live ? use(live) : this.#service.serving().then(use, refuse);
     });
   }
 

@@ -2,7 +2,7 @@
 // files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
 import type { Mark } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
-import type { Page, PageRequest } from './sql.ts';
+import type { Page, PageRequest, Soon } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
@@ -101,8 +101,9 @@ export interface Tables {
 
 /** The tables `T`, and what only a transaction can do. */
 export type Transaction<T extends object = Tables> = T & {
-  /** Runs `fn`; when it throws, takes back what it wrote and throws on. */
+  /** Runs `fn`; when it throws, takes back what it wrote and throws on. Done at once where `fn` is. */
   savepoint<R>(fn: () => Promise<R>): Promise<R>;
+  savepoint<R>(fn: () => Soon<R>): Soon<R>;
   /** Adds a record to the activity log in the same durable unit as the transaction's other writes. */
   record(activity: ActivityInput): void;
 };
@@ -258,7 +259,7 @@ export interface Store<T extends object = Tables> {
    * nothing is awaited but the store. When `fn` throws, nothing of it remains and the error is thrown on. Throws
    * `unavailable` while the store cannot write.
    */
-  transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R>;
+  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R>;
   /**
    * Runs `fn` between transactions, on the state as it is, which may be ahead of the disk: for looking before a
    * transaction, never for answering. It waits its turn, so it never ends when called inside a transaction.

@@ -1,14 +1,15 @@
 // A serial queue: jobs run one after the other, in the order in which they came; one that finds none before it runs at
 // once. However many come together, they don't keep others from the event loop.
+import type { Soon } from './sql.ts';
 import { queuesTurn } from './turns.ts';
 
 export class SerialQueue {
-  readonly #waiting: (() => Promise<void>)[] = [];
+  readonly #waiting: (() => Soon<void>)[] = [];
   #busy = false;
   #working: Promise<void> | undefined;
 
   /** `job` must not fail. */
-  add(job: () => Promise<void>): void {
+  add(job: () => Soon<void>): void {
     this.#waiting.push(job);
     if (this.#busy) return;
     this.#busy = true;
@@ -29,7 +30,8 @@ export class SerialQueue {
     for (let job = this.#waiting.shift(); job; job = this.#waiting.shift()) {
       const rest = queuesTurn();
       if (rest) await rest;
-      await job();
+      const working = job();
+      if (working) await working;
     }
     this.#busy = false;
   }

@@ -36,6 +36,16 @@ export interface Count {
   readonly before: Tally | undefined;
 }
 
+/** How far a transaction was when a savepoint of it began. */
+interface Before {
+  /** Of the savepoint itself. */
+  readonly depth: number;
+  readonly statements: number;
+  readonly records: number;
+  readonly counts: number;
+  readonly staged: number;
+}
+
 /** The depth of a transaction whose savepoints did not nest. */
 const lost = Number.POSITIVE_INFINITY;
 
@@ -149,7 +159,7 @@ export class Session<T extends object> {
     });
     this.#transaction = {
       ...this.#tables,
-      savepoint: (fn) => this.#savepoint(fn),
+      savepoint: <R>(fn: () => Promise<R>) => this.#savepoint(fn),
       record: (activity) => {
         if (this.#mode !== 'transaction') throw outside();
         this.#staging.stage(activity);
@@ -163,20 +173,26 @@ export class Session<T extends object> {
     return this.#statements.length > 0 || this.#records.length > 0 || this.#counts.length > 0;
   }
 
-  /** Runs one transaction to its commit in memory. Never call it while another is under way. */
-  async run<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
+  /** Runs one transaction to its commit in memory, at once where `fn` is. Never call it while another is under way. */
+  run<R>(fn: (tx: Transaction<T>) => Soon<R>): Soon<R> {
     this.#clear();
     for (const statement of this.#counting) if (tallied(statement) > mostTallies) this.#runTallies(statement);
     this.#mode = 'transaction';
-    let result: R;
+    let result: Soon<R>;
     try {
-      result = await fn(this.#transaction);
-      if (this.#depth !== 0) throw new KmsError('internal', 'a transaction ended inside a savepoint');
+      result = fn(this.#transaction);
     } catch (error) {
-      this.#mode = 'idle';
-      this.#rollBack();
-      throw error;
+      return this.#failed(error);
     }
+    if (!(result instanceof Promise)) return this.#committed(result);
+    return result.then(
+      (done) => this.#committed(done),
+      (error) => this.#failed(error),
+    );
+  }
+
+  #committed<R>(result: R): R {
+    if (this.#depth !== 0) this.#failed(new KmsError('internal', 'a transaction ended inside a savepoint'));
     this.#mode = 'idle';
     try {
       if (this.#begun > 0) this.#state.control('COMMIT');
@@ -187,6 +203,12 @@ export class Session<T extends object> {
     this.#begun = 0;
     this.#staging.commitStaged();
     return result;
+  }
+
+  #failed(error: unknown): never {
+    this.#mode = 'idle';
+    this.#rollBack();
+    throw error;
   }
 
   /**
@@ -301,30 +323,46 @@ export class Session<T extends object> {
     this.ran(statement);
   }
 
-  async #savepoint<R>(fn: () => Promise<R>): Promise<R> {
+  #savepoint<R>(fn: () => Promise<R>): Promise<R>;
+  #savepoint<R>(fn: () => Soon<R>): Soon<R>;
+  #savepoint<R>(fn: () => Soon<R>): Soon<R> {
     if (this.#mode !== 'transaction') throw outside();
-    const depth = ++this.#depth;
-    const statements = this.#statements.length;
-    const records = this.#records.length;
-    const counts = this.#counts.length;
-    const staged = this.#staging.stagedCount;
-    let result: R;
+    const before: Before = {
+      depth: ++this.#depth,
+      statements: this.#statements.length,
+      records: this.#records.length,
+      counts: this.#counts.length,
+      staged: this.#staging.stagedCount,
+    };
+    let result: Soon<R>;
     try {
-      result = await fn();
-      this.#inStep(depth);
+      result = fn();
     } catch (error) {
-      this.#inStep(depth);
-      if (this.#begun > depth) this.#state.control(`ROLLBACK TO s${depth}`);
-      this.#release(depth);
-      this.#forgetFrom(statements, counts);
-      this.#records.length = records;
-      this.#staging.discardStaged(staged);
-      this.#depth--;
-      throw error;
+      return this.#takenBack(before, error);
     }
+    if (!(result instanceof Promise)) return this.#kept(before, result);
+    return result.then(
+      (done) => this.#kept(before, done),
+      (error) => this.#takenBack(before, error),
+    );
+  }
+
+  #kept<R>({ depth }: Before, result: R): R {
+    this.#inStep(depth);
     this.#release(depth);
     this.#depth--;
     return result;
+  }
+
+  #takenBack({ depth, statements, records, counts, staged }: Before, error: unknown): never {
+    this.#inStep(depth);
+    if (this.#begun > depth) this.#state.control(`ROLLBACK TO s${depth}`);
+    this.#release(depth);
+    this.#forgetFrom(statements, counts);
+    this.#records.length = records;
+    this.#staging.discardStaged(staged);
+    this.#depth--;
+    throw error;
   }
 
   /** Tells SQLite of the transaction and of every open savepoint that it does not know yet. */

@@ -18,7 +18,7 @@ import { createMemoryStore } from './memory-store.ts';
 /** Where the clock stands at first. */
 export const startTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
-export type Operation<I, O> = (ctx: Context, input: I) => Promise<O>;
+export type Operation<I, O> = (ctx: Context, input: I) => Soon<O>;
 
 export interface TestTenant {
   readonly store: Store;

@@ -15,7 +15,7 @@ import type { AppContext, BodySource, RequestEnv } from '../request.ts';
 import type { Reply } from '../request-log.ts';
 import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
 import type { ServedPath } from '../route.ts';
-import { type TenantHandle, tenantOf } from '../tenants.ts';
+import { hostName, type TenantHandle } from '../tenants.ts';
 import {
   bodyOf,
   envelopeIds,
@@ -117,11 +117,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     if (first && (tail[0] === 'auth' || operationOf(method, tail, isList(query)) !== undefined)) {
       return { handle: first, path: tail };
     }
-    try {
-      return { handle: tenantOf(state, contextOf(asked, { headers: env.headers ?? {} }, {})), path: parts };
-    } catch {
-      return undefined;
-    }
+    const handle = state.tenants.byHost(hostName(headerOf(env, 'host') ?? ''));
+    return handle && { handle, path: parts };
   }
 
   /** Has our endpoint do it, with the body in our words, and its answer in theirs. */
@@ -131,22 +128,17 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     let given: JsonObject = {};
     let answer: Told = nothing;
     const { body, missing } = operation;
-    const env: RequestEnv = {
-      ...envOf(asked, handle),
-      ...(body && {
-        body: {
-          read: () => Promise.reject(new KmsError('internal', 'expected a body to be read as a value')),
-          async value(limit, holder) {
-            given = bodyOfBytes(await asked.source.read(limit, holder), limit);
-            return body(given);
-          },
-        },
-      }),
-      answer(ours) {
-        answer = operation.answer(ours, given);
-        return bodyOf(answer, nextId) ?? {};
+    const source: BodySource | undefined = body && {
+      read: () => Promise.reject(new KmsError('internal', 'expected a body to be read as a value')),
+      async value(limit, holder) {
+        given = bodyOfBytes(await asked.source.read(limit, holder), limit);
+        return body(given);
       },
     };
+    const env = envOf(asked, handle, source, (ours) => {
+      answer = operation.answer(ours, given);
+      return bodyOf(answer, nextId) ?? {};
+    });
     const { outcome } = await handler(contextOf(asked, env, operation));
     if (outcome.status !== 200) return outcomeOf(refusalTo(handle, outcome, missing));
     const { status, data, errors } = answer;
@@ -360,34 +352,59 @@ function bodyOfBytes(bytes: Uint8Array | undefined, limit: number): JsonObject {
 }
 
 /** What an endpoint of ours is told of where the request came from, with the headers that it goes by. */
-function envOf({ env, token }: Asked, { tenant }: TenantHandle): RequestEnv {
+function envOf(
+  { env, token }: Asked,
+  { tenant }: TenantHandle,
+  body?: BodySource,
+  answer?: RequestEnv['answer'],
+): RequestEnv {
   const { headers: given = {}, remoteAddress, room } = env;
-  return {
-    headers: {
-      'content-type': 'application/json',
-      'content-length': given['content-length'],
-      'content-encoding': given['content-encoding'],
-      authorization: token === undefined ? undefined : `Bearer ${token}`,
-    },
-    tenant: tenant.name,
-    ...(remoteAddress !== undefined && { remoteAddress }),
-    ...(room && { room }),
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': given['content-length'],
+    'content-encoding': given['content-encoding'],
+    authorization: token === undefined ? undefined : `Bearer ${token}`,
   };
+  return { headers, tenant: tenant.name, remoteAddress, room, body, answer };
 }
 
-function contextOf(
-  { place }: Asked,
-  env: RequestEnv,
-  { params = {}, query }: Pick<Operation, 'params' | 'query'>,
-): AppContext {
-  const req = {
-    method: place.method,
-    path: '/v1',
-    url: query ? '/v1?' : '/v1',
-    raw: { body: null },
-    query: () => ({ ...query }),
-    param: () => params,
-    header: () => undefined,
-  };
-  return { env, req };
+function contextOf({ place }: Asked, env: RequestEnv, operation: Pick<Operation, 'params' | 'query'>): AppContext {
+  return { env, req: new OurRequest(place.method, operation) };
+}
+
+const noParams: Readonly<Record<string, string>> = {};
+
+/** A request to one of our endpoints, of which the path says nothing more. */
+class OurRequest {
+  readonly method: string;
+  readonly #operation: Pick<Operation, 'params' | 'query'>;
+
+  constructor(method: string, operation: Pick<Operation, 'params' | 'query'>) {
+    this.method = method;
+    this.#operation = operation;
+  }
+
+  get path(): string {
+    return '/v1';
+  }
+
+  get url(): string {
+    return this.#operation.query ? '/v1?' : '/v1';
+  }
+
+  get raw(): AppContext['req']['raw'] {
+    return { body: null };
+  }
+
+  query(): Record<string, string> {
+    return { ...this.#operation.query };
+  }
+
+  param(): Readonly<Record<string, string>> {
+    return this.#operation.params ?? noParams;
+  }
+
+  header(): undefined {
+    return undefined;
+  }
 }

@@ -23,7 +23,7 @@ import type {
 } from '../port.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
 import { StateLost } from '../session.ts';
-import type { Page, PageRequest } from '../sql.ts';
+import type { Page, PageRequest, Soon } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer, type How } from './checkpointer.ts';
@@ -155,7 +155,7 @@ class SharedStore<T extends object> implements Store<T> {
     this.#pollLater();
   }
 
-  transaction<R>(fn: (tx: Transaction<T>) => Promise<R>): Promise<R> {
+  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R> {
     return this.#inTurn(async ({ session }, group, resolve, reject) => {
       let answer: () => void;
       try {
