@@ -150,7 +150,7 @@ test('the deleted ones take the flag of the list', async () => {
 });
 
 /** Every other parameter of a query is text, a number or a cursor. */
-const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum'];
+const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped'];
 const others = ['cursor', 'limit', 'ringname', 'token'];
 
 test('a switch in a query is true or false, at every endpoint', async () => {
