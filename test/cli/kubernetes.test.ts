@@ -309,10 +309,10 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   assert.equal((await it.stop()).code, 0);
 
   // What it finds wrong then ends it, as it would have at once.
+  assert.equal((await d.kms(['keyring', 'delete', 'etcd', '--yes'])).code, 0);
   isSealed = true;
   await using wrong = await plugin(d, { args, env });
   isSealed = false;
-  assert.equal((await d.kms(['keyring', 'delete', 'etcd', '--yes'])).code, 0);
   const ended = await wrong.ended;
   assert.deepEqual([ended.code, ended.stdout], [1, '']);
   await assert.rejects(stat(wrong.path), { code: 'ENOENT' });
