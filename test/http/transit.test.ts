@@ -547,7 +547,17 @@ test('AppRole logins are slowed as others are; the key as a token never waits fo
   const before = (await a.activity()).length;
   for (let n = 0; n < 5; n++) assert.deepEqual(await roleLogin(a, keyid, `kms_wrong${n}`), wrongRole);
   for (const secret of ['kms_wrong', key]) assert.deepEqual(await roleLogin(a, keyid, secret), mustWait(1));
-  assert.equal((await a.activity()).length, before, 'neither is recorded');
+  const after = await a.activity();
+  assert.equal(after.length - before, 5, 'what must wait is not recorded');
+  for (const { keyid: of, action, validAction, status, address } of after.slice(0, 5)) {
+    const failed = [keyid, 'session.create', false, 400, '192.0.2.1'];
+    assert.deepEqual([of, action, validAction, status, address], failed);
+  }
+  await roleLogin(a, 'apik_nobody', 'kms_wrong', '192.0.2.7');
+  assert.equal((await a.activity()).length, after.length, 'nor what is no key of the tenant');
+  assert.equal((await roleLogin(a, keyid, other.key, '192.0.2.7'))[0], 400);
+  const [mixed] = await a.activity();
+  assert.deepEqual([mixed?.keyid, mixed?.validAction], [keyid, false], "another key's secret");
   const name = await ring(a);
   for (const path of [`transit/encrypt/${name}`, 'auth/token/lookup-self']) {
     const method = path.startsWith('auth') ? 'GET' : 'PUT';

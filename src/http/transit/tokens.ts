@@ -98,11 +98,19 @@ export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () =
   }
 }
 
+/** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, env, world } = asked;
   const known = await handle.store.peek(async (tables) => identify(tables, new Bearer(secret), env, world.now()));
-  if (known?.caller.kind !== 'apikey' || known.caller.id !== role) return undefined;
-  return holderOf({ ...asked, token: secret }, 'session.create', 200);
+  if (known?.caller.kind === 'apikey' && known.caller.id === role) {
+    return holderOf({ ...asked, token: secret }, 'session.create', 200);
+  }
+  await handle.store.transaction(async (tx) => {
+    if (!(await tx.apiKeys.byId(role))) return;
+    const told = { keyid: role, action: 'session.create', validAction: false, status: 400 };
+    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+  });
+  return undefined;
 }
 
 function secondsUntil(time: number, world: World): number {
