@@ -115,6 +115,22 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
   });
 }
 
+/**
+ * Those of one file alone: of the one that is named, or else of the one that has the private key of that public key, the
+ * likeliest where none has. Keys of two tenants are never mixed. Throws what `keptRingKey` throws.
+ */
+export async function ringKeyFile(
+  cli: Cli<{ '--private-key': string | undefined }>,
+  appliance: Appliance,
+  ring: { readonly name: string; readonly publicKey: string },
+): Promise<{ readonly path: string; readonly keys: RingPrivateKeys }> {
+  const named = cli.get('--private-key');
+  if (named !== undefined) return { path: named, keys: await readRingKey(named) };
+  await keptRingKey(cli, appliance, ring.name);
+  const path = await pathWith(ring.publicKey, await keptPaths(cli, appliance, ring.name));
+  return { path, keys: await readRingKey(path) };
+}
+
 /** Of all rings of all appliances, the most at which that is still quick; what cannot be read is passed over. */
 export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
   const directory = join(configDirectory(cli.io), 'rings');
@@ -204,6 +220,8 @@ export async function rememberOwn(
   { name, publicKey }: { readonly name: string; readonly publicKey: string },
   given: string | undefined,
 ): Promise<void> {
+  // Upgrades never lead back to one that a quantum computer opens.
+  if (kemOfPublicKey(publicKey) !== 'mlkem768-x25519') return;
   let own: readonly string[] = [];
   if (given === undefined) {
     const kept = async () => readRingKey(await pathWith(publicKey, await keptPaths(cli, appliance, name)));

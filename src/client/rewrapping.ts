@@ -8,8 +8,8 @@ import { systemRandom } from '../crypto/random.ts';
 import { wrapRingKey } from '../crypto/ring-key.ts';
 import { KmsError } from '../errors.ts';
 import type { Client, InputOf } from './methods.ts';
-import { pages } from './pages.ts';
-import { publicKeyBytes, publicKeyOf, type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
+import { items, pages } from './pages.ts';
+import { kemOfPublicKey, publicKeyBytes, publicKeyOf, type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
 
 type NewWrapping = InputOf<'rewrapKeys'>['keys'][number];
 
@@ -33,7 +33,10 @@ const atOnce = 100;
 /** How often keys are read again that somebody else wraps anew at the same time. */
 const mostPasses = 10;
 
-/** Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers. */
+/**
+ * Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers, and `invalid` for a
+ * public key that is not hybrid, whatever the appliance calls it.
+ */
 export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
   let rewrapped = 0;
   for (let pass = 1; ; pass++) {
@@ -46,7 +49,9 @@ export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
 
 async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
   const to = publicKeyBytes(ring.publicKey);
-  if (!to) throw new KmsError('invalid', `the public key of the keyring ${ring.name} is none that can be sealed to`);
+  if (!to || kemOfPublicKey(ring.publicKey) !== 'mlkem768-x25519') {
+    throw new KmsError('invalid', `the public key of the keyring ${ring.name} is not a hybrid one: nothing was sealed`);
+  }
   const hasPresent = privateKeys.some((key) => publicKeyOf(key) === ring.publicKey);
   const made = { rewrapped: 0, left: 0, collision: undefined as KmsError | undefined };
   let looked = 0;
@@ -84,6 +89,27 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
     await progress(looked);
   }
   return made;
+}
+
+/** Whether one of them opens a key that the ring had before its present pair; undefined where it had none. */
+export async function openEarlier(
+  work: Pick<Rewrapping, 'client' | 'ring' | 'privateKeys'>,
+): Promise<boolean | undefined> {
+  const { client, ring, privateKeys } = work;
+  let had = false;
+  for await (const item of items(client.listKeys, { ringname: ring.id, id: true, wrapped: true, limit: atOnce })) {
+    const { id, type, keyData, earlier = [] } = item;
+    const wrappings = [...earlier, { publicKey: item.publicKey, keyData }];
+    if (wrappings[0]?.publicKey === ring.publicKey) continue;
+    had = true;
+    for (const { keyData } of wrappings) {
+      const opening = keyData && unwrapRingKey({ privateKey: privateKeys, key: { id, type, keyData } });
+      const bytes = await opening?.catch(nothingIfInvalid);
+      bytes?.fill(0);
+      if (bytes) return true;
+    }
+  }
+  return had ? false : undefined;
 }
 
 interface Opened {

@@ -220,3 +220,27 @@ test('two appliances with two tenants each, and a ring of one name in all four',
   assert.equal(await one?.done('decrypt 0.default', 'default'), '0 default');
   assert.equal(await one?.done('decrypt 0.blue', 'blue'), '0 blue');
 });
+
+test("no key of one tenant is wrapped to another tenant's pair, though both are kept here", async () => {
+  await using d = await house();
+  // The first tenant's in the shared place, the other's in its own.
+  for (const tenant of ['default', 'blue']) {
+    await d.done('keyring create pay --kem x25519', tenant);
+    await d.done(`encrypt --ring pay -o ${tenant}.old`, tenant, 'old');
+    await d.done('keyring upgrade pay', tenant);
+  }
+  const { ring } = await d.json<{ ring: { publicKey: string } }>('keyring show pay --json --tenant default');
+  await writeFile(d.path('default.pub'), ring.publicKey);
+  await d.done('keyring upgrade pay --public-key default.pub', 'blue');
+  const keys = () => d.json<object>('keyring keys pay --json --tenant blue');
+  const before = await keys();
+  const refused = await d.kms('keyring upgrade pay --rewrap --tenant blue');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /no private key in that file opens an earlier key of the keyring pay: nothing was/);
+  assert.deepEqual(await keys(), before);
+  // The own pair by name goes back, and then alone opens what is the tenant's.
+  const own = join(d.rings, d.id, d.tenants.blue ?? '', 'pay.key');
+  const back = await d.kms(`keyring upgrade pay --rewrap --tenant blue --private-key ${own}`);
+  assert.match(back.stdout, /^wrapped anew {2}1\nleft {10}1$/m);
+  assert.equal(await d.done('decrypt blue.old', 'blue'), 'old');
+});

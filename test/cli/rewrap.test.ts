@@ -1,12 +1,17 @@
 // `keyring upgrade --rewrap`: the earlier keys of a keyring wrapped to its new pair, so that this alone opens them.
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import test from 'node:test';
-import { generateRingKey, privateKeyPem, readPrivateKeys } from '../../src/client/ring-keys.ts';
+import { generateRingKey, privateKeyPem, publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
 interface ListedKeys {
   readonly data: readonly { readonly id: string; readonly kem: string; readonly publicKey: string }[];
+}
+
+interface Shown {
+  readonly ring: { readonly publicKey: string };
 }
 
 const kemsOf = async (d: ServedDesk, ring: string): Promise<string[]> =>
@@ -86,13 +91,80 @@ test('no key is given to a public key that is not known to be the owner', async 
   const { publicKey } = generateRingKey('mlkem768-x25519');
   await d.appliance.call('PUT', '/ks/config', { ringname: 'r', config: { publicKey } });
   const before = await d.json('keyring keys r --json');
-  for (const line of ['--private-key r.pem', '--private-key r.pem --public-key mine.pub']) {
-    await writeFile(d.path('mine.pub'), generateRingKey('mlkem768-x25519').publicKey);
-    const refused = await d.kms(`keyring upgrade r ${line} --rewrap`);
+  // In its usual place, so that nobody named it.
+  const usual = d.path('config', 'kms', 'rings', 'r.key');
+  await mkdir(dirname(usual), { recursive: true, mode: 0o700 });
+  await copyFile(d.path('r.pem'), usual);
+  for (const line of ['--rewrap', '']) {
+    const refused = await d.kms(`keyring upgrade r ${line}`.trim());
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
-    assert.match(refused.stderr, /the public key of the keyring r is not one of yours: no key was wrapped to it; name/);
+    assert.ok(
+      refused.stderr.startsWith(
+        `kms: the public key of the keyring r is not one of yours: no key was wrapped to it; if the keyring's owner did not change it, \`kms keyring upgrade r --private-key ${usual}${line && ` ${line}`}\` puts`,
+      ),
+      refused.stderr,
+    );
   }
   assert.deepEqual(await d.json('keyring keys r --json'), before);
+});
+
+test('the owner puts the own pair back where another was set, and hears what is lost', async () => {
+  await using d = await servedDesk();
+  await older(d);
+  const upgrade = 'keyring upgrade r --private-key r.pem --rewrap';
+  assert.equal((await d.kms(upgrade)).code, 0);
+  const { ring: own } = await d.json<Shown>('keyring show r --json');
+  const foreign = generateRingKey('mlkem768-x25519').publicKey;
+  const hijack = async () => {
+    await d.appliance.call('PUT', '/ks/config', { ringname: 'r', config: { publicKey: foreign } });
+    assert.equal((await d.kms('keyring rotate r')).code, 0);
+  };
+  await hijack();
+  // Another ring's file does not become this one's.
+  await d.json('keyring create s --json --private-key-out s.pem');
+  const before = await d.json('keyring keys r --json');
+  assert.match((await d.kms('keyring upgrade r --private-key s.pem')).stderr, /^kms: the public key .* is not one of/);
+  assert.deepEqual(await d.json('keyring keys r --json'), before);
+
+  const back = await d.kms(upgrade);
+  assert.equal(back.code, 1);
+  assert.match(back.stderr, /^kms: r had another's public key, and 1 keys were made for it: only who has its private/);
+  assert.match(back.stdout, /^left {10}1$/m);
+  assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, own.publicKey);
+  const { data } = await d.json<ListedKeys>('keyring keys r --json');
+  assert.deepEqual(
+    data.map(({ publicKey }) => publicKey === own.publicKey),
+    [true, true, true, false, true],
+  );
+  assert.equal((await d.kms('encrypt --ring r --private-key r.pem -o r-again.kms', { stdin: 'again' })).code, 0);
+  for (const text of ['first', 'sealed', 'second', 'again']) {
+    assert.equal((await d.kms(`decrypt --private-key r.pem r-${text}.kms`)).stdout, text);
+  }
+  await hijack();
+  await writeFile(d.path('own.pub'), own.publicKey);
+  assert.equal((await d.kms('keyring upgrade r --public-key own.pub')).code, 0);
+  assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, own.publicKey);
+});
+
+test('nothing is wrapped to the earlier X25519 key where the appliance calls it hybrid', async () => {
+  await using d = await servedDesk();
+  await older(d);
+  assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
+  const [x25519] = readPrivateKeys(await readFile(d.path('r.pem')), 'it').map(publicKeyOf);
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  const sent: string[] = [];
+  app.fetch = async (request, env) => {
+    const answer = await served(request, env);
+    const { pathname } = new URL(request.url);
+    if (/\/ks\/(?:rewrap|rotate)$/.test(pathname)) sent.push(pathname);
+    if (request.method !== 'GET' || pathname !== '/ks/keyrings/r') return answer;
+    const { ring } = await answer.clone().json();
+    return Response.json({ ring: { ...ring, publicKey: x25519 } }, { headers: answer.headers });
+  };
+  const refused = await d.kms('keyring upgrade r --private-key r.pem --rewrap');
+  assert.deepEqual([refused.code, refused.stdout, sent], [1, '', []]);
+  assert.match(refused.stderr, /the appliance has another public key for the keyring r than it was given/);
 });
 
 test('keys that no private key here opens are left, and said to be', async () => {
@@ -101,11 +173,11 @@ test('keys that no private key here opens are left, and said to be', async () =>
   assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
   await onlyKey(d, 'r.pem', 1);
   const some = await d.kms('keyring upgrade r --private-key 1.pem --rewrap');
-  assert.deepEqual(
-    [some.code, some.stdout.match(/^wrapped anew.*\n.*/m)?.[0]],
-    [1, 'wrapped anew  0\nleft          2'],
+  assert.deepEqual([some.code, some.stdout], [1, '']);
+  assert.match(
+    some.stderr,
+    /^kms: no private key in that file opens an earlier key of the keyring r: nothing was changed/,
   );
-  assert.match(some.stderr, /^kms: 2 keys of r are left as they are: no private key here opens them/);
   assert.equal((await d.kms('keyring upgrade r --private-key r.pem --rewrap')).code, 0);
   for (const [line, message] of [
     ['--prepare --rewrap', /--prepare and --rewrap exclude each other/],

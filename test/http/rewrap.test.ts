@@ -301,9 +301,9 @@ test('the owner puts right what others put in a key, by how the appliance wrappe
   assert.deepEqual(await opened(a, ring), before);
 });
 
-test('a change from X25519 to X25519 too; two at once agree, and one that was cut off goes on', async () => {
+test('a change from one hybrid pair to another too; two at once agree, and one that was cut off goes on', async () => {
   const a = await testAppliance();
-  const ring = await upgraded(a, 'payroll', 120, ['x25519', 'x25519']);
+  const ring = await upgraded(a, 'payroll', 120, ['mlkem768-x25519', 'mlkem768-x25519']);
   const before = await opened(a, ring);
   const work = {
     client: clientOf(a),
@@ -332,6 +332,19 @@ test('a change from X25519 to X25519 too; two at once agree, and one that was cu
     assert.deepEqual([publicKey, earlier?.length], [ring.publicKey, id === ring.activeKey ? undefined : 1]);
   }
   assert.deepEqual(await opened(a, ring, presentOnly(ring)), before);
+});
+
+test('nothing is wrapped anew to X25519, whatever the appliance says that it is', async () => {
+  const a = await testAppliance();
+  const ring = await upgraded(a, 'payroll', 2, ['x25519', 'x25519']);
+  const before = await listed(a, ring);
+  const said = { ...(await good(a, 'GET', '/ks/keyrings/payroll')).ring, kem: 'mlkem768-x25519' };
+  const privateKeys = readPrivateKeys(ring.privateKeys, 'it');
+  await assert.rejects(
+    rewrapRing({ client: clientOf(a), ring: said, privateKeys, progress: async () => {} }),
+    /is not a hybrid one: nothing was sealed/,
+  );
+  assert.deepEqual(await listed(a, ring), before);
 });
 
 test('a ring brought back has all of it, and one that is erased none', async () => {

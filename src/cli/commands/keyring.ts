@@ -17,10 +17,11 @@ import {
   addHybridKey,
   checkedRingName,
   type KeyPlace,
-  keptRingKey,
-  namedRingKey,
+  type RingPrivateKeys,
+  readRingKey,
   rememberOwn,
   reserveKeyPlace,
+  ringKeyFile,
 } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
@@ -157,49 +158,139 @@ export async function upgrade(cli: CliOf<typeof keyring.upgrade>): Promise<void>
       const { left } = await countKeys(client, ring);
       return printThing(cli, { ring, rewrapped: 0, left }, [...ringPairs(ring), ['left', left]]);
     }
-    if (ring.kem !== hybrid) {
-      const publicKey = given ?? (await addKey(cli, appliance, ring));
-      if (!cli.get('--prepare')) await client.putConfig({ ringname, config: { publicKey } });
+    const { publicKey, isOurs, file } = await wanted(cli, client, appliance, ring, given);
+    if (cli.get('--prepare')) return printThing(cli, { ring }, ringPairs(ring));
+    if (publicKey !== ring.publicKey) await client.putConfig({ ringname, config: { publicKey } });
+    const { ring: changed } = await client.getKeyring({ ringname });
+    if (!isSamePublicKey(changed.publicKey, publicKey)) {
+      throw new KmsError(
+        'refused',
+        `the appliance has another public key for the keyring ${ringname} than it was given`,
+        {
+          hint: 'no key was wrapped to it; somebody else may have changed it at the same time: look at `kms keyring show`',
+        },
+      );
     }
-    if (!cli.get('--prepare')) {
-      const { ring: changed } = await client.getKeyring({ ringname });
+    if (isOurs) {
       await rememberOwn(cli, appliance, changed, given);
-      const active = await client.getKey({ ringname, keyId: ring.activeKey });
-      if (active.kem !== hybrid) await client.rotateKeyring({ ringname });
+      const active = await client.getKey({ ringname, keyId: changed.activeKey });
+      if (active.publicKey !== changed.publicKey) await client.rotateKeyring({ ringname });
     }
+    if (publicKey !== ring.publicKey) await sayLost(cli, client, ring, file?.keys ?? []);
     const answer = await client.getKeyring({ ringname });
-    if (cli.get('--rewrap')) return rewrap(cli, client, appliance, answer.ring, given);
+    if (!isSamePublicKey(answer.ring.publicKey, publicKey)) throw notOurs(cli, ring, file?.path);
+    if (cli.get('--rewrap')) {
+      const { keys: privateKeys } = file ?? (await ringKeyFile(cli, appliance, answer.ring));
+      return rewrap(cli, client, answer.ring, privateKeys);
+    }
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }
 
+interface Wanted {
+  /** That the ring is to have. */
+  readonly publicKey: string;
+  /** False where nothing here tells whose it is: then it is left alone. */
+  readonly isOurs: boolean;
+  readonly file?: { readonly path: string; readonly keys: RingPrivateKeys };
+}
+
 /**
- * Wraps the keys anew that are not wrapped to the ring's public key. To none that the appliance alone says is the
- * ring's: it would get all of their bytes.
+ * The owner's hybrid public key for the ring. What the appliance says is believed only where the private key is in the
+ * owner's file of this ring, which opens a key of it from before: it would get the bytes of all keys. Another one is
+ * replaced only where the owner names the pair. Throws `refused`.
  */
-async function rewrap(
+async function wanted(
   cli: CliOf<typeof keyring.upgrade>,
   client: Client,
   appliance: Connection,
   ring: KeyRing,
   given: string | undefined,
-): Promise<void> {
-  const privateKeys = (await namedRingKey(cli)) ?? (await keptRingKey(cli, appliance, ring.name));
-  const isOurs =
-    given === undefined
-      ? privateKeys.some((key) => publicKeyOf(key) === ring.publicKey)
-      : isSamePublicKey(given, ring.publicKey);
-  if (!isOurs) {
-    throw new KmsError(
-      'refused',
-      `the public key of the keyring ${ring.name} is not one of yours: no key was wrapped to it`,
-      {
-        hint: 'name the file that has its private key too with --private-key FILE, or give the public key with --public-key FILE',
-      },
-    );
+): Promise<Wanted> {
+  const read = ringKeyFile(cli, appliance, given === undefined ? ring : { name: ring.name, publicKey: given });
+  const isNamed = cli.get('--private-key') !== undefined;
+  const file = await read.catch((error) => {
+    if (isNamed || (cli.get('--rewrap') && given !== undefined)) throw error;
+    return undefined;
+  });
+  const { openEarlier } = await import('../../client/rewrapping.ts');
+  const opens = async () => file && openEarlier({ client, ring, privateKeys: file.keys });
+  const isOfRing = async () => !!file && (await opens()) !== false;
+  if (given !== undefined) {
+    const publicKey = isSamePublicKey(given, ring.publicKey) ? ring.publicKey : given;
+    if (cli.get('--rewrap') && !(await isOfRing())) throw opensNone(ring);
+    return { publicKey, isOurs: true, ...(file && { file }) };
   }
+  const isPresent = file?.keys.some((key) => publicKeyOf(key) === ring.publicKey) ?? false;
+  // Its own bytes tell what it is, not what the appliance calls it.
+  const isHybrid = kemOfPublicKey(ring.publicKey) === hybrid;
+  if (isPresent && !isHybrid) {
+    if (!(await isOfRing())) throw opensNone(ring);
+    return { publicKey: await addKey(cli, appliance, ring), isOurs: true, ...(file && { file: await again(file) }) };
+  }
+  if (isPresent && file) {
+    if (await isOfRing()) return { publicKey: ring.publicKey, isOurs: true, file };
+    const active = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
+    if (cli.get('--rewrap') || active.publicKey !== ring.publicKey) throw opensNone(ring);
+    return { publicKey: ring.publicKey, isOurs: false, file };
+  }
+  const last = file?.keys.at(-1);
+  if (isNamed && file && last && !cli.get('--prepare') && (await opens())) {
+    if (last.kem === hybrid) return { publicKey: publicKeyOf(last), isOurs: true, file };
+    const publicKey = await addKey(cli, appliance, { name: ring.name, publicKey: publicKeyOf(last) });
+    return { publicKey, isOurs: true, file: await again(file) };
+  }
+  // It says what is wrong with the file.
+  if (!isHybrid) return { publicKey: await addKey(cli, appliance, ring), isOurs: true };
   const active = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
-  if (active.publicKey !== ring.publicKey) await client.rotateKeyring({ ringname: ring.name });
+  if (!file && !cli.get('--rewrap') && active.publicKey === ring.publicKey) {
+    return { publicKey: ring.publicKey, isOurs: false };
+  }
+  throw notOurs(cli, ring, file?.path);
+}
+
+async function again({ path }: { readonly path: string }) {
+  return { path, keys: await readRingKey(path) };
+}
+
+function notOurs(cli: CliOf<typeof keyring.upgrade>, { name }: KeyRing, path = 'FILE'): KmsError {
+  const command = `kms keyring upgrade ${name} --private-key ${path}${cli.get('--rewrap') ? ' --rewrap' : ''}`;
+  return new KmsError(
+    'refused',
+    `the public key of the keyring ${name} is not one of yours: no key was wrapped to it`,
+    {
+      hint: `if the keyring's owner did not change it, \`${visible(command)}\` puts the pair in that file back, or --public-key FILE one whose private key is kept elsewhere`,
+    },
+  );
+}
+
+function opensNone({ name }: KeyRing): KmsError {
+  return new KmsError(
+    'refused',
+    `no private key in that file opens an earlier key of the keyring ${name}: nothing was changed`,
+    { hint: 'name the file that has the private keys from before with --private-key FILE' },
+  );
+}
+
+/** What was made while the ring had another's public key, which no private key of the owner opens. */
+async function sayLost(cli: Cli, client: Client, ring: KeyRing, own: RingPrivateKeys): Promise<void> {
+  if (own.length === 0 || own.some((key) => publicKeyOf(key) === ring.publicKey)) return;
+  const { items } = await import('../../client/pages.ts');
+  let lost = 0;
+  for await (const key of items(client.listKeys, { ringname: ring.id, id: true, wrapped: true, limit: 100 })) {
+    if ((key.earlier?.[0] ?? key).publicKey === ring.publicKey) lost++;
+  }
+  const what = 'only who has its private key opens what they encrypted';
+  await say(cli.io, visible(`${ring.name} had another's public key, and ${lost} keys were made for it: ${what}`));
+}
+
+/** Wraps the keys anew that are not wrapped to the ring's public key, which is known to be the owner's. */
+async function rewrap(
+  cli: CliOf<typeof keyring.upgrade>,
+  client: Client,
+  ring: KeyRing,
+  privateKeys: RingPrivateKeys,
+): Promise<void> {
   const { rewrapRing } = await import('../../client/rewrapping.ts');
   const { stderr } = cli.io;
   const { total } = await countKeys(client, ring);
@@ -226,7 +317,7 @@ async function countKeys(client: Client, ring: KeyRing): Promise<{ readonly tota
   let [total, left] = [0, 0];
   for await (const key of items(client.listKeys, { ringname: ring.id, id: true, limit: 1000 })) {
     total++;
-    if (ring.kem !== hybrid || key.publicKey !== ring.publicKey) left++;
+    if (kemOfPublicKey(ring.publicKey) !== hybrid || key.publicKey !== ring.publicKey) left++;
   }
   return { total, left };
 }
@@ -234,7 +325,11 @@ async function countKeys(client: Client, ring: KeyRing): Promise<{ readonly tota
 const hybrid = 'mlkem768-x25519';
 
 /** Answers the public key of what the file has now. */
-async function addKey(cli: CliOf<typeof keyring.upgrade>, appliance: Connection, ring: KeyRing): Promise<string> {
+async function addKey(
+  cli: CliOf<typeof keyring.upgrade>,
+  appliance: Connection,
+  ring: Pick<KeyRing, 'name' | 'publicKey'>,
+): Promise<string> {
   const { path, publicKey } = await addHybridKey(cli, appliance, ring);
   const what = cli.get('--prepare')
     ? 'hand it to all who use the keyring, then run this without --prepare'
