@@ -47,8 +47,12 @@ const files = cases.map(({ export: log, head, publicKey }, at) => {
 
 const withHead = files[cases.findIndex(({ name }) => name === 'the head as it was made')] ?? [];
 
-const pythonMissesMlDsa =
-  spawnSync(pythonCommand, ['-c', 'import cryptography.hazmat.primitives.asymmetric.mldsa']).status !== 0;
+/** Its package may be too old, or its OpenSSL. */
+const mlDsaInPython = `
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PublicKey
+MLDSA65PublicKey.from_public_bytes(bytes(1952))
+`;
+const pythonMissesMlDsa = spawnSync(pythonCommand, ['-c', mlDsaInPython]).status !== 0;
 
 interface Verdict {
   readonly code: number | null;
@@ -59,7 +63,8 @@ interface Verdict {
 const mlDsaLine = 'signed with ML-DSA-65, too; SHA-256 of the key: [0-9a-f]{64}\n';
 
 /** What a program says of one that verifies. */
-function linesOf({ upTo, head = '', dropped }: Case): string {
+function linesOf(each: Case): string {
+  const { upTo, head = '', dropped } = each;
   const key = 'key: [^ ]{60}\n';
   const isDropped =
     dropped !== undefined && head !== '' && JSON.parse(Buffer.from(head, 'base64').toString()).seq < dropped;
@@ -68,8 +73,12 @@ function linesOf({ upTo, head = '', dropped }: Case): string {
     `valid up to record ${upTo}\n`,
     dropped === undefined ? '' : `records up to ${dropped} were dropped by retention; ${key}`,
     head === '' ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
-    Buffer.from(head, 'base64').includes('"mlDsaPublicKey"') ? mlDsaLine : '',
+    isSignedTwice(each) ? mlDsaLine : '',
   ].join('');
+}
+
+function isSignedTwice({ head = '' }: Case): boolean {
+  return Buffer.from(head, 'base64').includes('"mlDsaPublicKey"');
 }
 
 function isRight(each: Case, { code, stdout, stderr }: Verdict): void {
@@ -119,7 +128,8 @@ json.dump(verdicts, sys.stdout)
   );
   assert.equal(verdicts.length, cases.length);
   for (const [at, each] of cases.entries()) {
-    if (each.needs === undefined || !pythonMissesMlDsa) isRight(each, verdicts[at] ?? assert.fail());
+    const isBeyondIt = pythonMissesMlDsa && (each.needs !== undefined || (each.valid && isSignedTwice(each)));
+    if (!isBeyondIt) isRight(each, verdicts[at] ?? assert.fail());
   }
 });
 
