@@ -5,7 +5,7 @@ import type { KeyListItem, KeyRing } from '../api/keyrings.ts';
 import { equalBytes, fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { systemRandom } from '../crypto/random.ts';
-import { wrapRingKey } from '../crypto/ring-key.ts';
+import { kemOf, wrapRingKey } from '../crypto/ring-key.ts';
 import { KmsError } from '../errors.ts';
 import type { Client, InputOf } from './methods.ts';
 import { items, pages } from './pages.ts';
@@ -26,10 +26,14 @@ interface Rewrapped {
   readonly rewrapped: number;
   /** Keys that are not wrapped to the ring's public key, or not rightly, for want of a private key. */
   readonly left: number;
+  /** Those of them that cannot be wrapped anew any more; none where absent. They are as they were before. */
+  readonly full?: number;
 }
 
 /** Keys of one request: as many as it may have. */
 const atOnce = 100;
+/** Earlier wrappings of a key with which the appliance may take no new one: then one of these is put back. */
+const mostEarlier = 32;
 /** How often keys are read again that somebody else wraps anew at the same time. */
 const mostPasses = 10;
 
@@ -42,7 +46,7 @@ export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
   for (let pass = 1; ; pass++) {
     const made = await onePass(work);
     rewrapped += made.rewrapped;
-    if (!made.collision) return { rewrapped, left: made.left };
+    if (!made.collision) return { rewrapped, left: made.left, ...(made.full > 0 && { full: made.full }) };
     if (pass === mostPasses) throw made.collision;
   }
 }
@@ -53,7 +57,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
     throw new KmsError('invalid', `the public key of the keyring ${ring.name} is not a hybrid one: nothing was sealed`);
   }
   const hasPresent = privateKeys.some((key) => publicKeyOf(key) === ring.publicKey);
-  const made = { rewrapped: 0, left: 0, collision: undefined as KmsError | undefined };
+  const made = { rewrapped: 0, left: 0, full: 0, collision: undefined as KmsError | undefined };
   let looked = 0;
   const listed = { ringname: ring.id, id: true, wrapped: true, limit: atOnce } as const;
   for await (const { data } of pages(client.listKeys, listed)) {
@@ -61,9 +65,16 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
     for (const item of data) {
       const isPresent = item.publicKey === ring.publicKey;
       if (isPresent && (!item.earlier || !hasPresent)) continue;
-      const { bytes, isRight } = await bytesOf(item, privateKeys);
+      const { bytes, isRight, best } = await bytesOf(item, ring.publicKey, privateKeys);
       if (!bytes) made.left++;
-      else if (!isPresent || !isRight) keys.push(wrapping(item, bytes, to));
+      else if (best && (item.earlier?.length ?? 0) >= mostEarlier) {
+        const { encrypted, iv } = best.keyData;
+        keys.push(replacing(item, { wrapped: encrypted.key.value, iv }));
+        if (best.publicKey !== ring.publicKey) {
+          made.left++;
+          made.full++;
+        }
+      } else if (!isPresent || !isRight) keys.push(wrapping(item, bytes, to));
       bytes?.fill(0);
     }
     while (keys.length > 0) {
@@ -83,6 +94,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
         // The others can do without that one.
         keys = keys.filter((_, n) => n !== Number(index));
         made.left++;
+        if (what === 'id') made.full++;
       }
     }
     looked += data.length;
@@ -117,9 +129,13 @@ interface Opened {
   readonly bytes?: Uint8Array;
   /** Whether they are in how it is wrapped now. */
   readonly isRight: boolean;
+  /** An earlier wrapping of them that is better than how it is wrapped now. */
+  readonly best?: EarlierWrapping | undefined;
 }
 
-async function bytesOf(item: KeyListItem, privateKeys: readonly RingPrivateKey[]): Promise<Opened> {
+type EarlierWrapping = NonNullable<KeyListItem['earlier']>[number];
+
+async function bytesOf(item: KeyListItem, publicKey: string, privateKeys: readonly RingPrivateKey[]): Promise<Opened> {
   const { id, type, earlier = [] } = item;
   const wrappings = [...earlier.map(({ keyData }) => keyData), ...(item.keyData ? [item.keyData] : [])];
   const opened: (Uint8Array | undefined)[] = [];
@@ -133,16 +149,30 @@ async function bytesOf(item: KeyListItem, privateKeys: readonly RingPrivateKey[]
   const agrees = (other: Uint8Array | undefined) => !!bytes && !!other && equalBytes(other, bytes);
   const isRight = agrees(opened.at(-1));
   const isSure = first !== undefined || known.every(agrees);
+  const rank = (each: Pick<EarlierWrapping, 'publicKey'> & Pick<KeyListItem, 'keyData'>): number => {
+    if (each.publicKey === publicKey) return 2;
+    return kemOf(each.keyData?.encrypted.key.value ?? '') === 'x25519' ? 0 : 1;
+  };
+  let best: EarlierWrapping | undefined;
+  let most = isRight ? rank(item) : -1;
+  for (const [n, each] of earlier.entries()) {
+    if (!agrees(opened[n]) || rank(each) <= most) continue;
+    best = each;
+    most = rank(each);
+  }
   for (const each of known) each.fill(0);
-  return bytes && isSure ? { bytes, isRight } : { isRight };
+  return bytes && isSure ? { bytes, isRight, best } : { isRight };
 }
 
 function nothingIfInvalid(error: unknown): undefined {
   if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
 }
 
-function wrapping({ id, keyData }: KeyListItem, bytes: Uint8Array, to: Uint8Array): NewWrapping {
-  const { wrapped, iv } = wrapRingKey('ks', to, id, bytes, systemRandom);
+function wrapping(item: KeyListItem, bytes: Uint8Array, to: Uint8Array): NewWrapping {
+  return replacing(item, wrapRingKey('ks', to, item.id, bytes, systemRandom));
+}
+
+function replacing({ id, keyData }: KeyListItem, { wrapped, iv }: Pick<NewWrapping, 'wrapped' | 'iv'>): NewWrapping {
   const before = fromBase64(keyData?.encrypted.key.value ?? '') ?? new Uint8Array();
   return { id, wrapped, iv, replaces: toBase64(sha256(before)) };
 }

@@ -15,7 +15,7 @@ import type { Context } from './context.ts';
 import { keyThing, ringThing } from './keyrings.ts';
 import { findRing, givenPair } from './rings.ts';
 
-/** Earlier wrappings of one key that are kept; then there can be no other. */
+/** How often one key is wrapped anew, since each wrapping is kept; then only an earlier one can be put back. */
 const mostEarlier = 32;
 
 /** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
@@ -34,11 +34,17 @@ export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promi
     const key = await tx.ringKeys.byId(ring.id, given.id);
     if (!key) throw new KmsError('not-found', `keys.${index}: the keyring has no such key`);
     const { wrapped, iv } = given;
-    refuseUnlikely(`keys.${index}`, ring, given);
+    const before = key.rewraps > 0 ? await tx.ringKeys.earlierWrappings(key) : [];
+    const earlier = before.find((each) => each.wrapped === wrapped);
+    if (!earlier) refuseUnlikely(`keys.${index}`, ring, given);
     if (wrapped === key.wrapped) continue;
     refuseCollision(`keys.${index}`, ring, key, given);
-    await tx.ringKeys.rewrap(key, { kem: ring.kem, pair: ring.pair, wrapped, iv }, world.now());
-    const changed = key.kem === ring.kem ? ['keyData'] : ['kem', 'keyData'];
+    if (earlier) await tx.ringKeys.putBack(key, earlier, world.now());
+    else {
+      refuseNew(`keys.${index}`, ring, key);
+      await tx.ringKeys.rewrap(key, { kem: ring.kem, pair: ring.pair, wrapped, iv }, world.now());
+    }
+    const changed = key.kem === (earlier ?? ring).kem ? ['keyData'] : ['kem', 'keyData'];
     deeds.push({ object: ringThing(ring), objects: [keyThing(key)], changed });
   }
   if (deeds.length === 0) ctx.note({ object: ringThing(ring) });
@@ -58,11 +64,15 @@ function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: 
   if (key.id === ring.activeKey) {
     throw collision(`${place}.id`, 'the active key stays as the appliance wrapped it: rotate the keyring first');
   }
-  if (ring.kem === 'x25519' && key.kem !== 'x25519') {
-    throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);
-  }
   if (toBase64(sha256(fromBase64(key.wrapped) ?? new Uint8Array())) !== replaces) {
     throw collision(`${place}.replaces`, 'the key is wrapped otherwise by now: read it again');
+  }
+}
+
+/** What may be put back may always be: it takes no room, and was there already. */
+function refuseNew(place: string, ring: Ring, key: RingKey): void {
+  if (ring.kem === 'x25519' && key.kem !== 'x25519') {
+    throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);
   }
   if (key.rewraps >= mostEarlier) {
     throw collision(`${place}.id`, `the key was wrapped anew ${mostEarlier} times, which is the most`);

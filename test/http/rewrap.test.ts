@@ -255,6 +255,62 @@ test('whatever is sent, how a key was wrapped stays; no more than 32 times', asy
   assert.match(more.body.message, /^keys\.0\.id: the key was wrapped anew 32 times, which is the most$/);
 });
 
+test('a key that others filled up is put back by its owner, however often, and the first wrapping stays known', async () => {
+  for (const isRewrapped of [true, false]) {
+    const a = await testAppliance();
+    const ring = await upgraded(a, 'payroll', 1);
+    const [id = ''] = ring.earlier;
+    const before = await opened(a, ring);
+    const work = {
+      client: clientOf(a),
+      ring: (await good(a, 'GET', '/ks/keyrings/payroll')).ring,
+      privateKeys: readPrivateKeys(ring.privateKeys, 'it'),
+      progress: async () => {},
+    };
+    if (isRewrapped) assert.deepEqual(await rewrapRing(work), { rewrapped: 1, left: 0 });
+    const [{ keyData: original }] = isRewrapped ? (await listed(a, ring))[0].earlier : await listed(a, ring);
+    const first = original.encrypted.key.value;
+    const send = async (wrapped: string) => {
+      const [item] = await listed(a, ring);
+      return rewrap(a, ring, [given(id, wrapped, original.iv, item.keyData.encrypted.key.value)]);
+    };
+    const garbage = (n: number) => Buffer.alloc(1168, n + 1).toString('base64');
+    // One of them opens, to bytes that are not the key's.
+    const planted = (await wrapping(a, ring, id, new Uint8Array(32).fill(7))).wrapped;
+    assert.equal((await send(planted)).status, 200);
+    for (let n = 0; (await send(garbage(n))).status === 200; n++) assert.ok(n < 32);
+    const full = (await listed(a, ring))[0].earlier.length;
+    assert.equal(full, 32);
+    // What is not among them is still refused, and so is one that does not know what it replaces.
+    assert.equal((await send(garbage(99))).status, 400);
+    assert.equal((await rewrap(a, ring, [given(id, first, original.iv, 'AAAA')])).status, 400);
+    for (let n = 0; n < 3; n++) {
+      const done = await rewrapRing(work);
+      assert.deepEqual(done, isRewrapped ? { rewrapped: 1, left: 0 } : { rewrapped: 1, left: 1, full: 1 });
+      assert.deepEqual(await opened(a, ring), before);
+      const record = (await a.activity()).find(({ action }) => action === 'keyring.rewrap');
+      const { object: _, ...props }: AnyJson = record?.props ?? {};
+      const changed = isRewrapped ? ['keyData'] : ['kem', 'keyData'];
+      assert.deepEqual([record?.status, props], [200, { objects: [{ type: 'key', id }], changed }]);
+      // The .config holder puts garbage, the first one, and the planted one back in its turn: none of it is taken for true.
+      for (const wrapped of [garbage(3), first, planted, ...(n === 1 ? [garbage(5)] : [])]) {
+        if ((await listed(a, ring))[0].keyData.encrypted.key.value === wrapped) continue;
+        const answer = await send(wrapped);
+        assert.deepEqual([answer.status, answer.body.rewrapped], [200, 1], answer.text);
+        const [item] = await listed(a, ring);
+        assert.equal(item.keyData.encrypted.key.value, wrapped);
+        const values = item.earlier.map((each: AnyJson) => each.keyData.encrypted.key.value);
+        assert.equal(values[0], first);
+        assert.equal(new Set([...values, wrapped]).size, 33);
+        assert.ok(values.length === 32 || (wrapped === first && values.length === 33));
+      }
+    }
+    assert.notDeepEqual(await opened(a, ring), before);
+    assert.equal((await rewrapRing(work)).rewrapped, 1);
+    assert.deepEqual(await opened(a, ring), before);
+  }
+});
+
 test('the owner puts right what others put in a key, by how the appliance wrapped it at first', async () => {
   const a = await testAppliance();
   const ring = await upgraded(a, 'payroll', 5);

@@ -297,15 +297,27 @@ async function rewrap(
   const progress = async (keys: number) => {
     if (stderr.isTTY && total > 100) await write(stderr, `\r${keys} of ${total} keys`);
   };
-  const { rewrapped, left } = await rewrapRing({ client, ring, privateKeys, progress }).finally(() =>
+  const {
+    rewrapped,
+    left,
+    full = 0,
+  } = await rewrapRing({ client, ring, privateKeys, progress }).finally(() =>
     stderr.isTTY && total > 100 ? write(stderr, '\n') : undefined,
   );
   const pairs: Pair[] = [...ringPairs(ring), ['wrapped anew', rewrapped], ['left', left]];
   await printThing(cli, { ring, rewrapped, left }, pairs);
   if (left === 0) return;
+  if (full === left) {
+    throw new KmsError(
+      'refused',
+      `${left} keys of ${ring.name} were wrapped anew so often that they cannot be any more: they are as they were before`,
+      { hint: 'whoever uses them needs the file with the private keys from before too' },
+    );
+  }
+  const others = full > 0 ? `; ${full} others cannot be wrapped anew any more` : '';
   throw new KmsError(
     'refused',
-    `${left} keys of ${ring.name} are left as they are: no private key here opens them beyond doubt`,
+    `${left - full} keys of ${ring.name} are left as they are: no private key here opens them beyond doubt${others}`,
     {
       hint: 'name the file that has the private keys from before with --private-key FILE',
     },

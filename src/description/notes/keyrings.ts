@@ -79,7 +79,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   rewrapKeys: {
     description: [
       'For the owner of a ring whose public key was changed, who has the earlier private key: unwrap the earlier keys of `GET /ks/keyrings/{ringname}/keys?wrapped=true`, wrap each anew to the present public key (HPKE, `info` and `aad` as before), and send that. From then on answers have the new wrapping, and the earlier private key is not needed for what these keys encrypted.',
-      'The appliance cannot check what it does not have: it sees that a wrapping has the right length, not that it opens. So the earlier ones are kept, at most 32 of each key, until the ring is erased; `wrapped=true` shows them, and a wrong one can be put right with them. The active key is refused: it stays as the appliance wrapped it, so that nobody can give a ring a key that they know.',
+      'The appliance cannot check what it does not have: it sees that a wrapping has the right length, not that it opens. So the earlier ones are kept until the ring is erased; `wrapped=true` shows them, and a wrong one can be put right with them. A key is wrapped anew at most 32 times; one of its earlier wrappings, of any kem, can always be put back: give that as `wrapped`, and it changes places with the present one. The active key is refused: it stays as the appliance wrapped it, so that nobody can give a ring a key that they know.',
       'All keys of a request are wrapped anew, or none. One that has the given wrapping already is left alone, so a request may be repeated. Each key has a record of its own, `keyring.rewrap`.',
     ],
     body: {

@@ -114,24 +114,29 @@ export function ringKeyTable(sql: Sql) {
       ),
 
     /** Wraps it so from now on; how it was wrapped until now is kept. */
-    async rewrap(key: RingKey, { kem, pair, wrapped, iv }: Wrapping, now: number): Promise<void> {
+    async rewrap(key: RingKey, next: Wrapping, now: number): Promise<void> {
+      await keepPresent(sql, key, now);
       await sql.run(
-        'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
-        key.seq,
-        key.kem,
-        key.pair,
-        key.wrapped,
-        key.iv,
-        now,
-      );
-      await sql.run(
-        'UPDATE ring_keys SET kem = ?, pair = ?, wrapped = ?, iv = ?, rewraps = rewraps + 1 WHERE seq = ?',
-        kem,
-        pair,
-        wrapped,
-        iv,
+        `UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`,
+        ...valuesOf(next),
         key.seq,
       );
+    },
+
+    /**
+     * Wraps it again as it was before. That changes places with how it is wrapped now; but the first stays where it is,
+     * since it is known by that, so there may be one row more than times it was wrapped anew, and never two.
+     */
+    async putBack(key: RingKey, earlier: Wrapping, now: number): Promise<void> {
+      await keepPresent(sql, key, now);
+      await sql.run(
+        `DELETE FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?
+          AND seq > (SELECT MIN(seq) FROM earlier_wrappings WHERE key_seq = ?)`,
+        key.seq,
+        earlier.wrapped,
+        key.seq,
+      );
+      await sql.run(`UPDATE ring_keys SET ${wrappedSo} WHERE seq = ?`, ...valuesOf(earlier), key.seq);
     },
 
     /** How it was wrapped before, the oldest first: that one the appliance made itself. */
@@ -180,6 +185,22 @@ export function ringKeyTable(sql: Sql) {
       return row?.n ?? 0;
     },
   };
+}
+
+const wrappedSo = 'kem = ?, pair = ?, wrapped = ?, iv = ?';
+
+const valuesOf = ({ kem, pair, wrapped, iv }: Wrapping) => [kem, pair, wrapped, iv] as const;
+
+/** Among the earlier ones, once. */
+async function keepPresent(sql: Sql, key: RingKey, now: number): Promise<void> {
+  const isThere = 'SELECT seq FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?';
+  if (await sql.get(isThere, key.seq, key.wrapped)) return;
+  await sql.run(
+    'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
+    key.seq,
+    ...valuesOf(key),
+    now,
+  );
 }
 
 function fromRow(row: RingKeyRow): RingKey {
