@@ -63,7 +63,8 @@ export class Shell {
       // `>&3` is where the shell says that a command has ended.
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
       env: {
-        PATH: `${join(base, 'bin')}:${process.env.PATH}`,
+        // Root has the last two, as in the guides that mount and format; an ordinary user of Debian does not.
+        PATH: `${join(base, 'bin')}:${process.env.PATH}:/usr/sbin:/sbin`,
         HOME: home,
         LANG: 'C.UTF-8',
         // Where nothing answers: what is installed comes from files.
