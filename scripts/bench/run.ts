@@ -24,7 +24,7 @@ if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
 }
 console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
 if (wanted('requests')) await measureRequests(4, 3);
-if (wanted('known')) await measureKnownKeys(4, 3);
+if (wanted('known')) await measureKnownKeys(1, 13);
 if (wanted('transit')) await measureTransit(4, 3);
 if (wanted('overload')) await measureOverload(4, 3);
 if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
