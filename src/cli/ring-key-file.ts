@@ -280,10 +280,8 @@ export async function addHybridKey(
   appliance: Appliance,
   ring: { readonly name: string; readonly publicKey: string },
 ): Promise<{ readonly path: string; readonly publicKey: string }> {
-  const named = cli.get('--private-key');
   // That there is one, and what to do if not, is said before anything is written beside it.
-  await (named === undefined ? keptRingKey(cli, appliance, ring.name) : readRingKey(named));
-  const path = named ?? (await pathWith(ring.publicKey, await keptPaths(cli, appliance, ring.name)));
+  const { path } = await ringKeyFile(cli, appliance, ring);
   const read = (path: string) => readSecretFile(path, 'the private key');
   const publicKey = await replaceText(path, read, (text) => {
     const keys = readPrivateKeys(text, path);
