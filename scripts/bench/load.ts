@@ -49,6 +49,11 @@ export async function inTurns(sides: readonly Side[], seconds: number, rounds: n
   return all;
 }
 
+/** Requests a second over all rounds, with what came between in some of them, such as a checkpoint. */
+export function throughput(rounds: readonly Measured[]): number {
+  return rounds.reduce((sum, { perSecond }) => sum + perSecond, 0) / rounds.length;
+}
+
 if (import.meta.main) {
   const { seconds, ...request }: Load = JSON.parse(process.argv[2] ?? '');
   const result = await autocannon({ ...request, connections: 64, duration: seconds });
