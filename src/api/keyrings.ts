@@ -1,6 +1,7 @@
 // Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
+import { mostRewrapped } from '../model/kems.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
@@ -190,9 +191,6 @@ const ringAnswer = z.object({ ring: keyring });
 
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
 const rotateAnswer = z.object({ key });
-
-/** Keys that one request may wrap anew. */
-const mostRewrapped = 100;
 
 /** A key wrapped anew by whoever has its bytes, in place of what has that hash. */
 export interface RewrappedKey {

@@ -12,7 +12,7 @@ import { backup, copies } from './grammar/backup.ts';
 import { files } from './grammar/files.ts';
 import { health } from './grammar/health.ts';
 import { helping } from './grammar/help.ts';
-import { keyring } from './grammar/keyring.ts';
+import { keyring, keyringUpgrade } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
@@ -58,7 +58,10 @@ function addCommands(kms: GrammarCommand): void {
 
   kms.commandsGroup('Encrypt and decrypt:');
   kms.add(files, () => import('./commands/files.ts'));
-  kms.group('keyring', 'keyrings, which issue encryption keys').add(keyring, () => import('./commands/keyring.ts'));
+  kms
+    .group('keyring', 'keyrings, which issue encryption keys')
+    .add(keyring, () => import('./commands/keyring.ts'))
+    .add(keyringUpgrade, () => import('./commands/keyring-upgrade.ts'));
   kms.group('asym', 'keyrings of the asym service').add(asym, () => import('./commands/asym.ts'));
   kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
 

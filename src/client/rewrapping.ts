@@ -7,6 +7,7 @@ import { sha256 } from '../crypto/hash.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { kemOf, wrapRingKey } from '../crypto/ring-key.ts';
 import { KmsError } from '../errors.ts';
+import { mostRewrapped, mostRewraps } from '../model/kems.ts';
 import type { Client, InputOf } from './methods.ts';
 import { items, pages } from './pages.ts';
 import { kemOfPublicKey, publicKeyBytes, publicKeyOf, type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
@@ -30,10 +31,6 @@ interface Rewrapped {
   readonly full?: number;
 }
 
-/** Keys of one request: as many as it may have. */
-const atOnce = 100;
-/** Earlier wrappings of a key with which the appliance may take no new one: then one of these is put back. */
-const mostEarlier = 32;
 /** How often keys are read again that somebody else wraps anew at the same time. */
 const mostPasses = 10;
 
@@ -59,7 +56,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
   const hasPresent = privateKeys.some((key) => publicKeyOf(key) === ring.publicKey);
   const made = { rewrapped: 0, left: 0, full: 0, collision: undefined as KmsError | undefined };
   let looked = 0;
-  const listed = { ringname: ring.id, id: true, wrapped: true, limit: atOnce } as const;
+  const listed = { ringname: ring.id, id: true, wrapped: true, limit: mostRewrapped } as const;
   for await (const { data } of pages(client.listKeys, listed)) {
     let keys: NewWrapping[] = [];
     for (const item of data) {
@@ -67,7 +64,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
       if (isPresent && (!item.earlier || !hasPresent)) continue;
       const { bytes, isRight, best } = await bytesOf(item, ring.publicKey, privateKeys);
       if (!bytes) made.left++;
-      else if (best && (item.earlier?.length ?? 0) >= mostEarlier) {
+      else if (best && (item.earlier?.length ?? 0) >= mostRewraps) {
         const { encrypted, iv } = best.keyData;
         keys.push(replacing(item, { wrapped: encrypted.key.value, iv }));
         if (best.publicKey !== ring.publicKey) {
@@ -109,7 +106,12 @@ export async function openEarlier(
 ): Promise<boolean | undefined> {
   const { client, ring, privateKeys } = work;
   let had = false;
-  for await (const item of items(client.listKeys, { ringname: ring.id, id: true, wrapped: true, limit: atOnce })) {
+  for await (const item of items(client.listKeys, {
+    ringname: ring.id,
+    id: true,
+    wrapped: true,
+    limit: mostRewrapped,
+  })) {
     const { id, type, keyData, earlier = [] } = item;
     const wrappings = [...earlier, { publicKey: item.publicKey, keyData }];
     if (wrappings[0]?.publicKey === ring.publicKey) continue;

@@ -9,14 +9,12 @@ import { sha256 } from '../crypto/hash.ts';
 import { isWrapping } from '../crypto/ring-key.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
+import { mostRewraps } from '../model/kems.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
 import type { Context } from './context.ts';
 import { keyThing, ringThing } from './keyrings.ts';
 import { findRing, givenPair } from './rings.ts';
-
-/** How often one key is wrapped anew, since each wrapping is kept; then only an earlier one can be put back. */
-const mostEarlier = 32;
 
 /** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
 export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promise<Answer<'rewrapKeys'>> {
@@ -74,8 +72,8 @@ function refuseNew(place: string, ring: Ring, key: RingKey): void {
   if (ring.kem === 'x25519' && key.kem !== 'x25519') {
     throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);
   }
-  if (key.rewraps >= mostEarlier) {
-    throw collision(`${place}.id`, `the key was wrapped anew ${mostEarlier} times, which is the most`);
+  if (key.rewraps >= mostRewraps) {
+    throw collision(`${place}.id`, `the key was wrapped anew ${mostRewraps} times, which is the most`);
   }
 }
 

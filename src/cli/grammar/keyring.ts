@@ -51,22 +51,6 @@ export const keyring = {
       '<NAME>': argument('ring'),
     },
   ),
-  upgrade: command(
-    'upgrade',
-    'give a keyring of x25519 a hybrid key pair; what was encrypted before needs the earlier private key as well',
-    ['kms keyring upgrade payroll --prepare', 'kms keyring upgrade payroll', 'kms keyring upgrade payroll --rewrap'],
-    {
-      '<NAME>': argument('ring'),
-      '--prepare': toggle('only add the new private key to the file, to be handed to all who use the keyring'),
-      '--rewrap': toggle('also wrap the earlier keys anew to the new pair, now or later, so that it alone opens them'),
-      '--dry-run': toggle('with --rewrap: only say how many keys are left to be wrapped anew'),
-      '--private-key': path(
-        'FILE',
-        'the file that has its private key, and gets the new one too (default: where `keyring create` put it)',
-      ),
-      '--public-key': path('FILE', 'use this hybrid public key (PEM or base64) instead of making a pair'),
-    },
-  ),
   config: command(
     'config',
     'show or change the configuration of a keyring',
@@ -95,4 +79,23 @@ export const keyring = {
   restore: command('restore', 'bring a deleted keyring back', ['kms keyring restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<ID>': argument(),
   }),
+};
+
+export const keyringUpgrade = {
+  upgrade: command(
+    'upgrade',
+    'give a keyring of x25519 a hybrid key pair; what was encrypted before needs the earlier private key as well',
+    ['kms keyring upgrade payroll --prepare', 'kms keyring upgrade payroll', 'kms keyring upgrade payroll --rewrap'],
+    {
+      '<NAME>': argument('ring'),
+      '--prepare': toggle('only add the new private key to the file, to be handed to all who use the keyring'),
+      '--rewrap': toggle('also wrap the earlier keys anew to the new pair, now or later, so that it alone opens them'),
+      '--dry-run': toggle('with --rewrap: only say how many keys are left to be wrapped anew'),
+      '--private-key': path(
+        'FILE',
+        'the file that has its private key, and gets the new one too (default: where `keyring create` put it)',
+      ),
+      '--public-key': path('FILE', 'use this hybrid public key (PEM or base64) instead of making a pair'),
+    },
+  ),
 };
