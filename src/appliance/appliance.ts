@@ -1,5 +1,4 @@
-// HeldAppliance is a data directory that this process has for itself, with all of an appliance or as one of its nodes,
-// and the app over it. It is sealed, when it knows no keys and all but its state and the steps to open it is answered
+// HeldAppliance is the appliance of a data directory that this process has for itself, and the app over it. It is sealed, when it knows no keys and all but its state and the steps to open it is answered
 // 503, or open, with stores and tenants; it goes from one to the other while the sockets of a server stay open. A
 // command without a server opens one for itself.
 import { resolve } from 'node:path';
@@ -12,8 +11,6 @@ import { type App, createApp } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import type { RequestEnv } from '../http/request.ts';
-import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
-import { nodeFiles } from '../store/node-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import { othersTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
@@ -22,13 +19,12 @@ import { type OpenedSeal, unlockSeal } from './custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
 import { needAppliance, needPrivateDirectory } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
-import { filesInPlace } from './file-ports.ts';
 import { hardenProcess } from './hardening.ts';
+import { HeldDirectory } from './held-directory.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
 import { Requests } from './requests.ts';
-import { type SealPlace, sealedOnPurpose, sealInFiles } from './seal-keeper.ts';
-import type { SharedNode } from './shared-node.ts';
+import { sealedOnPurpose } from './seal-keeper.ts';
 import type { ApplianceActivity } from './tenants.ts';
 import { needNoUpgrade } from './upgrade/journal.ts';
 
@@ -55,10 +51,8 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;
   readonly #serves: boolean;
-  readonly #lock: DirectoryLock;
+  readonly #directory: HeldDirectory;
   readonly #unsealer: Unsealer;
-  readonly #seal: SealPlace;
-  readonly #node: SharedNode | undefined;
   /** Looks, while it is sealed, whether it is still sealed on purpose. */
   #looking: NodeJS.Timeout | undefined;
   readonly #backoff: UnsealBackoff;
@@ -82,46 +76,21 @@ export class HeldAppliance implements Appliance, Sealing {
    * another has it. `serves`: it goes on until somebody ends it.
    */
   static async hold(options: ApplianceOptions, { serves }: { readonly serves: boolean }): Promise<HeldAppliance> {
-    const root = resolve(options.data);
-    if (!options.store) return new HeldAppliance(options, serves, lockDirectory(root));
-    // Nothing of it is loaded where it is not used.
-    const { makeNodeDirectory, SharedNode } = await import('./shared-node.ts');
-    await makeNodeDirectory(root);
-    const lock = lockDirectory(root);
-    let node: SharedNode | undefined;
-    try {
-      node = await SharedNode.connect(options.store);
-      const { onEvent, address, world } = options;
-      const now = world?.now ?? Date.now;
-      // A command that is done in a moment leaves it to the server to say what is as it was.
-      await node.enter(root, serves ? { now, onEvent, address } : { now });
-      return new HeldAppliance(options, serves, lock, node);
-    } catch (error) {
-      await node?.close();
-      lock.release();
-      throw error;
-    }
+    return new HeldAppliance(options, serves, await HeldDirectory.hold(options, serves));
   }
 
-  private constructor(options: ApplianceOptions, serves: boolean, lock: DirectoryLock, node?: SharedNode) {
-    const { data, keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
+  private constructor(options: ApplianceOptions, serves: boolean, directory: HeldDirectory) {
+    const { keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
     const { defaultKem } = options;
     this.world = defaultKem ? { ...world, defaultKem } : world;
     this.logger = logger;
     this.bodyLimit = bodyLimit;
     this.#options = options;
     this.#serves = serves;
-    this.#lock = lock;
-    this.#node = node;
-    this.#seal =
-      node?.seal ??
-      sealInFiles(
-        filesInPlace(nodeFiles(resolve(data), { ofItsOwner: true }), () => lock.needInPlace()),
-        data,
-      );
-    this.#backoff = new UnsealBackoff(world, () => node?.nodes?.count ?? 1);
-    const read = () => this.#seal.read();
-    this.#unsealer = new Unsealer({ data, sources: { ...options.sources, keyFile }, read });
+    this.#directory = directory;
+    this.#backoff = new UnsealBackoff(world, () => directory.nodes);
+    const read = () => directory.seal.read();
+    this.#unsealer = new Unsealer({ data: directory.root, sources: { ...options.sources, keyFile }, read });
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
     this.app = createApp(this);
@@ -134,8 +103,8 @@ export class HeldAppliance implements Appliance, Sealing {
    */
   async start(): Promise<KmsError | undefined> {
     await this.#unsealer.look();
-    const onPurpose = await this.#seal.isOnPurpose();
-    if (this.#node) this.#lookOut();
+    const onPurpose = await this.#directory.seal.isOnPurpose();
+    if (this.#directory.node) this.#lookOut();
     if (onPurpose) return sealedOnPurpose;
     try {
       const opened = await this.#unsealer.take({ retry: true });
@@ -152,11 +121,12 @@ export class HeldAppliance implements Appliance, Sealing {
    * somebody sealed it on purpose.
    */
   async open(): Promise<void> {
-    const { data, keyFile, sources, unseals } = this.#options;
-    const onPurpose = await this.#seal.isOnPurpose();
+    const { keyFile, sources, unseals } = this.#options;
+    const { root, seal } = this.#directory;
+    const onPurpose = await seal.isOnPurpose();
     if (onPurpose && !unseals) throw sealedOnPurpose;
     await this.#unsealer.look();
-    const opened = await unlockSeal(await this.#seal.read(), resolve(data), { ...sources, keyFile });
+    const opened = await unlockSeal(await seal.read(), root, { ...sources, keyFile });
     this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
   }
 
@@ -168,7 +138,7 @@ export class HeldAppliance implements Appliance, Sealing {
         was = true;
         return;
       }
-      const is = await this.#seal.isOnPurpose();
+      const is = await this.#directory.seal.isOnPurpose();
       const ended = was && !is;
       was = is;
       if (ended) await this.#openAgain();
@@ -187,7 +157,8 @@ export class HeldAppliance implements Appliance, Sealing {
         const opened = await this.#unsealer.take({ retry: true });
         if (!opened) return;
         await this.#queue.run(async () => {
-          if (!this.#state.sealed || this.#closed || (await this.#seal.isOnPurpose())) return opened.seal.wipe();
+          if (!this.#state.sealed || this.#closed || (await this.#directory.seal.isOnPurpose()))
+            return opened.seal.wipe();
           this.#state = await this.#openWith(opened);
           this.#report('info', 'the appliance was unsealed on another node, and is open here too');
         });
@@ -248,12 +219,7 @@ export class HeldAppliance implements Appliance, Sealing {
 
   /** Whether the directory is still where it was taken. */
   get isInPlace(): boolean {
-    try {
-      this.#lock.needInPlace();
-      return true;
-    } catch {
-      return false;
-    }
+    return this.#directory.isInPlace();
   }
 
   status(): SealStatus {
@@ -270,7 +236,8 @@ export class HeldAppliance implements Appliance, Sealing {
   async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
     if (!from.local && (step.retry || step.reset)) throw localOnly(step);
     // Another node may have been sealed a moment ago, of which no turn has told yet.
-    if (!this.#node || this.#state.sealed || !(await this.#seal.isOnPurpose())) return this.#unseal(step, from);
+    if (!this.#directory.node || this.#state.sealed || !(await this.#directory.seal.isOnPurpose()))
+      return this.#unseal(step, from);
     // It came while the appliance was open.
     return this.requests.uncounted(async () => {
       await this.#sealedElsewhere();
@@ -289,7 +256,7 @@ export class HeldAppliance implements Appliance, Sealing {
       if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
       const state = this.#state;
       this.#timesSealed++;
-      await (state.sealed ? this.#seal : state.seal).sealOnPurpose();
+      await (state.sealed ? this.#directory.seal : state.seal).sealOnPurpose();
       if (!state.sealed) this.#becomeSealed(state);
     });
   }
@@ -307,15 +274,19 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#closed = true;
     clearInterval(this.#looking);
     await this.#queue.idle();
-    const state = this.#state;
-    this.#state = this.#sealed;
     this.#unsealer.forget();
     try {
-      if (!state.sealed) await state.close();
-      await this.#node?.close();
+      await this.#closeOpen();
     } finally {
-      this.#lock.release();
+      await this.#directory.release();
     }
+  }
+
+  /** At once, whatever is under way. */
+  async #closeOpen(): Promise<void> {
+    const state = this.#state;
+    this.#state = this.#sealed;
+    if (!state.sealed) await state.close();
   }
 
   /** For good: a standby took over. */
@@ -326,11 +297,7 @@ export class HeldAppliance implements Appliance, Sealing {
     },
     end: () =>
       void this.#queue
-        .run(async () => {
-          const state = this.#state;
-          this.#state = this.#sealed;
-          if (!state.sealed) await state.close();
-        })
+        .run(() => this.#closeOpen())
         .catch((cause: unknown) => this.#report('error', 'closing the appliance failed', cause)),
   };
 
@@ -386,27 +353,33 @@ export class HeldAppliance implements Appliance, Sealing {
    * sealed. `refuse` throws what is said where it cannot be opened.
    */
   async #unsealWith(opened: OpenedSeal, by: UnsealedBy, refuse?: (cause: unknown) => never): Promise<Unsealed> {
-    const onPurpose = await this.#seal.isOnPurpose();
-    if (this.#node) this.#node.isUnsealing = true;
+    const { node, seal } = this.#directory;
+    const onPurpose = await seal.isOnPurpose();
+    if (node) node.isUnsealing = true;
     try {
       const open = await (refuse ? this.#openWith(opened).catch(refuse) : this.#openWith(opened));
-      await recordUnsealing(open, opened, by, this.#seal, onPurpose);
+      const { id, kind } = opened.slot;
+      try {
+        await open.record({ action: 'system.unseal', ...by, props: { custodian: id, kind } });
+        if (onPurpose) await seal.endOnPurpose();
+      } catch (cause) {
+        if (onPurpose) await seal.sealOnPurpose().catch(() => {});
+        await open.close();
+        throw new KmsError('unavailable', 'unsealing could not be recorded; the appliance stays sealed', { cause });
+      }
       return open;
     } finally {
-      if (this.#node) this.#node.isUnsealing = false;
+      if (node) node.isUnsealing = false;
     }
   }
 
   async #openWith(opened: OpenedSeal): Promise<Unsealed> {
     this.#unsealer.forget();
     try {
-      const node = this.#node && {
-        node: this.#node,
-        events: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
-      };
       const holder = {
-        ...{ lock: this.#lock, world: this.world, serves: this.#serves, node },
+        ...{ directory: this.#directory, world: this.world, serves: this.#serves },
         ...{ sealing: this, stopping: this.#stopping },
+        elsewhere: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
       };
       const open = await openUnsealed(this.#options, opened, holder);
       // Once: after a seal and an unseal the files are compared again.
@@ -424,8 +397,8 @@ export class HeldAppliance implements Appliance, Sealing {
         version,
         ...this.status(),
         sealed: true,
-        onPurpose: await this.#seal.isOnPurpose(),
-        ...(this.#node && { shared: await this.#node.status() }),
+        onPurpose: await this.#directory.seal.isOnPurpose(),
+        ...(this.#directory.node && { shared: await this.#directory.node.status() }),
       }),
       // It may be sealed for want of its key alone, which may come back.
       sealAppliance: async () => {
@@ -438,14 +411,6 @@ export class HeldAppliance implements Appliance, Sealing {
   #report(level: 'info' | 'warn' | 'error', message: string, cause?: unknown): void {
     this.#options.onEvent?.({ level, message, ...(cause === undefined ? {} : { cause }) });
   }
-}
-
-/** Whether somebody sealed the appliance on purpose, asked without holding or changing anything. */
-export async function wasSealedOnPurpose({ data, store }: Pick<ApplianceOptions, 'data' | 'store'>): Promise<boolean> {
-  if (!store) return sealInFiles(nodeFiles(resolve(data)), data).isOnPurpose();
-  const { SharedNode } = await import('./shared-node.ts');
-  const node = await SharedNode.connect(store);
-  return node.seal.isOnPurpose().finally(() => node.close());
 }
 
 /**
@@ -462,13 +427,11 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
   await hardenProcess();
   try {
     const held = await HeldAppliance.hold(options, { serves: false });
-    try {
-      await held.open();
-      return held.opened;
-    } catch (error) {
+    await held.open().catch(async (error: unknown) => {
       await held.close();
       throw error;
-    }
+    });
+    return held.opened;
   } catch (error) {
     throw systemError(error, data);
   }
@@ -477,23 +440,6 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
 type UnsealedBy = Pick<ApplianceActivity, 'keyid' | 'address'>;
 
 const byLocal: UnsealedBy = { keyid: localCaller.id };
-
-async function recordUnsealing(
-  appliance: Pick<Unsealed, 'record' | 'close'>,
-  { slot: { id, kind } }: Pick<OpenedSeal, 'slot'>,
-  by: UnsealedBy,
-  seal: SealPlace,
-  onPurpose: boolean,
-): Promise<void> {
-  try {
-    await appliance.record({ action: 'system.unseal', ...by, props: { custodian: id, kind } });
-    if (onPurpose) await seal.endOnPurpose();
-  } catch (cause) {
-    if (onPurpose) await seal.sealOnPurpose().catch(() => {});
-    await appliance.close();
-    throw new KmsError('unavailable', 'unsealing could not be recorded; the appliance stays sealed', { cause });
-  }
-}
 
 /** Forgetting what others have entered, or having the key looked for, is not for strangers. */
 function localOnly({ reset }: UnsealStep): KmsError {

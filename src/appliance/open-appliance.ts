@@ -17,8 +17,6 @@ import { formatMark } from '../model/store-mark.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
-import type { DirectoryLock } from '../store/lock.ts';
-import { nodeFiles } from '../store/node-files.ts';
 import { Aging } from './aging.ts';
 import { needNoFence, takeBack } from './backup/fence.ts';
 import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
@@ -31,7 +29,7 @@ import { epochIn, initMark, settingIn, systemDir } from './data-dir.ts';
 import type { CertificateFiles } from './doctor/keys.ts';
 import { examineServed } from './doctor/served.ts';
 import { type ApplianceEvent, storeEvents } from './events.ts';
-import { filesInPlace } from './file-ports.ts';
+import type { HeldDirectory } from './held-directory.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
 import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
 import { sqlWasm } from './program-files.ts';
@@ -39,7 +37,6 @@ import { acceptOlder, type ReadStores, readStores, reportAccepted } from './read
 import { Rekeying } from './rekey.ts';
 import { Retention, type RetentionSettings } from './retention.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from './seal-keeper.ts';
-import type { SharedNode } from './shared-node.ts';
 import type { SharedEvents, SharedStores } from './shared-stores.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
@@ -107,14 +104,14 @@ export interface ApplianceOptions {
 
 /** What whoever holds the data directory has, open or not. */
 interface Holder {
-  readonly lock: Pick<DirectoryLock, 'needInPlace'>;
+  readonly directory: HeldDirectory;
   readonly world: World;
   readonly sealing: Sealing;
   readonly stopping: Stopping;
   /** Whether it goes on until somebody ends it. A command that is done in a moment leaves to it what takes its time. */
   readonly serves: boolean;
-  /** Where several nodes share the stores: this one, and who is told of what others did. */
-  readonly node?: { readonly node: SharedNode; readonly events: SharedEvents } | undefined;
+  /** Told of what other nodes did. */
+  readonly elsewhere: SharedEvents;
 }
 
 /** The open state of an appliance, as the app has it and as the process around it has. */
@@ -187,21 +184,22 @@ interface OpenData {
 async function openData(
   options: ApplianceOptions,
   opened: OpenedSeal,
-  { lock, world, serves, node }: Holder,
+  { directory, world, serves, elsewhere }: Holder,
   ends: Ends,
 ): Promise<OpenData> {
   const { onEvent } = options;
   const { now, random } = world;
-  const root = resolve(options.data);
+  const { root, node } = directory;
   let guard: SpaceGuard | undefined;
-  const inPlace = filesInPlace(nodeFiles(root, { ofItsOwner: true }), () => lock.needInPlace());
   // What a node writes beside its database waits for nothing, and nothing waits for it.
-  const files = node ? inPlace : guardedFiles(inPlace, async (bytes) => (await guard?.full(bytes)) ?? false);
-  const sealPlace = node?.node.seal ?? sealInFiles(files, root);
+  const files = node
+    ? directory.files
+    : guardedFiles(directory.files, async (bytes) => (await guard?.full(bytes)) ?? false);
+  const sealPlace = node?.seal ?? sealInFiles(files, root);
   const seal = new SealKeeper(opened.seal, sealPlace);
   ends.push(() => seal.wipe());
   const metrics = new Metrics(now(), options.metrics);
-  const shared = node && (await sharedStores(node, seal));
+  const shared = node && new (await import('./shared-stores.ts')).SharedStores(node, seal, elsewhere);
   const backUp = backupBeforeMigration({ files, shared, root, seal, now }, onEvent);
   const stores: StoreWorld = {
     root,
@@ -211,7 +209,7 @@ async function openData(
     onEvent: storeEvents(onEvent),
     counts: (dir) => metrics.store(dir),
     beforeMigration: async () => {
-      await node?.node.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
+      await node?.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
       await backUp();
     },
     ...(!shared && { needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes) }),
@@ -269,11 +267,6 @@ const unwatched: SpaceSettings = {
   },
 };
 
-async function sharedStores({ node, events }: NonNullable<Holder['node']>, seal: SealKeeper): Promise<SharedStores> {
-  const { SharedStores } = await import('./shared-stores.ts');
-  return new SharedStores(node, seal, events);
-}
-
 /** Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere. */
 function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['system']) {
   const before = settingIn(system, 'ship-to') ?? '';
@@ -296,10 +289,11 @@ async function address(system: SystemStore, served: ApplianceOptions['baseUrl'])
 async function openServices(
   options: ApplianceOptions,
   data: OpenData,
-  { lock, world, sealing, stopping, serves, node }: Holder,
+  { directory, world, sealing, stopping, serves }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
   const { onEvent, certificates = {}, tangAllow = [] } = options;
+  const { node } = directory;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
   const copies = await openCopies({ ...data, world, stopping }, options.copies ?? {}, onEvent, whenFree);
@@ -341,14 +335,14 @@ async function openServices(
     verifier.start();
     ends.push(() => verifier.close());
   }
-  const { people, close: closePeople } = servedPeople(world, options.people, () => node?.node.nodes?.count ?? 1);
+  const { people, close: closePeople } = servedPeople(world, options.people, () => directory.nodes);
   ends.push(closePeople);
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
   const status = async (): Promise<OpenStatus> => {
     const clock = await aging.doubt();
     return applianceStatus(seal.current, system, tenants, {
       ...(clock && { clock }),
-      ...(node && { shared: await node.node.status() }),
+      ...(node && { shared: await node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
       ...(retention && { activityRetention: retention.status }),
@@ -367,13 +361,13 @@ async function openServices(
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
       examineAppliance: () =>
-        examineServed({ ...data, copies, streaming, certificates, tangAllow, now: world.now, node: node?.node }),
+        examineServed({ ...data, copies, streaming, certificates, tangAllow, now: world.now, node }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),
     },
     readiness: () => ({
-      ...readiness(system, tenants, space, lock),
+      ...readiness(system, tenants, space, directory),
       details: { ...copies.details(), ...diskDetails(space), ...activityDetails(stores()) },
     }),
     refuseWrites: () => space.refusal,
@@ -389,7 +383,7 @@ async function openServices(
         streams: streaming.status(),
         retention: retention?.status,
         space: space.status(),
-        nodes: node?.node.nodes?.count,
+        nodes: node?.nodes?.count,
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,

@@ -55,8 +55,9 @@ async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const data = dataDirectory(cli);
   if ((await remoteOf(cli)) !== undefined || (await answers(join(data, 'kms.sock')))) return undefined;
   const store = sharedStore(cli);
-  const { openAppliance, wasSealedOnPurpose } = await import('../../appliance/appliance.ts');
+  const { wasSealedOnPurpose } = await import('../../appliance/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
+  const { openAppliance } = await import('../../appliance/appliance.ts');
   const sources = keySources(cli);
   const passphrase = async (): Promise<string | undefined> =>
     (await sources.passphrase?.()) ?? (await readLines(cli, 'passphrase'))[0];
