@@ -139,8 +139,15 @@ function spkiKey(spki: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
 }
 
+/** A text with a character for each byte costs half of what a Buffer does. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
 const nodePrimitives: Partial<Primitives> = {
-  ...(hash && { sha256: (bytes) => plain(hash('sha256', bytes, 'buffer')) }),
+  ...(hash && { sha256: (bytes) => bytesOf(hash('sha256', bytes, 'latin1')) }),
   runningSha256() {
     const running = createHash('sha256');
     return { update: (bytes) => void running.update(bytes), digest: () => plain(running.digest()) };
