@@ -34,7 +34,7 @@ const urlOptions = { alphabet: 'base64url', omitPadding: true } as const;
 const strict = { lastChunkHandling: 'strict' } as const;
 const looseUrl = { alphabet: 'base64url', lastChunkHandling: 'loose' } as const;
 
-/** Typed as always there, which it is not yet. */
+/** Whether bytes have methods for base64 and hex, which are typed as always there and are not yet. */
 const isBuiltIn = 'fromBase64' in Uint8Array;
 
 /** So many bytes at most stand beside an array, which takes a quarter of the time of a buffer of their own. */
@@ -67,7 +67,7 @@ export function fromBase64(text: string): Uint8Array | undefined {
 
 /** Base64url without padding (RFC 4648 §5). */
 export function toBase64Url(bytes: Uint8Array): string {
-  return bytes.toBase64(urlOptions);
+  return isBuiltIn ? bytes.toBase64(urlOptions) : base64UrlByText(bytes);
 }
 
 /** The bytes of unpadded base64url; undefined for any text that `toBase64Url` does not make. */
@@ -86,6 +86,7 @@ export function readBase64Url(text: string, into: Uint8Array): boolean {
   if (rest === 1 || length > into.length) return false;
   // The lower bits of the last character say nothing, and are zero.
   if (rest !== 0 && !(rest === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(text.charAt(text.length - 1))) return false;
+  if (!isBuiltIn) return readByText(text, into);
   try {
     // White space and padding, which it would take, make fewer bytes than the length promises.
     return into.setFromBase64(text, looseUrl).written === length;
@@ -96,13 +97,13 @@ export function readBase64Url(text: string, into: Uint8Array): boolean {
 
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
-  return bytes.toHex();
+  return isBuiltIn ? bytes.toHex() : hexByText(bytes);
 }
 
 /** The bytes of lower-case hex; undefined for any other text. */
 export function fromHex(text: string): Uint8Array | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-f]*$/.test(text)) return undefined;
-  return Uint8Array.fromHex(text);
+  return isBuiltIn ? Uint8Array.fromHex(text) : bytesByHex(text);
 }
 
 /** UTF-8; a lone surrogate becomes U+FFFD. */
@@ -120,8 +121,8 @@ export function fromUtf8(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * Padded base64 where the platform has no `Uint8Array.fromBase64` yet, such as Node 20 and browsers from before autumn
- * 2025: by way of strings of bytes, which is slow, and canonical all the same.
+ * What follows is for platforms without `Uint8Array.fromBase64` and its like, such as Node 20 to 24 and browsers from
+ * before autumn 2025: by way of strings of bytes, which is slow, and canonical all the same. Padded base64.
  */
 export function base64ByText(bytes: Uint8Array): string {
   let text = '';
@@ -137,4 +138,25 @@ export function bytesByText(base64: string): Uint8Array | undefined {
   } catch {
     return undefined;
   }
+}
+
+export function base64UrlByText(bytes: Uint8Array): string {
+  return base64ByText(bytes).replace(/[+/=]/g, (character) => ({ '+': '-', '/': '_' })[character] ?? '');
+}
+
+/** Writes the bytes to the start of `into`; not for any text that `base64UrlByText` does not make. */
+export function readByText(base64Url: string, into: Uint8Array): boolean {
+  const base64 = base64Url.replace(/[-_]/g, (character) => (character === '-' ? '+' : '/'));
+  const bytes = /[+/=]/.test(base64Url) ? undefined : bytesByText(base64 + '='.repeat(-base64.length & 3));
+  if (bytes) into.set(bytes);
+  return bytes !== undefined;
+}
+
+export function hexByText(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Of a text that is known to be hex. */
+export function bytesByHex(hex: string): Uint8Array {
+  return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }

@@ -4,12 +4,16 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   base64ByText,
+  base64UrlByText,
+  bytesByHex,
   bytesByText,
   fromBase64,
   fromBase64Url,
   fromHex,
   fromUtf8,
+  hexByText,
   readBase64Url,
+  readByText,
   toBase64,
   toBase64Url,
   toHex,
@@ -102,15 +106,28 @@ test('UTF-8 is decoded strictly', () => {
   }
 });
 
-test('platforms without the built-in base64 make and take the same texts', () => {
+test('platforms without the built-in base64 and hex make and take the same texts', () => {
   const alphabet = fc.constantFrom(...'AQgwZ09+/-_= \n\0é');
   const texts = fc.oneof(fc.base64String({ maxLength: 60 }), fc.string({ unit: alphabet, maxLength: 9 }));
-  fc.assert(fc.property(fc.uint8Array(), (bytes) => assert.equal(base64ByText(bytes), toBase64(bytes))));
   fc.assert(
-    fc.property(texts, (text) => assert.deepEqual(bytesByText(text), fromBase64(text))),
-    { numRuns: 2000 },
+    fc.property(fc.uint8Array(), (bytes) => {
+      assert.equal(base64ByText(bytes), toBase64(bytes));
+      assert.equal(base64UrlByText(bytes), toBase64Url(bytes));
+      assert.equal(hexByText(bytes), toHex(bytes));
+      assert.deepEqual(bytesByHex(toHex(bytes)), bytes);
+      assert.deepEqual(readUrl(toBase64Url(bytes)), bytes);
+    }),
   );
-  for (const text of ['Zg==', 'Zh==', 'Zg=', 'Zg', 'Z', '', 'Zm9v', 'Zm 9v', '====']) {
+  const same = (text: string): void => {
     assert.deepEqual(bytesByText(text), fromBase64(text), text);
-  }
+    assert.deepEqual(readUrl(text), fromBase64Url(text), text);
+  };
+  fc.assert(fc.property(texts, same), { numRuns: 2000 });
+  for (const text of ['Zg==', 'Zh==', 'Zg=', 'Zg', 'Zh', 'Z', '', 'Zm9v', 'Zm 9v', '====', '-_-_', '-_8', '-_9'])
+    same(text);
 });
+
+function readUrl(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array((text.length * 3) >>> 2);
+  return readByText(text, bytes) ? bytes : undefined;
+}

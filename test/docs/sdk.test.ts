@@ -1,6 +1,6 @@
 // The page about the client library and its section in the README: each program in them is run as it stands, but for
-// the address, by a process of its own, with the built package and a real appliance; and the tables of the page hold
-// what the code says.
+// the address, by a process of its own, with the built package and a real appliance, and with nothing that Node.js 20 has
+// not; and the tables of the page hold what the code says.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,19 +22,25 @@ assert.equal((await desk.kms('keyring create payroll --private-key-out payroll.p
 const salaries = randomBytes(1_000_000);
 await writeFile(desk.path('salaries.txt'), salaries);
 
+const olderEngine = new URL('older-engine.mjs', import.meta.url).href;
 let count = 0;
 
 /** What it prints, line by line; it prints nothing on stderr and ends well. */
 async function run(program: string): Promise<string[]> {
   const file = desk.path(`program-${++count}.mjs`);
   await writeFile(file, program.replaceAll('http://127.0.0.1:8080', desk.url));
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--import', olderEngine, file], {
     cwd: desk.dir,
     env: { KMS_API_KEY: desk.appliance.root.key },
   });
   assert.equal(stderr, '');
   return stdout.split('\n').slice(0, -1);
 }
+
+test('programs run here without what came after Node.js 20', async () => {
+  const program = `console.log('fromHex' in Uint8Array, 'map' in [].values(), typeof navigator, Promise.withResolvers);`;
+  assert.deepEqual(await run(program), ['false false undefined undefined']);
+});
 
 test('the program in the README makes a file that the command line decrypts', async () => {
   const [inNode = ''] = programs(readme);
