@@ -4,9 +4,9 @@ import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
-import type { ReadStore } from '../store/embedded.ts';
 import { lockFile, pidFile } from '../store/lock.ts';
 import { notFile } from '../store/node-files.ts';
+import type { ReadStore } from '../store/read-store.ts';
 import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
 

@@ -83,7 +83,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
         const [field = ''] =
           error instanceof KmsError && error.code === 'invalid' ? Object.keys(error.fields ?? {}) : [];
         const [, index, what] = /^keys\.(\d+)\.(\w+)$/.exec(field) ?? [];
-        if (index === undefined || !(error instanceof KmsError)) throw error;
+        if (!keys[Number(index)] || !(error instanceof KmsError)) throw error;
         if (what === 'replaces') {
           made.collision = error;
           break;

@@ -25,12 +25,13 @@ import type {
   StoreStatus,
   Transaction,
 } from './port.ts';
+import { type ReadStore, readStore } from './read-store.ts';
 import type { Recovered } from './recover.ts';
 import { SerialQueue } from './serial-queue.ts';
 import { type Live, markOf, recoverFor, Service } from './service.ts';
 import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
-import { type Page, type PageRequest, type Row, type Soon, soon } from './sql.ts';
+import { type Page, type PageRequest, type Soon, soon } from './sql.ts';
 import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
 
 class EmbeddedStore<T extends object> implements Store<T> {
@@ -198,21 +199,6 @@ class EmbeddedStore<T extends object> implements Store<T> {
   }
 }
 
-/** A store that was recovered into memory, with nothing changed on the disk yet. */
-export interface ReadStore<T extends object> {
-  readonly mark: Mark;
-  /** The last log file. */
-  readonly log: string;
-  /**
-   * What a constant statement that reads answers; `queryFor` is told how many migrations the database has behind it.
-   */
-  rows<R extends Row>(queryFor: (schema: number) => string): readonly R[];
-  /** Puts it in service, which is when the first file may change. */
-  open(): Promise<Store<T>>;
-  /** Lets go of it, unless it was opened. */
-  discard(): Promise<void>;
-}
-
 /**
  * Reads the store in `options.dir`, which `createEmbedded` made. Throws `corrupt` for anything that does not verify.
  */
@@ -220,28 +206,14 @@ export async function readEmbedded<T extends object>(options: EmbeddedOptions<T>
   const world = embeddedWorld(options);
   const recovered = await recoverFor(world);
   const { state, log } = recovered;
-  let isOpen = false;
-  return {
+  return readStore<T, EmbeddedStore<T>>({
     mark: markOf(log.place),
     log: logName(world.dir, log.header.generation),
-    rows: (queryFor) => state.all(state.statement(queryFor(state.schemaVersion)), []),
-    async open() {
-      isOpen = true;
-      try {
-        const store = new EmbeddedStore(world);
-        await store.open(recovered);
-        return store;
-      } catch (error) {
-        state.close();
-        throw error;
-      }
-    },
-    async discard() {
-      if (isOpen) return;
-      state.close();
-      await world.onClosed();
-    },
-  };
+    state,
+    onClosed: world.onClosed,
+    driver: () => new EmbeddedStore(world),
+    open: (store) => store.open(recovered),
+  });
 }
 
 function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedWorld<T> {

@@ -4,11 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Nodes, needSchemasKnown } from '../../src/appliance/live-nodes.ts';
-import { openShared } from '../../src/store/shared/shared-store.ts';
 import { version } from '../../src/version.ts';
 import { contractMigrations } from '../store/contract.ts';
 import { prng } from '../support/prng.ts';
-import { sharedOptions, simShared } from '../support/shared-store.ts';
+import { openShared, sharedOptions, simShared } from '../support/shared-store.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 
 type World = Parameters<typeof Nodes.join>[0];

@@ -4,11 +4,11 @@ import { after, test } from 'node:test';
 import { CheckpointThread } from '../../src/appliance/threads/checkpoint.ts';
 import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { openShared } from '../../src/store/shared/shared-store.ts';
 import { activityInput } from '../store/contract.ts';
 import { longestGoOfThread } from '../support/longest-go.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { createStore, storeOptions } from '../support/shared-load.ts';
+import { openShared } from '../support/shared-store.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
 import { sqlWasm } from '../support/wasm.ts';
 

@@ -140,7 +140,7 @@ if (!postgres) {
     const options = await shared(d);
     const wrong: readonly [string, RegExp][] = [
       ['serve --data a --ship-to shipped', /--ship-to is for a data directory/],
-      ['serve --data a --store mysql://x/y', /--store/],
+      ['serve --data a --listen 127.0.0.1:0 --store mysql://x/y', /--store/],
       ['keyring list --data a --store postgres://kms:secret@db/kms', /password/],
     ];
     for (const [line, message] of wrong) {

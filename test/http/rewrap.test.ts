@@ -403,6 +403,26 @@ test('nothing is wrapped anew to X25519, whatever the appliance says that it is'
   assert.deepEqual(await listed(a, ring), before);
 });
 
+test('a refusal of a key that was not sent ends it', { timeout: 60_000 }, async () => {
+  const a = await testAppliance();
+  const ring = await upgraded(a);
+  let asked = 0;
+  const client = createClient({
+    baseUrl: 'http://kms.test',
+    apiKey: a.root.key,
+    async fetch(request) {
+      if (!request.url.endsWith('/ks/rewrap')) return a.app.fetch(request, {});
+      asked++;
+      const message = 'keys.7.id: it is not there';
+      return Response.json({ message, errors: { 'keys.7.id': 'it is not there' } }, { status: 400 });
+    },
+  });
+  const { ring: shown } = await client.getKeyring({ ringname: ring.name });
+  const privateKeys = readPrivateKeys(ring.privateKeys, 'it');
+  await assert.rejects(rewrapRing({ client, ring: shown, privateKeys, progress: async () => {} }), /keys\.7\.id/);
+  assert.equal(asked, 1);
+});
+
 test('a ring brought back has all of it, and one that is erased none', async () => {
   let sql: Sql | undefined;
   const a = await testAppliance({

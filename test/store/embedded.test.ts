@@ -1,8 +1,9 @@
 // The embedded store keeps to the store's contract, and commits in groups.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { simStore } from '../support/embedded-store.ts';
-import { activityInput, storeContract } from './contract.ts';
+import { readEmbedded } from '../../src/store/embedded.ts';
+import { simStore, testOptions } from '../support/embedded-store.ts';
+import { activityInput, contractMigrations, storeContract } from './contract.ts';
 
 const openers = new WeakMap<object, () => ReturnType<Awaited<ReturnType<typeof simStore>>['open']>>();
 
@@ -40,6 +41,24 @@ storeContract(
     return again;
   },
 );
+
+test('a store that cannot be opened lets go of what it was read with, and opens the next time', async () => {
+  const { store, files, open, generator } = await simStore();
+  await store.transaction((tx) => tx.notes.add('kept'));
+  await store.close();
+  let closed = 0;
+  const onClosed = async (): Promise<void> => void closed++;
+  const migrations = [...contractMigrations, { name: 'none', statements: ['no migration'] }];
+  for (const more of [{ migrations }, { migrations, beforeMigration: async () => assert.fail('no backup') }]) {
+    const read = await readEmbedded(testOptions(files, generator, { ...more, onClosed }));
+    await assert.rejects(read.open(), /syntax error|no backup/);
+    await read.discard();
+  }
+  assert.equal(closed, 2);
+  const again = await open();
+  assert.ok(await again.peek((tables) => tables.notes.get('kept')));
+  await again.close();
+});
 
 test('transactions that come while one is being synced share the next fsync', async () => {
   const { store, files } = await simStore();

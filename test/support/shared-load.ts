@@ -10,11 +10,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Store, StoreEvent } from '../../src/store/port.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { createShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
 import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';
 import { prng } from './prng.ts';
 import { judge, logOf, type Op } from './shared-judge.ts';
 import { does, isOutage, keys, looks } from './shared-run.ts';
+import { openShared } from './shared-store.ts';
 import { testStoreKeys } from './store-keys.ts';
 import { sqlWasm } from './wasm.ts';
 

@@ -3,12 +3,11 @@
 import assert from 'node:assert/strict';
 import { checkStore } from '../../src/store/check.ts';
 import type { Store, StoreHold } from '../../src/store/port.ts';
-import { openShared } from '../../src/store/shared/shared-store.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
 import { MemoryFiles } from './memory-files.ts';
 import type { Prng } from './prng.ts';
 import { type Entry, judge, type Kind, logOf, type Op, quota } from './shared-judge.ts';
-import { sharedOptions, simShared } from './shared-store.ts';
+import { openShared, sharedOptions, simShared } from './shared-store.ts';
 import { SimEngine, type SimFault } from './sim-engine.ts';
 import { ChangingKeys, testStoreKeys } from './store-keys.ts';
 import { sqlWasm } from './wasm.ts';

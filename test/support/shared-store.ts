@@ -1,6 +1,6 @@
 // Opens a shared store for a test, on a simulated engine, with the tables of the contract suite.
 import type { Store } from '../../src/store/port.ts';
-import { createShared, openShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { createShared, readShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
 import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';
 import { type Prng, prng } from './prng.ts';
 import { SimDatabase, SimEngine, type SimEngineOptions } from './sim-engine.ts';
@@ -25,6 +25,11 @@ export function sharedOptions(engine: SimEngine, generator: Prng, more: More = {
     later: () => {},
     ...more,
   };
+}
+
+/** Reads and opens it at once. */
+export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
+  return (await readShared(options)).open();
 }
 
 /** A new store in a simulated database, and what it takes to open it on a further node. */

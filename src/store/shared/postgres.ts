@@ -266,9 +266,7 @@ class PostgresEngine implements SharedEngine {
   }
 
   letGo(store: string, holder: string): Promise<void> {
-    return this.#connections.writing(async (client) => {
-      await client.query('DELETE FROM kms_hold WHERE store = $1 AND holder = $2', [store, holder]);
-    });
+    return this.#change('DELETE FROM kms_hold WHERE store = $1 AND holder = $2', [store, holder]);
   }
 
   isHeld(store: string): Promise<boolean> {

@@ -9,7 +9,6 @@ import { ActivityReads } from '../activity/activity-reads.ts';
 import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
-import type { ReadStore } from '../embedded.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
 import type {
   ActivityFilter,
@@ -21,6 +20,7 @@ import type {
   StoreStatus,
   Transaction,
 } from '../port.ts';
+import { type ReadStore, readStore } from '../read-store.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
 import { StateLost } from '../session.ts';
 import type { Page, PageRequest, Soon } from '../sql.ts';
@@ -146,8 +146,12 @@ class SharedStore<T extends object> implements Store<T> {
     });
   }
 
-  /** For `openShared`. */
+  /** For `readShared`. */
   async open(recovered: SharedRecovered): Promise<void> {
+    const { migrations, beforeMigration } = this.#world;
+    const { state, place } = recovered;
+    const isNew = state.schemaVersion === 0 && place.sequence === 0;
+    if (state.schemaVersion < migrations.length && !isNew) await beforeMigration();
     const live = new SharedLive(this.#world, recovered);
     this.#availability.begin(live);
     await this.#barrier();
@@ -400,35 +404,14 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
   };
   const recovered = await recoverOf(world);
   const { state, place } = recovered;
-  let isOpen = false;
-  return {
+  return readStore<T, SharedStore<T>>({
     mark: markOf(place),
     log: logNameOf(world.uid),
-    rows: (queryFor) => state.all(state.statement(queryFor(state.schemaVersion)), []),
-    async open() {
-      isOpen = true;
-      const store = new SharedStore(world);
-      try {
-        const isNew = state.schemaVersion === 0 && place.sequence === 0;
-        if (state.schemaVersion < world.migrations.length && !isNew) await world.beforeMigration();
-        await store.open(recovered);
-        return store;
-      } catch (error) {
-        await store.close();
-        throw error;
-      }
-    },
-    async discard() {
-      if (isOpen) return;
-      state.close();
-      await world.onClosed();
-    },
-  };
-}
-
-/** Opens it at once. */
-export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
-  return (await readShared(options)).open();
+    state,
+    onClosed: world.onClosed,
+    driver: () => new SharedStore(world),
+    open: (store) => store.open(recovered),
+  });
 }
 
 interface CreateShared extends RowContext {
