@@ -78,8 +78,8 @@ const execArgv = [
   '--no-parallel-scavenge',
   // Each helper of the compiler and the collector keeps some MB of its own; on few cores more of them bring nothing.
   '--v8-pool-size=1',
-  // SQLite's functions are compiled well when they have worked for some tenths of a second, not at each start: that takes
-  // 35 ms of a processor, and 8 MB that the compiler's thread keeps.
+  // SQLite's functions are compiled well when they have worked for some tenths of a second, not at each start: that
+  // takes 35 ms of a processor, and 8 MB that the compiler's thread keeps.
   '--wasm-tiering-budget=300000000',
   // For src/server/idle-memory.ts.
   '--expose-gc',

@@ -1,5 +1,5 @@
-// The API description's files: the OpenAPI document, the pages made from it, and their style sheet, script and icon. For
-// the executable they become assets; a server that runs from the sources makes them when they are first asked for.
+// The API description's files: the OpenAPI document, the pages made from it, and their style sheet, script and icon.
+// For the executable they become assets; a server that runs from the sources makes them when they are first asked for.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';

@@ -117,8 +117,9 @@ function sourceTime(env: NodeJS.ProcessEnv): number {
 }
 
 /**
- * Whoever makes the package, as Debian's own tools have it. Else the project: by no address of anybody, but one in a domain
- * that is kept for such use (RFC 2606 §3), since lintian wants a name and a domain that can be (`bogus-mail-host`).
+ * Whoever makes the package, as Debian's own tools have it. Else the project: by no address of anybody, but one in a
+ * domain that is kept for such use (RFC 2606 §3), since lintian wants a name and a domain that can be
+ * (`bogus-mail-host`).
  */
 export function maintainerOf({ DEBFULLNAME, DEBEMAIL }: NodeJS.ProcessEnv): string {
   return `${DEBFULLNAME || 'kms maintainers'} <${DEBEMAIL || 'noreply@kms.example.org'}>`;

@@ -1,5 +1,5 @@
-// Makes the vectors of version 2 of the file format, one fault a file, the same each time: with the product's own sealing
-// to rings, which docs/open-file/open.py is the check on.
+// Makes the vectors of version 2 of the file format, one fault a file, the same each time: with the product's own
+// sealing to rings, which docs/open-file/open.py is the check on.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';

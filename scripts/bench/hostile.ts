@@ -1,8 +1,8 @@
 // A hostile hour: strangers and a neighbour's key do, one after the other and again and again, what once stopped
 // everybody, while honest clients encrypt beside them. Their latency beside the attacks is compared with what it is
-// alone, in alternation. Run by hand: `node scripts/bench/hostile.ts [minutes] [one-core]`; needs `dist/kms`. The server
-// has one core, clients and attackers share another; with `one-core` all of them share the first. With JSON of `Target`
-// as its argument it is the attacker's process.
+// alone, in alternation. Run by hand: `node scripts/bench/hostile.ts [minutes] [one-core]`; needs `dist/kms`. The
+// server has one core, clients and attackers share another; with `one-core` all of them share the first. With JSON of
+// `Target` as its argument it is the attacker's process.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// Encrypts, decrypts and signatures a second at the transit listener, beside a bare route on the same runtime and, where
-// there is a `bao`, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
+// Encrypts, decrypts and signatures a second at the transit listener, beside a bare route on the same runtime and,
+// where there is a `bao`, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -24,7 +24,9 @@ export type Access =
       readonly kind: 'public';
       /** Whoever failed too often from where they are has to wait, before a byte of the body is read. */
       readonly backoff?: true;
-      /** Its name in the activity log, where it is recorded under the id of the user whose name or link it came with. */
+      /**
+       * Its name in the activity log, where it is recorded under the id of the user whose name or link it came with.
+       */
       readonly recorded?: string;
     }
   /** Any known credential; `action` names it in the activity log, `backoff` as above. */
@@ -81,7 +83,9 @@ interface Declaration<A> {
   readonly paginated?: true;
   /** Answers bytes, `application/octet-stream`, in place of JSON; `answer` says nothing then. */
   readonly binary?: true;
-  /** Answers lines of text of this media type, made while they are sent, in place of JSON; `answer` says nothing then. */
+  /**
+   * Answers lines of text of this media type, made while they are sent, in place of JSON; `answer` says nothing then.
+   */
   readonly lines?: string;
   /** Answers text of this media type in place of JSON; `answer` is a string then. */
   readonly text?: string;

@@ -1,5 +1,5 @@
-// What rings of all kinds have in common on the wire: how they are named, listed, deleted and brought back, and when they
-// get a new key by themselves.
+// What rings of all kinds have in common on the wire: how they are named, listed, deleted and brought back, and when
+// they get a new key by themselves.
 import { z } from 'zod';
 import { missing } from './endpoint.ts';
 import { pageQuery } from './page.ts';

@@ -1,5 +1,5 @@
-// The simple values of the wire: text, ids, times, free-form objects, permission flags, and the query parameters that are
-// switches.
+// The simple values of the wire: text, ids, times, free-form objects, permission flags, and the query parameters that
+// are switches.
 
 import { z } from 'zod';
 import { isLongFlag, maxFlagLength, maxFlags } from '../model/flags.ts';

@@ -1,7 +1,8 @@
 // Aging is the time by which things are old enough to be erased for ever: activity that retention lets go of, and rings
-// and tenants that were deleted a while ago. It is the machine's clock, unless that jumps ahead: then it goes on as fast
-// as programs run, until they have run so long with the clock ahead that a mistake would have been noticed. So a clock
-// that is years ahead for a moment, or at a start, erases nothing. Back it goes with the clock at once: less is old then.
+// and tenants that were deleted a while ago. It is the machine's clock, unless that jumps ahead: then it goes on as
+// fast as programs run, until they have run so long with the clock ahead that a mistake would have been noticed. So a
+// clock that is years ahead for a moment, or at a start, erases nothing. Back it goes with the clock at once: less is
+// old then.
 import type { OpenStatus } from '../api/local/status.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';

@@ -1,6 +1,7 @@
-// HeldAppliance is the appliance of a data directory that this process has for itself, and the app over it. It is sealed, when it knows no keys and all but its state and the steps to open it is answered
-// 503, or open, with stores and tenants; it goes from one to the other while the sockets of a server stay open. A
-// command without a server opens one for itself.
+// HeldAppliance is the appliance of a data directory that this process has for itself, and the app over it. It is
+// sealed, when it knows no keys and all but its state and the steps to open it is answered 503, or open, with stores
+// and tenants; it goes from one to the other while the sockets of a server stay open. A command without a server opens
+// one for itself.
 import { resolve } from 'node:path';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
@@ -130,7 +131,9 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
   }
 
-  /** Now and then, while it is sealed: where another node was unsealed, this one opens too, if its key comes by itself. */
+  /**
+   * Now and then, while it is sealed: where another node was unsealed, this one opens too, if its key comes by itself.
+   */
   #lookOut(): void {
     let was = true;
     const look = async (): Promise<void> => {

@@ -219,8 +219,8 @@ export async function needPrivateKey(path: string): Promise<void> {
 }
 
 /**
- * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open; `remedy`
- * is for when they did.
+ * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open;
+ * `remedy` is for when they did.
  */
 export function refuseExposed(path: string, info: Owned, what: string, remedy: string, me = identity()): void {
   const exposure = exposureOf(info, me);

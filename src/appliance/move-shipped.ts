@@ -1,7 +1,7 @@
-// `kms move --from`: an appliance that is served goes over to a database by way of what it ships. While it serves, that is
-// copied near, and what never changes goes ahead; then a fence has it stop, and the rest goes over, proved to be the same.
-// It says itself how much it had shipped by then, so that nothing that it answered is missing. Cut off at any step the move
-// is done again: nobody serves from the database before it has the seal, which it gets last.
+// `kms move --from`: an appliance that is served goes over to a database by way of what it ships. While it serves, that
+// is copied near, and what never changes goes ahead; then a fence has it stop, and the rest goes over, proved to be the
+// same. It says itself how much it had shipped by then, so that nothing that it answered is missing. Cut off at any
+// step the move is done again: nobody serves from the database before it has the seal, which it gets last.
 import { rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { KmsError, systemError } from '../errors.ts';
@@ -35,7 +35,9 @@ interface MoveShippedOptions extends MoveOptions {
 }
 
 interface MovedShipped extends Moved {
-  /** From the fence to the moment from which on the database may be served; absent where an earlier run got that far. */
+  /**
+   * From the fence to the moment from which on the database may be served; absent where an earlier run got that far.
+   */
   readonly seconds?: number;
   readonly isComplete: boolean;
   readonly keyFile?: string;

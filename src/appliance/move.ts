@@ -1,6 +1,6 @@
-// `kms move`: an appliance that nobody serves goes over from its data directory to a database that several nodes share, or
-// back, whole and proved to be the same. What it came from stays as it was but for a mark, by which it refuses to serve
-// until somebody takes that back.
+// `kms move`: an appliance that nobody serves goes over from its data directory to a database that several nodes share,
+// or back, whole and proved to be the same. What it came from stays as it was but for a mark, by which it refuses to
+// serve until somebody takes that back.
 import { chmod, rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fromUtf8, utf8 } from '../crypto/bytes.ts';
@@ -90,8 +90,8 @@ export async function moveToDatabase(options: MoveOptions): Promise<Moved> {
   await needAppliance(root);
   const lock = lockDirectory(root);
   try {
-    // One that was taken over from would go on in a second place. A fence that it has not met yet does not count: a move
-    // raises one, too, and where that is not answered this is the way on.
+    // One that was taken over from would go on in a second place. A fence that it has not met yet does not count: a
+    // move raises one, too, and where that is not answered this is the way on.
     await needNoFence({ files: nodeFiles(root), shipped: [], takesBack: false });
     const node = await SharedNode.connect(options.store);
     try {
@@ -195,7 +195,9 @@ async function storesIn(root: string, files: Files, { seal }: OpenedSeal): Promi
   }
 }
 
-/** To the directory `to`, which is missing or empty; `options.data` is that of a node, beside which a key file may lie. */
+/**
+ * To the directory `to`, which is missing or empty; `options.data` is that of a node, beside which a key file may lie.
+ */
 export async function moveToDirectory(options: MoveOptions, to: string): Promise<Moved> {
   const root = resolve(to);
   await refuseUnlessEmpty(root);

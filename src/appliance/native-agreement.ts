@@ -1,5 +1,5 @@
-// Key agreement as node:crypto has it (OpenSSL): what keys of rings are wrapped and unwrapped with. It stands apart from
-// the other primitives for commands, which want this alone and start without the rest.
+// Key agreement as node:crypto has it (OpenSSL): what keys of rings are wrapped and unwrapped with. It stands apart
+// from the other primitives for commands, which want this alone and start without the rest.
 
 import * as nodeCrypto from 'node:crypto';
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
@@ -71,7 +71,9 @@ export const nodeAgreement: Partial<Primitives> = {
 
 const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
 
-/** Of X-Wing, with X25519 in it: the public key of a seed, and what the seed makes of bytes that nobody encapsulated. */
+/**
+ * Of X-Wing, with X25519 in it: the public key of a seed, and what the seed makes of bytes that nobody encapsulated.
+ */
 const knownAnswer = '0000f8db796bac7880de9468fc4f1ec5aa5dab816ba663c8897da56f699f02e8';
 
 /** Takes less than a millisecond where all of it is OpenSSL's; noble would take many when it is called first. */
@@ -89,8 +91,8 @@ function isRight(): boolean {
 const tested = new WeakSet<Partial<Primitives>>();
 
 /**
- * For a command, which does little else: key agreement alone, and noble is not called to be tested. Where that is in use
- * already, or fails its test, nothing is changed.
+ * For a command, which does little else: key agreement alone, and noble is not called to be tested. Where that is in
+ * use already, or fails its test, nothing is changed.
  */
 export function startAgreement(offered: Partial<Primitives> = nodeAgreement): void {
   const before = native();

@@ -1,6 +1,6 @@
 // An appliance whose keys are at hand: its data (seal, stores, tenants), and upon that what works with them (copies,
-// background work, all that the app asks). One is opened after the other, each upon those before it, and they are closed
-// in reverse order.
+// background work, all that the app asks). One is opened after the other, each upon those before it, and they are
+// closed in reverse order.
 
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
@@ -267,7 +267,9 @@ const unwatched: SpaceSettings = {
   },
 };
 
-/** Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere. */
+/**
+ * Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere.
+ */
 function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['system']) {
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';

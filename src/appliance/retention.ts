@@ -1,6 +1,6 @@
-// Retention lets go of activity that is older than the operator wants to keep: whole closed segments, from the beginning
-// of each tenant's log on. What is dropped is recorded first, in the same log; nothing is dropped that has not arrived
-// everywhere activity is streamed to.
+// Retention lets go of activity that is older than the operator wants to keep: whole closed segments, from the
+// beginning of each tenant's log on. What is dropped is recorded first, in the same log; nothing is dropped that has
+// not arrived everywhere activity is streamed to.
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';

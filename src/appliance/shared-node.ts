@@ -105,7 +105,9 @@ export class SharedNode {
     return findings.all;
   }
 
-  /** Copies a store, proved, as one of a data directory. Answers false where there is none: it may be erased already. */
+  /**
+   * Copies a store, proved, as one of a data directory. Answers false where there is none: it may be erased already.
+   */
   async copyStore({ dir, keys }: StoreOf, to: { files: Files; wasm: Uint8Array; at: number }): Promise<boolean> {
     const found = (await this.engine.stores()).find(({ name }) => name === sealName(dir));
     if (!found) return false;
@@ -145,8 +147,8 @@ export class SharedNode {
   }
 
   /**
-   * Takes away what an `init` left that was cut off. Throws `refused` where there is an appliance, or another `init` may
-   * be under way.
+   * Takes away what an `init` left that was cut off. Throws `refused` where there is an appliance, or another `init`
+   * may be under way.
    */
   async makeRoom(): Promise<void> {
     if (await this.engine.readSeal()) throw taken();

@@ -1,5 +1,6 @@
-// SharedStores are the stores of an appliance that is open on one of several nodes: made, held and erased in the database,
-// and what each turn of one tells of the others' doings, such as a seal, a rotated master key or a deleted tenant.
+// SharedStores are the stores of an appliance that is open on one of several nodes: made, held and erased in the
+// database, and what each turn of one tells of the others' doings, such as a seal, a rotated master key or a deleted
+// tenant.
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';

@@ -1,8 +1,8 @@
 // Making, changing, deleting, restoring and erasing tenants while the appliance serves the others. One operation runs
-// at a time; each is recorded in the tenant's own activity log, and counts once the appliance's own store has it, which tells
-// of what other nodes did, too. Files and keys are made and removed so that a crash at any step leaves what the next
-// start can finish or clear away: nothing is ever removed that a tenant's record stands for, nor what was not marked as
-// unfinished.
+// at a time; each is recorded in the tenant's own activity log, and counts once the appliance's own store has it, which
+// tells of what other nodes did, too. Files and keys are made and removed so that a crash at any step leaves what the
+// next start can finish or clear away: nothing is ever removed that a tenant's record stands for, nor what was not
+// marked as unfinished.
 import { activityRecord } from '../core/activity.ts';
 import { isOperatorTenant } from '../core/authorization.ts';
 import type { Limits, World } from '../core/context.ts';

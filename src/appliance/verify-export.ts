@@ -56,8 +56,8 @@ function isHeadLine(line: Uint8Array): boolean {
 }
 
 /**
- * The first line of an export whose beginning retention dropped. A later head vouches for it by the hashes between them;
- * else it must be signed by the expected key itself.
+ * The first line of an export whose beginning retention dropped. A later head vouches for it by the hashes between
+ * them; else it must be signed by the expected key itself.
  */
 function droppedHead(line: Uint8Array, since: ActivityHead | undefined, publicKey: string | undefined): ActivityHead {
   const isVouchedFor = since !== undefined && since.seq >= parsedHead(line).seq;

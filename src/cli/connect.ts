@@ -214,7 +214,9 @@ interface Watched extends Pick<Connection, 'applianceId'> {
   save(): Promise<void>;
 }
 
-/** Each answer to a known caller says which appliance it is from and how far that is; to others the health check does. */
+/**
+ * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
+ */
 function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
   const watch = watchRollbacks(cli.io);
   let seen: SeenState | undefined;
@@ -242,8 +244,8 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
 const patience = 30_000;
 
 /**
- * Asks, and no longer than a program waits: `ms`, where it said so. Throws `unavailable` then, also where `ask` takes no
- * notice of the signal.
+ * Asks, and no longer than a program waits: `ms`, where it said so. Throws `unavailable` then, also where `ask` takes
+ * no notice of the signal.
  */
 export async function inTime<T>(
   { baseUrl }: Connection,
@@ -352,8 +354,8 @@ function segment(text: string): string {
 
 /**
  * To a server that may be sealed. Opening the data directory in this process is no way here, since the keys would be
- * gone with it; as a further node `orNode` it is, where what is done is for the others. `later`: one that does not run yet
- * is asked once it does.
+ * gone with it; as a further node `orNode` it is, where what is done is for the others. `later`: one that does not run
+ * yet is asked once it does.
  */
 export async function withServer<T>(
   cli: Cli,

@@ -34,7 +34,9 @@ export function fileError(
   );
 }
 
-/** Whether a path is a directory's or below it, once links are followed; what is not there yet is where its parent is. */
+/**
+ * Whether a path is a directory's or below it, once links are followed; what is not there yet is where its parent is.
+ */
 export async function isWithin(path: string, directory: string): Promise<boolean> {
   return `${await realPath(path)}/`.startsWith(`${await realPath(directory)}/`);
 }
@@ -57,8 +59,8 @@ export async function isNoDirectory(path: string): Promise<boolean> {
 }
 
 /**
- * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it. Throws
- * `refused` for a pipe that has a name.
+ * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it.
+ * Throws `refused` for a pipe that has a name.
  */
 export async function readSmallText(
   path: string,
@@ -172,8 +174,8 @@ export async function replaceText<T>(
 }
 
 /**
- * A link that leads to who holds it, so that it never is without: from a process that has ended it is taken. Where there
- * are no links, it is a file.
+ * A link that leads to who holds it, so that it never is without: from a process that has ended it is taken. Where
+ * there are no links, it is a file.
  */
 async function takeLock(lock: string, holder: string, path: string): Promise<void> {
   for (;;) {

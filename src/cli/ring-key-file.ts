@@ -116,8 +116,8 @@ export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string):
 }
 
 /**
- * Those of one file alone: of the one that is named, or else of the one that has the private key of that public key, the
- * likeliest where none has. Keys of two tenants are never mixed. Throws what `keptRingKey` throws.
+ * Those of one file alone: of the one that is named, or else of the one that has the private key of that public key,
+ * the likeliest where none has. Keys of two tenants are never mixed. Throws what `keptRingKey` throws.
  */
 export async function ringKeyFile(
   cli: Cli<{ '--private-key': string | undefined }>,
@@ -183,7 +183,9 @@ async function needSame(path: string, { ringname, publicKey }: AnsweredRing, orI
 interface KnownPlaces {
   /** Of the appliance's tenant, and of its address. */
   readonly paths: readonly [string, ...string[]];
-  /** Where it was remembered before tenants were told apart, unless it is another tenant's; undefined once that is over. */
+  /**
+   * Where it was remembered before tenants were told apart, unless it is another tenant's; undefined once that is over.
+   */
   readonly older?: string;
 }
 
@@ -211,8 +213,8 @@ function readPublicKey(path: string): Promise<string> {
 }
 
 /**
- * Where the ring's public key is remembered, it is now the present one: if that is the one given, or else if its private
- * key is here.
+ * Where the ring's public key is remembered, it is now the present one: if that is the one given, or else if its
+ * private key is here.
  */
 export async function rememberOwn(
   cli: Cli<{ '--private-key': string | undefined }>,
@@ -260,7 +262,9 @@ async function remember(path: string, publicKey: string): Promise<boolean> {
   return true;
 }
 
-/** Key agreement by OpenSSL, where that gives the known answers: a tenth of what a decrypt costs (docs/performance.md). */
+/**
+ * Key agreement by OpenSSL, where that gives the known answers: a tenth of what a decrypt costs (docs/performance.md).
+ */
 export async function prepareRingCrypto(): Promise<void> {
   const { startAgreement } = await import('../appliance/native-agreement.ts');
   startAgreement();

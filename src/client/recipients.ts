@@ -126,8 +126,8 @@ const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'r
 
 /**
  * The file key, by the first ring for which there are the private key and the appliance's share. Of those that the
- * given private keys do not open, and of those whose KEM is not known here, the appliance is not asked. Throws what is wrong with the ring, with each where there
- * are several.
+ * given private keys do not open, and of those whose KEM is not known here, the appliance is not asked. Throws what is
+ * wrong with the ring, with each where there are several.
  */
 export async function openByRing(
   { stanzas }: Pick<Prelude, 'stanzas'>,

@@ -35,8 +35,8 @@ interface Rewrapped {
 const mostPasses = 10;
 
 /**
- * Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers, and `invalid` for a
- * public key that is not hybrid, whatever the appliance calls it.
+ * Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers, and `invalid` for
+ * a public key that is not hybrid, whatever the appliance calls it.
  */
 export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
   let rewrapped = 0;

@@ -22,8 +22,9 @@ const version = 1;
 const saltLength = 32;
 
 /**
- * The metadata of the state that is to be read; undefined where none is: `null`, or `{"external_data": null}` as OpenTofu
- * 1.10 has it. Throws `invalid` for anything else, such as metadata without anything in them: they are another program's.
+ * The metadata of the state that is to be read; undefined where none is: `null`, or `{"external_data": null}` as
+ * OpenTofu 1.10 has it. Throws `invalid` for anything else, such as metadata without anything in them: they are another
+ * program's.
  */
 export function readTofuInput(bytes: Uint8Array): TofuMetadata | undefined {
   let input: unknown;

@@ -1,5 +1,5 @@
-// The activity log: making a record, fetching one, a search whose filters speak of accounts; and the auditor's side: the
-// chain as lines of text, whether it holds, and signed heads (docs/activity-export.md). Reading runs beside a
+// The activity log: making a record, fetching one, a search whose filters speak of accounts; and the auditor's side:
+// the chain as lines of text, whether it holds, and signed heads (docs/activity-export.md). Reading runs beside a
 // transaction, since records may have to come from closed segments, and goes record by record: millions take no more
 // memory than a few.
 
@@ -181,8 +181,8 @@ async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor
 
 /**
  * The number of the first record after the anchor, by default the first that is kept. Throws `conflict` where the chain
- * does not go through that, or records behind it are not kept, `corrupt` where a segment that is needed from there on is
- * known to be missing or changed.
+ * does not go through that, or records behind it are not kept, `corrupt` where a segment that is needed from there on
+ * is known to be missing or changed.
  */
 export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin(store)): Promise<number> {
   const { seq: dropped } = chainBegin(store);

@@ -7,9 +7,9 @@
 // doesn't hold share lots by a hash that nobody outside can foresee: they may wait for each other's failures, and no
 // wait is lost.
 //
-// Where several processes count beside each other and know nothing of each other's failures, each takes one that it sees
-// for one on each of them: however tries are spread, all together let through what one alone would, but for the one try
-// that each of them always has.
+// Where several processes count beside each other and know nothing of each other's failures, each takes one that it
+// sees for one on each of them: however tries are spread, all together let through what one alone would, but for the
+// one try that each of them always has.
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
@@ -250,7 +250,8 @@ class Counts {
   #count(failures: Failures, now: number): number | undefined {
     const sharers = this.#sharers();
     failures.count += sharers;
-    // Before the next try here one is let in on each of the others too: as long as one process alone would let them wait.
+    // Before the next try here one is let in on each of the others too: as long as one process alone would let them
+    // wait.
     let wait = 0;
     for (let each = failures.count; each < failures.count + sharers; each++) {
       if (each >= this.#threshold) wait += Math.min(longestWait, firstWait * 2 ** (each - this.#threshold));

@@ -1,5 +1,5 @@
-// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and those of the asym
-// service, whose private key is always made here and answered once.
+// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and those of the
+// asym service, whose private key is always made here and answered once.
 
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';

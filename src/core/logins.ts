@@ -98,7 +98,9 @@ export async function loginWithPasskey(
   return logIn(ctx, use.factor.userId, lifetimes);
 }
 
-/** Opens a session for whoever proved to be that user, here or to an identity provider, and answers the user as of now. */
+/**
+ * Opens a session for whoever proved to be that user, here or to an identity provider, and answers the user as of now.
+ */
 export async function logIn(
   ctx: PublicContext,
   userId: string,

@@ -1,7 +1,7 @@
-// Pages of lists, read beside the request's transaction: in looks of some milliseconds each, between which whatever else
-// came is served. Rows come in the order of their places, which they keep, so a page has each row as it stood at one
-// moment while it was read, none twice, and every one that stood all the time; rows that came or went meanwhile may be
-// in it or not.
+// Pages of lists, read beside the request's transaction: in looks of some milliseconds each, between which whatever
+// else came is served. Rows come in the order of their places, which they keep, so a page has each row as it stood at
+// one moment while it was read, none twice, and every one that stood all the time; rows that came or went meanwhile may
+// be in it or not.
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { longestPage, type Part } from '../store/tables/page.ts';

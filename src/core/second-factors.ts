@@ -34,7 +34,9 @@ const recoveryCodeCount = 10;
 /** Bytes: 16 characters. */
 const recoveryCodeLength = 10;
 
-/** Whether the tenant wants a second factor of a user with these flags: who has a part of one that it names needs it. */
+/**
+ * Whether the tenant wants a second factor of a user with these flags: who has a part of one that it names needs it.
+ */
 function isNeeded({ secondFactorFor = [] }: Tenant, { flags }: Pick<Caller, 'flags'>): boolean {
   return secondFactorFor.some((flag) => flags.touches(flag));
 }

@@ -51,8 +51,8 @@ interface Opened {
 
 /**
  * The flags that count in a session. What the claims of an identity provider gave counts only where the provider said
- * who it is: whoever has a password of that user, or a link to set one, may be another than the person whom the provider
- * knows.
+ * who it is: whoever has a password of that user, or a link to set one, may be another than the person whom the
+ * provider knows.
  */
 function flagsTextIn({ users }: Pick<Tables, 'users'>, { userId, byProvider }: Opened): Promise<string | undefined> {
   return byProvider ? users.flagsText(userId) : users.ownFlagsText(userId);
@@ -140,8 +140,8 @@ export async function refreshSession(
 }
 
 /**
- * The same for a token that the browser keeps: it stays as it is and lives longer, so that windows that ask at once, and
- * one that is loaded anew meanwhile, keep the session. There is no new token to answer.
+ * The same for a token that the browser keeps: it stays as it is and lives longer, so that windows that ask at once,
+ * and one that is loaded anew meanwhile, keep the session. There is no new token to answer.
  */
 export async function extendSession(
   { tx, world, caller }: Context,

@@ -1,6 +1,6 @@
 // Tang: key pairs by which machines unlock their disks while they reach the appliance. A machine binds a disk to the
-// advertised pair by itself; to recover, it sends a blinded point, which is multiplied by the secret of the pair: what it
-// unlocks is never here. Who asks is known by the address alone, which each recovery is recorded with.
+// advertised pair by itself; to recover, it sends a blinded point, which is multiplied by the secret of the pair: what
+// it unlocks is never here. Who asks is known by the address alone, which each recovery is recorded with.
 import type { Answer } from '../api/endpoints.ts';
 import type { TangPair as PairAnswer } from '../api/tang.ts';
 import {

@@ -1,5 +1,5 @@
-// Transit rings: those whose keys the appliance holds. It makes them, gives them versions, configures, deletes and restores
-// them; what is done with their keys stands in transit.ts.
+// Transit rings: those whose keys the appliance holds. It makes them, gives them versions, configures, deletes and
+// restores them; what is done with their keys stands in transit.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitRing as RingAnswer } from '../api/transit.ts';
 import { toBase64 } from '../crypto/bytes.ts';

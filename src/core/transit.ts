@@ -1,5 +1,6 @@
-// What the appliance does with the keys of transit rings: it encrypts, decrypts and signs with them itself, for software
-// that speaks Vault's transit engine. What is wrong with a message is told in that engine's words, which programs go by.
+// What the appliance does with the keys of transit rings: it encrypts, decrypts and signs with them itself, for
+// software that speaks Vault's transit engine. What is wrong with a message is told in that engine's words, which
+// programs go by.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitItem, TransitMade } from '../api/transit.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';

@@ -1,7 +1,7 @@
-// Wrappings: keys of a ring wrapped anew by its owner, to the public key that the ring has now. The appliance forgot the
-// bytes of a key when it had made it, so it cannot check that a new wrapping has the same ones, or opens at all. Hence
-// nothing is ever lost by one: how a key was wrapped before is kept beside it. Nor can one be slipped into what is
-// encrypted from now on: the active key is wrapped by the appliance alone.
+// Wrappings: keys of a ring wrapped anew by its owner, to the public key that the ring has now. The appliance forgot
+// the bytes of a key when it had made it, so it cannot check that a new wrapping has the same ones, or opens at all.
+// Hence nothing is ever lost by one: how a key was wrapped before is kept beside it. Nor can one be slipped into what
+// is encrypted from now on: the active key is wrapped by the appliance alone.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { RewrappedKey } from '../api/keyrings.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';

@@ -85,7 +85,9 @@ interface Jwk {
   readonly seed?: Uint8Array;
 }
 
-/** A key of the kind `AKP`, as WebCrypto exports it: `pub` always, `priv` for a private one; the rest does not matter. */
+/**
+ * A key of the kind `AKP`, as WebCrypto exports it: `pub` always, `priv` for a private one; the rest does not matter.
+ */
 function jwkOf(text: string): Jwk | undefined {
   if (!text.trimStart().startsWith('{')) return undefined;
   let fields: Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
-// ML-DSA-65 signatures (FIPS 204), pure and without a context string: what a quantum computer forges none of. Signing is
-// deterministic, so that the same head is the same text.
+// ML-DSA-65 signatures (FIPS 204), pure and without a context string: what a quantum computer forges none of. Signing
+// is deterministic, so that the same head is the same text.
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js';
 import { concatBytes, equalBytes } from './bytes.ts';
 

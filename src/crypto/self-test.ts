@@ -1,5 +1,5 @@
-// Known answers of the primitives that a platform may do in place of noble: whichever is in use has to give these bytes.
-// A digest stands for several, of few bytes, since noble is at its slowest when it is called for the first time.
+// Known answers of the primitives that a platform may do in place of noble: whichever is in use has to give these
+// bytes. A digest stands for several, of few bytes, since noble is at its slowest when it is called for the first time.
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { argon2id } from './argon2id.ts';
 import { concatBytes, equalBytes, fromHex, toHex, utf8 } from './bytes.ts';
@@ -155,7 +155,9 @@ function gcmSealedAndOpened(length: number): Uint8Array {
   return opened && equalBytes(opened, plaintext) && isRefused ? sealed : new Uint8Array();
 }
 
-/** Says which primitive, of those in use in this thread, gives another answer or none; undefined where all are right. */
+/**
+ * Says which primitive, of those in use in this thread, gives another answer or none; undefined where all are right.
+ */
 export function selfTest(which: 'quick' | 'slow'): string | undefined {
   for (const { of, answer, run } of which === 'quick' ? quickAnswers : slowAnswers) {
     try {

@@ -1,6 +1,6 @@
-// The keys of a Tang server and what is done with them: pairs of P-521 keys, one that signs the advertisement (ES512, RFC
-// 7518) and one for the McCallum-Relyea exchange, in which a client's blinded point is multiplied. Points and signatures
-// are on the wire as JWK and JWS have them; how pairs are sealed is in docs/formats.md.
+// The keys of a Tang server and what is done with them: pairs of P-521 keys, one that signs the advertisement (ES512,
+// RFC 7518) and one for the McCallum-Relyea exchange, in which a client's blinded point is multiplied. Points and
+// signatures are on the wire as JWK and JWS have them; how pairs are sealed is in docs/formats.md.
 import { p521 } from '@noble/curves/nist.js';
 import { sha1 } from '@noble/hashes/legacy.js';
 import { sha256 } from '@noble/hashes/sha2.js';

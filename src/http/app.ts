@@ -111,7 +111,10 @@ export function createApp(appliance: Appliance): App {
   };
 }
 
-/** A value that stands for itself: nothing in it is escaped, and nothing follows it. Neither `.` nor `..`, which lead away. */
+/**
+ * A value that stands for itself: nothing in it is escaped, and nothing follows it. Neither `.` nor `..`, which lead
+ * away.
+ */
 const plainValue = /^[\w-][\w.-]*$/;
 
 type Handler = (c: AppContext) => Promise<Reply>;

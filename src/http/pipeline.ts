@@ -63,7 +63,9 @@ export function serveEndpoint(
   const isPublic = access.kind === 'public';
   const backsOff = access.kind !== 'flag' && access.backoff === true;
   const action = actionOf(access);
-  /** What has to wait for something else than the store has bounds of its own, and would keep others from their turn. */
+  /**
+   * What has to wait for something else than the store has bounds of its own, and would keep others from their turn.
+   */
   const isQueued = !isPublic && typeof route === 'function' && !endpoint.paginated;
   const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
@@ -148,7 +150,9 @@ export function serveEndpoint(
     return readJsonBody(c, { limit: bodyLimit, kept, holder: asker });
   }
 
-  /** Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other. */
+  /**
+   * Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other.
+   */
   async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string): Promise<void> {
     try {
       await room.take(longestList, { tenant: exchange.handle.tenant.id, caller: asker });

@@ -24,7 +24,9 @@ export interface Holder {
 
 /** Room for an answer among all those that wait to be read. */
 export interface AnswerRoom {
-  /** Takes room for so many bytes, and waits a while where there is none. Throws `unavailable` where none comes free. */
+  /**
+   * Takes room for so many bytes, and waits a while where there is none. Throws `unavailable` where none comes free.
+   */
   take(bytes: number, holder: Holder): Promise<void>;
   /** The same without a wait. */
   takeNow(bytes: number, holder: Holder): void;

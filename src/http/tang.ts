@@ -187,7 +187,9 @@ interface Bucket {
   at: number;
 }
 
-/** How often clients of Tang may ask, each address and all of them; of IPv6 what a network gives to one place, a /64. */
+/**
+ * How often clients of Tang may ask, each address and all of them; of IPv6 what a network gives to one place, a /64.
+ */
 export class TangLimits {
   readonly #now: () => number;
   readonly #all: Bucket;

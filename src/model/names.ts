@@ -10,7 +10,8 @@ export const stateHeader = 'Kms-State';
 /** With the answer to a search: the id of the search's own record, so that whoever searches again can leave it out. */
 export const ownRecordHeader = 'Kms-Activity';
 /**
- * With every request of the console's pages: the key of their cookie, in base64url. A page from elsewhere cannot send it.
+ * With every request of the console's pages: the key of their cookie, in base64url. A page from elsewhere cannot send
+ * it.
  */
 export const consoleHeader = 'kms-console';
 /** Where a page at the appliance's address finds that key, in the browser's storage; `prefix` is the path in front. */

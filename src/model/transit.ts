@@ -1,5 +1,6 @@
-// Custody is who can use a ring's keys: its clients alone, to whose public key they are wrapped, or the appliance, which
-// holds them and works with them for software that speaks Vault's transit engine. A ring has one of the two for ever.
+// Custody is who can use a ring's keys: its clients alone, to whose public key they are wrapped, or the appliance,
+// which holds them and works with them for software that speaks Vault's transit engine. A ring has one of the two for
+// ever.
 export type Custody = 'client' | 'server';
 
 /** What a tenant lets its new rings have. */

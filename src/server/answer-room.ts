@@ -7,7 +7,9 @@ import type { AnswerRoom, Holder } from '../http/request.ts';
 const MiB = 1024 * 1024;
 
 export interface AnswerLimits {
-  /** Bytes of answers that wait to be read, and that lists in the making may come to: in all, of a tenant, of a caller. */
+  /**
+   * Bytes of answers that wait to be read, and that lists in the making may come to: in all, of a tenant, of a caller.
+   */
   readonly unread: number;
   readonly ofOneTenant: number;
   readonly ofOneCaller: number;

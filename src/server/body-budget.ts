@@ -162,8 +162,9 @@ export class RequestBody implements BodySource {
   }
 
   /**
-   * To be called at once when no more is wanted, before the head of the answer is written. What is still to come is read and thrown away, up to a
-   * bound: a connection that is closed with bytes unread is reset, and the answer may be lost with it (RFC 9112 §9.6).
+   * To be called at once when no more is wanted, before the head of the answer is written. What is still to come is
+   * read and thrown away, up to a bound: a connection that is closed with bytes unread is reset, and the answer may be
+   * lost with it (RFC 9112 §9.6).
    */
   letGo(): void {
     const incoming = this.#incoming;

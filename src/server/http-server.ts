@@ -85,8 +85,8 @@ interface ServerOptions {
 type Fetching = Parameters<typeof getRequestListener>[0];
 
 /**
- * The library between Node's requests and `fetch`. It and what is behind Node's `Request` take a start some 30 ms, which
- * what goes straight does not need: loaded for the first request that has to have them.
+ * The library between Node's requests and `fetch`. It and what is behind Node's `Request` take a start some 30 ms,
+ * which what goes straight does not need: loaded for the first request that has to have them.
  */
 let adapter: typeof getRequestListener | undefined;
 

@@ -1,5 +1,5 @@
-// When a store has checkpoints, whatever it is kept in: once its log has outgrown the snapshot, one at a time, and where
-// one failed a while later again.
+// When a store has checkpoints, whatever it is kept in: once its log has outgrown the snapshot, one at a time, and
+// where one failed a while later again.
 import { reasonOf } from '../errors.ts';
 import type { StoreLimits } from './embedded-options.ts';
 import type { StoreEvent } from './port.ts';
@@ -11,8 +11,8 @@ interface RunsWorld {
 }
 
 /**
- * Makes one, and drops the segments of activity up to record `dropTo` where that is given. Answers undefined where there
- * was nothing to be made, or others were at it.
+ * Makes one, and drops the segments of activity up to record `dropTo` where that is given. Answers undefined where
+ * there was nothing to be made, or others were at it.
  */
 type MakeCheckpoint<R, How> = (dropTo: number | undefined, how: How | undefined) => Promise<R | undefined>;
 

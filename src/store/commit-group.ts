@@ -1,10 +1,10 @@
 // The transactions that become durable together, as the text of one log record, and its reading at recovery.
 //
 // The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum,
-// id, …], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file; `from`
-// is the number of the first one given here. `counts` is left out where nothing was counted; behind an id stand the
-// further parameters of the latest count of it, if there are any. `"begins":true` stands in the first record after the
-// store was opened.
+// id, …], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file;
+// `from` is the number of the first one given here. `counts` is left out where nothing was counted; behind an id stand
+// the further parameters of the latest count of it, if there are any. `"begins":true` stands in the first record after
+// the store was opened.
 //
 // What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
 // `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A

@@ -31,8 +31,8 @@ interface MaintainedLog {
   readonly writer: Pick<LogWriter, 'generation' | 'place'>;
   durable(): Promise<void> | undefined;
   /**
-   * Closes the file that is being written and starts the next, one without a record only where it must; answers the last
-   * closed one's number.
+   * Closes the file that is being written and starts the next, one without a record only where it must; answers the
+   * last closed one's number.
    */
   rotate(must: boolean): Promise<number>;
   /** A snapshot stands for the files up to `generation` now. */

@@ -11,8 +11,8 @@ const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOC
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
 /**
- * The files below `root`. `ofItsOwner`: what root makes there belongs to whoever the directory belongs to, who could not
- * open it otherwise, as after a command that was typed while the service was stopped.
+ * The files below `root`. `ofItsOwner`: what root makes there belongs to whoever the directory belongs to, who could
+ * not open it otherwise, as after a command that was typed while the service was stopped.
  */
 export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
   const path = (name: string) => join(root, name);

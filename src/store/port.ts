@@ -296,13 +296,13 @@ export interface Store<T extends object = Tables> {
   reseal?(): Promise<readonly number[]>;
   /**
    * What the activity log would lack without its oldest closed files, as far as all their records are from before
-   * `before` (epoch milliseconds) and none is behind record `upTo`. Undefined where no further file may go. Absent, like
-   * `dropActivity`, where there are no such files.
+   * `before` (epoch milliseconds) and none is behind record `upTo`. Undefined where no further file may go. Absent,
+   * like `dropActivity`, where there are no such files.
    */
   droppable?(before: number, upTo: number): DroppedActivity | undefined;
   /**
-   * Lets go of the closed files with the records up to `seq`: by a checkpoint, whose snapshot says from where on the log
-   * is kept. The files go once nobody reads or copies them.
+   * Lets go of the closed files with the records up to `seq`: by a checkpoint, whose snapshot says from where on the
+   * log is kept. The files go once nobody reads or copies them.
    */
   dropActivity?(seq: number): Promise<void>;
   /** Absent where the truth is not in files of the store's own. */

@@ -1,5 +1,5 @@
-// ReadStore is a store that was recovered into memory, with nothing changed yet where it is kept, so that it can be looked
-// at before it is put in service.
+// ReadStore is a store that was recovered into memory, with nothing changed yet where it is kept, so that it can be
+// looked at before it is put in service.
 import type { Mark } from '../model/store-mark.ts';
 import type { Store } from './port.ts';
 import type { Row } from './sql.ts';

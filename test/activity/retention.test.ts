@@ -1,5 +1,5 @@
-// Dropping the oldest segments of an activity log: what is kept verifies from the place that is kept with it, and nothing
-// can be taken away beyond that without being missed.
+// Dropping the oldest segments of an activity log: what is kept verifies from the place that is kept with it, and
+// nothing can be taken away beyond that without being missed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
-// What is said of a database that several nodes share: each setting that loses something, standbys that are away or behind,
-// clocks; of a real PostgreSQL too, where the system has one.
+// What is said of a database that several nodes share: each setting that loses something, standbys that are away or
+// behind, clocks; of a real PostgreSQL too, where the system has one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { examineEngine, needSoundEngine } from '../../src/appliance/doctor/engine.ts';

@@ -1,5 +1,5 @@
-// Who serves from one shared store: each node says that it is there, learns of the others, waits with a schema that they
-// do not know, and says when its clock is another.
+// Who serves from one shared store: each node says that it is there, learns of the others, waits with a schema that
+// they do not know, and says when its clock is another.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';

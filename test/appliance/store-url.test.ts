@@ -1,4 +1,5 @@
-// What the address of a shared store says, what is refused of it, and where its password and its certificates come from.
+// What the address of a shared store says, what is refused of it, and where its password and its certificates come
+// from.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';

@@ -83,8 +83,8 @@ test('new keys of tenant and appliance, a backup of all, and a database and back
   });
 });
 
-// `test/compat/tang-1` is a backup of an appliance that has several pairs, made before and after a rekey, its master key,
-// and what was recovered with each. KMS_WRITE_FIXTURE=1 writes it where there is none.
+// `test/compat/tang-1` is a backup of an appliance that has several pairs, made before and after a rekey, its master
+// key, and what was recovered with each. KMS_WRITE_FIXTURE=1 writes it where there is none.
 const fixture = join(import.meta.dirname, '../compat/tang-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);

@@ -122,8 +122,8 @@ async function answer(pending: Response | Promise<Response>): Promise<Answer> {
 }
 
 /**
- * The answers to requests of several kinds to a tenant that `deletes` deletes while they are on their way: they were let
- * in, and their bodies come only then.
+ * The answers to requests of several kinds to a tenant that `deletes` deletes while they are on their way: they were
+ * let in, and their bodies come only then.
  */
 export async function deletedMeanwhile(
   fetch: (request: Request) => Response | Promise<Response>,

@@ -114,8 +114,8 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   for (const store of [one, other]) await store.close();
 });
 
-// `test/compat/transit-1` is a backup of an appliance that has all kinds of transit rings, its master key, and what they
-// made. KMS_WRITE_FIXTURE=1 writes it where there is none.
+// `test/compat/transit-1` is a backup of an appliance that has all kinds of transit rings, its master key, and what
+// they made. KMS_WRITE_FIXTURE=1 writes it where there is none.
 const fixture = join(import.meta.dirname, '../compat/transit-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);

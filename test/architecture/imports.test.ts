@@ -1,8 +1,8 @@
 // Who may import whom: the layers, the packages that belong to one layer each, where the environment is read, and that
-// there is no cycle.
+// there is no cycle. And how wide comments are.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeOf, type Import, importsOf, sources } from './imports.ts';
+import { codeOf, type Import, importsOf, sources, textOf } from './imports.ts';
 
 /** What each folder of src may import besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
@@ -91,6 +91,15 @@ test('the scanner sees each kind of import', () => {
       ['src/x/g.ts', false],
     ],
   );
+});
+
+test('no line of a comment is longer than 120 columns, as no line of code is', () => {
+  const long = sources().flatMap((source) =>
+    textOf(source)
+      .split('\n')
+      .flatMap((line, n) => (line.length > 120 && /^\s*(?:\/\/|\/?\*)/.test(line) ? [`${source}:${n + 1}`] : [])),
+  );
+  assert.deepEqual(long, []);
 });
 
 test('every folder is in the table', () => {

@@ -1,5 +1,5 @@
-// The client library in a browser: what Node encrypted opens in a page, with the programs from the documents; and a page
-// does everything itself, from making a ring to noticing a damaged file.
+// The client library in a browser: what Node encrypted opens in a page, with the programs from the documents; and a
+// page does everything itself, from making a ring to noticing a damaged file.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,5 +1,5 @@
-// What `--json` prints has one shape for each noun, whatever the command: docs/cli.md tells what each command prints, in
-// nouns and their fields, and here each is run and compared with that. A command that is not in the table, or prints
+// What `--json` prints has one shape for each noun, whatever the command: docs/cli.md tells what each command prints,
+// in nouns and their fields, and here each is run and compared with that. A command that is not in the table, or prints
 // something else, fails.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

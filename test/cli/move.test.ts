@@ -1,5 +1,5 @@
-// `kms move` as typed, on a PostgreSQL where the system has one: over to a database and back, each proved to hold the same,
-// and what it came from refusing to serve.
+// `kms move` as typed, on a PostgreSQL where the system has one: over to a database and back, each proved to hold the
+// same, and what it came from refusing to serve.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node of
-// its own, or goes to the server whose directory it names.
+// Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node
+// of its own, or goes to the server whose directory it names.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Files of version 2: the vectors, in Python too; every altered bit, every mixture of files and rings; which private key
-// and whose public key; and what an appliance can do to a writer.
+// Files of version 2: the vectors, in Python too; every altered bit, every mixture of files and rings; which private
+// key and whose public key; and what an appliance can do to a writer.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

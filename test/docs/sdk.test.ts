@@ -1,6 +1,6 @@
 // The page about the client library and its section in the README: each program in them is run as it stands, but for
-// the address, by a process of its own, with the built package and a real appliance, and with nothing that Node.js 20 has
-// not; and the tables of the page hold what the code says.
+// the address, by a process of its own, with the built package and a real appliance, and with nothing that Node.js 20
+// has not; and the tables of the page hold what the code says.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

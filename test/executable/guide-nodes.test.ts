@@ -1,6 +1,6 @@
-// The guide for two nodes and a standby is typed here as it stands, where the system has PostgreSQL and HAProxy, while a
-// client encrypts and decrypts through the proxy: each part is lost in turn, and no answered request is missing from the
-// verified chain.
+// The guide for two nodes and a standby is typed here as it stands, where the system has PostgreSQL and HAProxy, while
+// a client encrypts and decrypts through the proxy: each part is lost in turn, and no answered request is missing from
+// the verified chain.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';

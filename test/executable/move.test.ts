@@ -1,6 +1,6 @@
-// The built executable, on a PostgreSQL where the system has one: an appliance under load goes over to a database by way
-// of what it ships. The move is killed again and again, in each of its steps, and is done in the end: everything that was
-// answered is there, and the appliance serves in one place at most.
+// The built executable, on a PostgreSQL where the system has one: an appliance under load goes over to a database by
+// way of what it ships. The move is killed again and again, in each of its steps, and is done in the end: everything
+// that was answered is there, and the appliance serves in one place at most.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

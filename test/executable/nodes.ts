@@ -178,7 +178,10 @@ export class Nodes {
   }
 }
 
-/** What the export says of the requests; it leaves out others, what is only seen, and refusals in which nothing was done. */
+/**
+ * What the export says of the requests; it leaves out others, what is only seen, and refusals in which nothing was
+ * done.
+ */
 export function entriesOf(log: string, ops: readonly Op[]): readonly Entry[] {
   const byAddress = new Map(ops.map((op) => [addressOf(op.number), op]));
   return log

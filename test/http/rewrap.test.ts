@@ -292,7 +292,8 @@ test('a key that others filled up is put back by its owner, however often, and t
       const { object: _, ...props }: AnyJson = record?.props ?? {};
       const changed = isRewrapped ? ['keyData'] : ['kem', 'keyData'];
       assert.deepEqual([record?.status, props], [200, { objects: [{ type: 'key', id }], changed }]);
-      // The .config holder puts garbage, the first one, and the planted one back in its turn: none of it is taken for true.
+      // The .config holder puts garbage, the first one, and the planted one back in its turn: none of it is taken for
+      // true.
       for (const wrapped of [garbage(3), first, planted, ...(n === 1 ? [garbage(5)] : [])]) {
         if ((await listed(a, ring))[0].keyData.encrypted.key.value === wrapped) continue;
         const answer = await send(wrapped);

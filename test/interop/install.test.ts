@@ -1,5 +1,5 @@
-// Installing clients from several processes at once, with pretended Go and Python, which are slow and leave half of what
-// they make where they are cut off.
+// Installing clients from several processes at once, with pretended Go and Python, which are slow and leave half of
+// what they make where they are cut off.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

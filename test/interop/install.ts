@@ -1,7 +1,7 @@
-// How each client gets onto this machine: by its own registry's ordinary client, at a version that is fixed here, into a
-// directory of its own (`KMS_INTEROP` names another). What Go, pip and Maven keep for themselves stays where they keep
-// it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are. Whoever else
-// installs into the same directory waits, and what was cut off is not taken for whole.
+// How each client gets onto this machine: by its own registry's ordinary client, at a version that is fixed here, into
+// a directory of its own (`KMS_INTEROP` names another). What Go, pip and Maven keep for themselves stays where they
+// keep it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are. Whoever
+// else installs into the same directory waits, and what was cut off is not taken for whole.
 import { type ExecFileException, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -65,8 +65,8 @@ function needed(name: string, brings: string): string {
 }
 
 /**
- * One at a time, whichever process does it: the lock is held by a child, which ends, and lets go of it, with this process,
- * however that ends.
+ * One at a time, whichever process does it: the lock is held by a child, which ends, and lets go of it, with this
+ * process, however that ends.
  */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
   mkdirSync(place, { recursive: true });
@@ -148,7 +148,9 @@ export async function kubernetesPrograms(version: string, ...names: readonly str
   return directory;
 }
 
-/** A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed. */
+/**
+ * A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed.
+ */
 export async function goLibraryProgram(name: string): Promise<string> {
   const path = join(place, 'go', name);
   await alone(async () => {

@@ -1,5 +1,5 @@
-// The guide about disks that unlock on the network, typed with Debian's clevis and cryptsetup; and what clevis gets from
-// an appliance that was killed, that is sealed, and that has a forger before it.
+// The guide about disks that unlock on the network, typed with Debian's clevis and cryptsetup; and what clevis gets
+// from an appliance that was killed, that is sealed, and that has a forger before it.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 // A fault at every step of shipping, on the appliance's disk or on the second one, over writes, a checkpoint, a new
 // master key and new keys of the tenant, and over retention that drops segments while they are shipped and backed up:
-// what arrived restores, with all that was answered before the last shipping that went well, each earlier state too, and
-// a second disk that fails costs the appliance nothing.
+// what arrived restores, with all that was answered before the last shipping that went well, each earlier state too,
+// and a second disk that fails costs the appliance nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';

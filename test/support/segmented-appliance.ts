@@ -56,8 +56,8 @@ interface Opened extends AsyncDisposable {
 export const noEnvironment = (): undefined => undefined;
 
 /**
- * Records to the first tenant of a data directory, and a segment closed for every four of them, which a served appliance
- * makes of thousands. Answers the tenant's directory.
+ * Records to the first tenant of a data directory, and a segment closed for every four of them, which a served
+ * appliance makes of thousands. Answers the tenant's directory.
  */
 export async function closeSegments(
   data: string,

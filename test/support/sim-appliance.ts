@@ -199,7 +199,9 @@ export async function openSimAppliance(
   };
 }
 
-/** The numbers that were written, in order; throws unless rows fit the records, of which retention may have the first. */
+/**
+ * The numbers that were written, in order; throws unless rows fit the records, of which retention may have the first.
+ */
 export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
   const accounts = await readInParts(looksAt(tenant), { limit: 100_000 }, (tables, part) =>
     tables.accounts.list(part, (account) => account),

@@ -1,5 +1,5 @@
-// Transit rings of all types with several versions and a deleted one, what they encrypted and signed, and the proof that
-// all of it still opens.
+// Transit rings of all types with several versions and a deleted one, what they encrypted and signed, and the proof
+// that all of it still opens.
 import assert from 'node:assert/strict';
 import { isCipher, transitTypes } from '../../src/model/transit.ts';
 

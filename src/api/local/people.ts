@@ -1,5 +1,5 @@
-// How people get into a tenant, as the administrator at the machine settles it: an identity provider, links to set up and
-// to choose a password, and an end to second factors.
+// How people get into a tenant, as the administrator at the machine settles it: an identity provider, links to set up
+// and to choose a password, and an end to second factors.
 import { z } from 'zod';
 import { isJsonObject } from '../../model/json.ts';
 import { endpoint, ofTenant } from '../endpoint.ts';

@@ -1,7 +1,7 @@
-// A fence ends one life of an appliance: whoever takes over raises it in the directory to which that life ships, and the
-// one that lives on as before answers nobody from then on, also when it comes back later. It says so in the directory
-// too, once it has stopped and shipped the last of it, so that whoever takes over knows that nothing is missing. A
-// directory that both can see is no vote: where one of them cannot see it, only a lease keeps them apart.
+// A fence ends one life of an appliance: whoever takes over raises it in the directory to which that life ships, and
+// the one that lives on as before answers nobody from then on, also when it comes back later. It says so in the
+// directory too, once it has stopped and shipped the last of it, so that whoever takes over knows that nothing is
+// missing. A directory that both can see is no vote: where one of them cannot see it, only a lease keeps them apart.
 //
 //   file = JSON TAB mac (64 hex digits) LF
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, label LF directory's name LF JSON)
@@ -107,8 +107,8 @@ export async function fenceSaid(files: Files): Promise<Partial<Fence> | undefine
 const settling = 2000;
 
 /**
- * Raises a fence, durable when this resolves, or finds the one that the same standby raised before, which stands. Throws
- * `refused` where another's does. One that does not verify is what a crash left of raising it, and is replaced.
+ * Raises a fence, durable when this resolves, or finds the one that the same standby raised before, which stands.
+ * Throws `refused` where another's does. One that does not verify is what a crash left of raising it, and is replaced.
  */
 export async function raiseFence(
   fenced: Fenced,
@@ -257,8 +257,8 @@ interface TakingBack {
 }
 
 /**
- * Begins another epoch, whose directory has no fence, and raises one before the one that took over, where it ships to the
- * same place. Cut off before its end it is done again.
+ * Begins another epoch, whose directory has no fence, and raises one before the one that took over, where it ships to
+ * the same place. Cut off before its end it is done again.
  */
 export async function takeBack({ files, system, tenants, world, from, successors, host }: TakingBack): Promise<void> {
   // Later than that of the one that took over, whatever the clocks say.

@@ -1,5 +1,5 @@
-// Follower keeps a copy of a shipped directory near: what its journal says arrived. What it takes never replaces what it
-// has before that is proven. Without the master key it can tell that everything that the journal names is there, and
+// Follower keeps a copy of a shipped directory near: what its journal says arrived. What it takes never replaces what
+// it has before that is proven. Without the master key it can tell that everything that the journal names is there, and
 // that it got no less; who wrote it, and whether it opens, only the key proves.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
@@ -115,8 +115,8 @@ export class Follower {
   }
 
   /**
-   * Takes what has arrived since. Throws why it could not; what was there before still counts then. `isUrgent`: also what
-   * did not verify just now, which may have been the copy's fault.
+   * Takes what has arrived since. Throws why it could not; what was there before still counts then. `isUrgent`: also
+   * what did not verify just now, which may have been the copy's fault.
    */
   async look(isUrgent = false): Promise<void> {
     const known = this.#reading;

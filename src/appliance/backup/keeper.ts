@@ -1,5 +1,6 @@
 // The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
-// and only then called by the name of a backup; of the scheduled ones, and of those on request, the newest few are kept.
+// and only then called by the name of a backup; of the scheduled ones, and of those on request, the newest few are
+// kept.
 import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Cron } from 'croner';

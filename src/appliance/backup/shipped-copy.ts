@@ -1,5 +1,5 @@
-// A copy of a shipped directory, in files of the same names: what has arrived is brought near, and what no state needs goes.
-// Logs only grow, and files that the last proven state needs stay.
+// A copy of a shipped directory, in files of the same names: what has arrived is brought near, and what no state needs
+// goes. Logs only grow, and files that the last proven state needs stay.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../../store/files.ts';

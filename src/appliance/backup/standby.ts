@@ -1,7 +1,7 @@
 // Standby is a directory that follows what an appliance ships, and becomes that appliance by one command. Until then it
-// serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever lives
-// it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off at any
-// step: done again, it goes on.
+// serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever
+// lives it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off
+// at any step: done again, it goes on.
 import { chmod, readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -142,8 +142,8 @@ export class Standby {
   }
 
   /**
-   * Becomes the appliance: then the directory is a data directory like any other, and this has let go of it. Throws, and
-   * goes on following, where it cannot. `keys`: where the master key comes from, unless from where it came so far.
+   * Becomes the appliance: then the directory is a data directory like any other, and this has let go of it. Throws,
+   * and goes on following, where it cannot. `keys`: where the master key comes from, unless from where it came so far.
    */
   async takeOver(how: TakingOver, keys = this.#options.keys): Promise<TakenOverAnswer> {
     await this.#rest();

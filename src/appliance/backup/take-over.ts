@@ -1,6 +1,6 @@
-// Taking over from the appliance that a standby follows: a fence before it, the time to stop and to ship the last of it,
-// what arrived by then as an appliance in the standby's directory, and its next epoch. Cut off at any step it is done
-// again: the fence that stands is its own, and without a seal in its place nothing serves the directory.
+// Taking over from the appliance that a standby follows: a fence before it, the time to stop and to ship the last of
+// it, what arrived by then as an appliance in the standby's directory, and its next epoch. Cut off at any step it is
+// done again: the fence that stands is its own, and without a seal in its place nothing serves the directory.
 
 import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import type { World } from '../../core/context.ts';
@@ -109,8 +109,8 @@ export async function takeOver(
 export const copiesDir = 'standby';
 
 /**
- * Removes the copies once it took over. The mark stays, so that whoever starts the standby again, as a service does, has
- * the appliance served.
+ * Removes the copies once it took over. The mark stays, so that whoever starts the standby again, as a service does,
+ * has the appliance served.
  */
 export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
@@ -150,8 +150,8 @@ function fencedBy({ source, follower }: Fencing, { directory: { name } }: Pick<S
 }
 
 /**
- * The newest state once the fence stands. A network file system may show the word of the one that stopped before the end
- * of the journal, which is then waited for.
+ * The newest state once the fence stands. A network file system may show the word of the one that stopped before the
+ * end of the journal, which is then waited for.
  */
 async function lastOf<S extends ShippedState>(
   deps: StopDeps,

@@ -1,5 +1,5 @@
-// What doctor finds in the directory of a standby: whether anybody follows there, how far it is behind what is shipped, and
-// whether a fence stands before the one that it follows. It proves nothing: the standby itself does, all the while.
+// What doctor finds in the directory of a standby: whether anybody follows there, how far it is behind what is shipped,
+// and whether a fence stands before the one that it follows. It proves nothing: the standby itself does, all the while.
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import { reasonOf } from '../../errors.ts';

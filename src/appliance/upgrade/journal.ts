@@ -12,8 +12,8 @@ import { lockDirectory } from '../../store/lock.ts';
 import { inDir, upgradeJournal, upgradeLock } from '../data-dir.ts';
 
 /**
- * In the order in which an upgrade takes them; `holds`: clients are not served, `back`: the upgrade failed, and what was
- * before comes back.
+ * In the order in which an upgrade takes them; `holds`: clients are not served, `back`: the upgrade failed, and what
+ * was before comes back.
  */
 export const steps = {
   staging: { holds: false, back: false, does: 'writes the new executable beside the one in use' },

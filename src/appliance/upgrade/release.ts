@@ -1,5 +1,6 @@
-// A release as it is handed out: the executable, and beside it, or with it in a tarball, a manifest that is signed. Read
-// whole into memory and verified there, so that what is verified is what is used; of a tarball nothing is unpacked.
+// A release as it is handed out: the executable, and beside it, or with it in a tarball, a manifest that is signed.
+// Read whole into memory and verified there, so that what is verified is what is used; of a tarball nothing is
+// unpacked.
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -23,7 +23,9 @@ export function unitIn(groups: string): Service | undefined {
   return { kind: 'systemd', unit, user: /\/user@\d+\.service(\/|$)/.test(slices) };
 }
 
-/** The executable that the process runs, also where another has taken its place since; undefined where that is secret. */
+/**
+ * The executable that the process runs, also where another has taken its place since; undefined where that is secret.
+ */
 export async function executableOf(pid: number): Promise<string | undefined> {
   const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
   return path?.replace(/ \(deleted\)$/, '');

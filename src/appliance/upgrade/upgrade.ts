@@ -59,7 +59,10 @@ interface UpgradeInput {
   readonly service: Service;
   /** Whether a version before the one in use is taken, too. */
   readonly allowDowngrade: boolean;
-  /** Whether the directory is a node's: what is in the database belongs to others too, and is neither copied nor changed. */
+  /**
+   * Whether the directory is a node's: what is in the database belongs to others too, and is neither copied nor
+   * changed.
+   */
   readonly isNode?: boolean;
 }
 

@@ -181,7 +181,8 @@ async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Co
       }
       const privateKeys = await privateKeyOf(cli, recipient, connection);
       const meant = fitting(recipient, privateKeys);
-      // What is told to be safe from quantum computers is wrapped so; to a ring of X25519 that was upgraded it may be too.
+      // What is told to be safe from quantum computers is wrapped so; to a ring of X25519 that was upgraded it may be
+      // too.
       return recipient.kem === 'x25519' ? privateKeys : [{ ...meant, kem: recipient.kem }];
     },
   );

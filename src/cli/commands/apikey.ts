@@ -195,7 +195,9 @@ function keyedBy(cli: Cli<Values<typeof keyed>>) {
 
 type Flagged = Cli<{ '--flag': readonly string[]; '--any-flag': boolean }>;
 
-/** The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for. */
+/**
+ * The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for.
+ */
 export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<string, boolean> | undefined {
   const names = cli.get('--flag');
   if (!any) checkKnown('--flag', names);
@@ -203,7 +205,8 @@ export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<strin
 }
 
 /**
- * Throws `usage` for a name that grants nothing here: most are mistyped, and nobody notices before something is refused.
+ * Throws `usage` for a name that grants nothing here: most are mistyped, and nobody notices before something is
+ * refused.
  */
 export function checkKnown(option: string, names: readonly string[]): void {
   const unknown = names.find((name) => !isKnownFlag(name));

@@ -22,8 +22,9 @@ import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-fil
 import { visible } from '../text.ts';
 
 /**
- * Serves until it is asked to end. What is set up wrong ends it at once, with what the appliance says of it. An appliance
- * that is away, or sealed, does not: machines start in any order, and until it answers the API server is told so.
+ * Serves until it is asked to end. What is set up wrong ends it at once, with what the appliance says of it. An
+ * appliance that is away, or sealed, does not: machines start in any order, and until it answers the API server is told
+ * so.
  */
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
   const path = socketPath(cli, cli.get('--listen'));
@@ -60,7 +61,9 @@ const sayAgain = 60_000;
 
 type PluginLog = ReturnType<typeof pluginLog>;
 
-/** Says what fails once, and that the appliance answers after it did not: of one that is away it is asked all the time. */
+/**
+ * Says what fails once, and that the appliance answers after it did not: of one that is away it is asked all the time.
+ */
 function pluginLog(cli: Cli) {
   let last: { readonly line: string; readonly at: number } | undefined;
   let isLost = false;

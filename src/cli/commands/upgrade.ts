@@ -1,5 +1,5 @@
-// `kms upgrade`: another executable in the place of this one. What is asked of the servers before and after goes through
-// the local socket, or into the data directory in this process where no server runs.
+// `kms upgrade`: another executable in the place of this one. What is asked of the servers before and after goes
+// through the local socket, or into the data directory in this process where no server runs.
 
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -77,7 +77,9 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   });
 }
 
-/** Whether it is the directory of a node. Throws `refused` where it is, and nothing says in which database its data are. */
+/**
+ * Whether it is the directory of a node. Throws `refused` where it is, and nothing says in which database its data are.
+ */
 async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
   const { dataDirState, ofNode } = await import('../../appliance/data-dir.ts');
   if ((await dataDirState(data)) !== 'node') return false;

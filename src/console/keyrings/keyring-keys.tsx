@@ -1,5 +1,5 @@
-// KeyringKeys are the keys that a keyring has had, the oldest first, and what each was asked for: what shows that an old
-// one is needed no more.
+// KeyringKeys are the keys that a keyring has had, the oldest first, and what each was asked for: what shows that an
+// old one is needed no more.
 import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';

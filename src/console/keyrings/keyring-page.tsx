@@ -82,7 +82,9 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
 
 const mostNamed = 5;
 
-/** Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined where this user may not see them. */
+/**
+ * Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined where this user may not see them.
+ */
 async function whoUses(api: Client | undefined, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
   const advice = 'Disable them, or take the flags that name the keyring from them.';

@@ -1,5 +1,5 @@
-// TransitRingPage is one ring whose keys the service holds: what is known of it, its settings and its versions; it rotates
-// and deletes it.
+// TransitRingPage is one ring whose keys the service holds: what is known of it, its settings and its versions; it
+// rotates and deletes it.
 import type { TransitRing } from '../../api/transit.ts';
 import { isCipher } from '../../model/transit.ts';
 import type { PageProps } from '../page.ts';

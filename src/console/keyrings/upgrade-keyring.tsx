@@ -1,5 +1,5 @@
-// UpgradeKeyring gives a keyring of X25519 a hybrid key pair, which is made here, and a new key, as `kms keyring upgrade`
-// does. The private key is saved before the request by which it counts; that may be repeated where it failed.
+// UpgradeKeyring gives a keyring of X25519 a hybrid key pair, which is made here, and a new key, as `kms keyring
+// upgrade` does. The private key is saved before the request by which it counts; that may be repeated where it failed.
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { isSamePublicKey, publicKeyOf, type RingKeyPair, withHybridKey } from '../../client/ring-keys.ts';

@@ -1,5 +1,5 @@
-// Icon is a drawing beside a word, of the set Lucide (lucide.dev), whose licence stands in the list of third parties; it
-// says nothing that the word does not.
+// Icon is a drawing beside a word, of the set Lucide (lucide.dev), whose licence stands in the list of third parties;
+// it says nothing that the word does not.
 
 /** Of squares of 24 units: strokes of 2, round at their ends. */
 const drawings = {

@@ -3,9 +3,9 @@
 import { localForm, parseObject } from '../text.ts';
 
 /**
- * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `flag` is the name
- * of one, or `any`; `start` and `end` are times in the form of `datetime-local`, in UTC but where they
- * are typed and shown; `object` is JSON.
+ * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `flag` is the
+ * name of one, or `any`; `start` and `end` are times in the form of `datetime-local`, in UTC but where they are typed
+ * and shown; `object` is JSON.
  */
 type FieldKind = 'text' | 'list' | 'switch' | 'flag' | 'start' | 'end' | 'object';
 

@@ -1,4 +1,5 @@
-// Values are what is known of one thing, as it is shown: facts, moments in the reader's time zone, JSON, and ids that can be copied.
+// Values are what is known of one thing, as it is shown: facts, moments in the reader's time zone, JSON, and ids that
+// can be copied.
 import type { Child } from 'hono/jsx/dom';
 import { fingerprintOf } from '../../client/ring-keys.ts';
 import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../text.ts';
@@ -69,7 +70,9 @@ interface CopyableProps {
   readonly isLong?: boolean;
 }
 
-/** Characters. Of what nobody reads to its end, such as a hybrid public key, the beginning is shown if it can be copied. */
+/**
+ * Characters. Of what nobody reads to its end, such as a hybrid public key, the beginning is shown if it can be copied.
+ */
 const mostShown = 'clipboard' in navigator ? 200 : Number.POSITIVE_INFINITY;
 
 export function Copyable({ text, what, isLong }: CopyableProps) {

@@ -104,8 +104,8 @@ interface Tried {
 }
 
 /**
- * Runs a check at the pace that the tries before allow. `isRight` says whether what it found counts as a success or as a
- * failure, or, undefined, as neither. A check that finds out whose the name is asks `mayBe` with the user's id: false
+ * Runs a check at the pace that the tries before allow. `isRight` says whether what it found counts as a success or as
+ * a failure, or, undefined, as neither. A check that finds out whose the name is asks `mayBe` with the user's id: false
  * says that it must come to the answer for what is wrong.
  */
 export async function atPace<T>(

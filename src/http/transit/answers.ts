@@ -37,7 +37,9 @@ export function invalid(message: string): KmsError {
   return new KmsError('invalid', message);
 }
 
-/** Ids in the form of UUIDs: random ones of a process, counted at their ends, which costs less than each a random one. */
+/**
+ * Ids in the form of UUIDs: random ones of a process, counted at their ends, which costs less than each a random one.
+ */
 export function envelopeIds(random: World['random']): () => string {
   const start = random(10)
     .toHex()

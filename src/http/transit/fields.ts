@@ -1,5 +1,5 @@
-// The fields of a body as clients of Vault send them: null for what is absent, numbers and truth values as text, too, and
-// periods as Go writes them.
+// The fields of a body as clients of Vault send them: null for what is absent, numbers and truth values as text, too,
+// and periods as Go writes them.
 import type { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { mostTransitItems } from '../../model/transit.ts';

@@ -1,6 +1,7 @@
-// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of tokens
-// and AppRole logins, and of the state of the server. Who may ask, what is recorded and what comes of it is decided by
-// endpoints of our own, which these requests are put to in other words. What clients insist on: docs/guide-transit.md.
+// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of
+// tokens and AppRole logins, and of the state of the server. Who may ask, what is recorded and what comes of it is
+// decided by endpoints of our own, which these requests are put to in other words. What clients insist on:
+// docs/guide-transit.md.
 import type { EndpointId } from '../../api/endpoints.ts';
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';

@@ -1,5 +1,5 @@
-// Tokens of the transit engine's clients: an API key's secret, which they look up, try to renew, or get by AppRole for the
-// key's id and that secret.
+// Tokens of the transit engine's clients: an API key's secret, which they look up, try to renew, or get by AppRole for
+// the key's id and that secret.
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer } from '../../core/credential.ts';

@@ -197,8 +197,8 @@ export class ActivityLog {
   }
 
   /**
-   * The records from `fromSeq`, or from the first that is kept, to the head of this moment in chain order. Every segment
-   * on the way is read and verified whole. Throws `corrupt` where the chain breaks.
+   * The records from `fromSeq`, or from the first that is kept, to the head of this moment in chain order. Every
+   * segment on the way is read and verified whole. Throws `corrupt` where the chain breaks.
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     this.#readers++;
@@ -244,8 +244,8 @@ export class ActivityLog {
   }
 
   /**
-   * What the log would lack without its first segments, as far as all their records are from before `before` and none is
-   * behind record `upTo`. Undefined where no further one may go.
+   * What the log would lack without its first segments, as far as all their records are from before `before` and none
+   * is behind record `upTo`. Undefined where no further one may go.
    */
   droppable(before: number, upTo: number): DroppedActivity | undefined {
     const may = ({ to, lastSeq }: SegmentSummary): boolean => to < before && lastSeq <= upTo;

@@ -1,6 +1,6 @@
 // Columns are how version 3 of a segment stores its records: field by field in place of line by line. Of an ordinary
-// record nothing is left to compress but the 10 random bytes of its id. A line that is not put together again to the byte
-// is stored as it is.
+// record nothing is left to compress but the 10 random bytes of its id. A line that is not put together again to the
+// byte is stored as it is.
 import { concatBytes, equalBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 import type { ActivityRecord } from '../port.ts';
@@ -177,9 +177,9 @@ function stepFrom(before: Uint8Array | undefined, id: Uint8Array): number {
 }
 
 /**
- * A block: u32 length of what is compressed, that, the chain hash before the first record, then the random bytes of ids.
- * Compressed are for each record the number of its frame; for each with a frame the time since the one before, and of its
- * id the step from the one before, where there is none 0 and how far its time is from the record's; then texts.
+ * A block: u32 length of what is compressed, that, the chain hash before the first record, then the random bytes of
+ * ids. Compressed are for each record the number of its frame; for each with a frame the time since the one before, and
+ * of its id the step from the one before, where there is none 0 and how far its time is from the record's; then texts.
  * `isBare` tells which records have their texts in the segment's, `seq` is the number of the first.
  */
 export function encodeBlock(

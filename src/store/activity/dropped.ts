@@ -1,6 +1,6 @@
 // Dropped is the beginning of an activity log that retention let go of: whole segments, from the first one on. What is
-// kept goes on from the chain hash of the last dropped record, which stands in the sealed snapshot; so a segment that is
-// missing and was not dropped is missed as ever.
+// kept goes on from the chain hash of the last dropped record, which stands in the sealed snapshot; so a segment that
+// is missing and was not dropped is missed as ever.
 import type { DroppedActivity, SegmentSummary } from '../port.ts';
 import { type ChainPlace, genesisHash } from './chain.ts';
 import { decodeHash } from './segment.ts';

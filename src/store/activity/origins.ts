@@ -1,7 +1,7 @@
-// Origins are the texts of one field of a segment's records that repeat, in no order (where they came from, by which key,
-// about which ring): each text once, and for each record the number of its own. They stand apart from the records, since
-// between the other fields one of a hundred addresses takes five bytes a record, here less than one. A search by address
-// reads them in place of postings.
+// Origins are the texts of one field of a segment's records that repeat, in no order (where they came from, by which
+// key, about which ring): each text once, and for each record the number of its own. They stand apart from the records,
+// since between the other fields one of a hundred addresses takes five bytes a record, here less than one. A search by
+// address reads them in place of postings.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import type { AddressSet } from '../../model/addresses.ts';
 import { addressMember } from './record.ts';

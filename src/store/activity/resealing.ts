@@ -1,5 +1,5 @@
-// Segments come under the newest key one after the other, each replaced whole, while the log is read and written. Cut off
-// anywhere, the next one goes on where it was.
+// Segments come under the newest key one after the other, each replaced whole, while the log is read and written. Cut
+// off anywhere, the next one goes on where it was.
 import type { WholeFiles } from '../files.ts';
 import type { SegmentSummary } from '../port.ts';
 import {

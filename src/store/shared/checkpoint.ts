@@ -1,5 +1,5 @@
-// A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a snapshot,
-// with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
+// A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a
+// snapshot, with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
 import { KmsError, systemCode } from '../../errors.ts';
 import { type CheckpointResult, writeRecovered } from '../checkpoint.ts';
 import type { WholeFiles } from '../files.ts';

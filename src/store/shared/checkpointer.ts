@@ -1,5 +1,5 @@
-// Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others take
-// over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
+// Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others
+// take over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
 import { droppedFiles } from '../activity/dropped.ts';
 import { segmentPath } from '../activity/segment.ts';
 import { CheckpointRuns } from '../checkpoint-runs.ts';
@@ -40,8 +40,8 @@ export class Checkpointer<T extends object> {
   }
 
   /**
-   * Segments that the state goes by and that are not there: a failover may have cut them off, with their snapshot, behind
-   * a row that is still there.
+   * Segments that the state goes by and that are not there: a failover may have cut them off, with their snapshot,
+   * behind a row that is still there.
    */
   async missing({ activity }: SharedLive<T>): Promise<readonly string[]> {
     const { segments } = activity;

@@ -1,6 +1,6 @@
 // SharedEngine is what several equal nodes share: for each store a log of sealed rows that is appended to in turns, and
-// files that are made whole. It sees the store's id, places, key epochs, tags and sealed bytes; no driver is named here.
-// Whoever implements it for a database sees to it that what it says is committed is durable.
+// files that are made whole. It sees the store's id, places, key epochs, tags and sealed bytes; no driver is named
+// here. Whoever implements it for a database sees to it that what it says is committed is durable.
 import { KmsError } from '../../errors.ts';
 import type { WholeFiles } from '../files.ts';
 
@@ -58,7 +58,9 @@ export interface TurnEnd {
   readonly next: Promise<TurnStart> | undefined;
 }
 
-/** A node's way to the log of one store: one turn at a time. After a failure the next `begin` makes a new connection. */
+/**
+ * A node's way to the log of one store: one turn at a time. After a failure the next `begin` makes a new connection.
+ */
 export interface Lane {
   /** Waits for the turn of the store. The one of a connection that was lost has ended when this resolves. */
   begin(from: number): Promise<TurnStart>;
@@ -205,8 +207,8 @@ export interface SharedEngine {
    */
   trim(store: string, covered: CoveredLog, keep: number, remove: readonly string[]): Promise<boolean>;
   /**
-   * Has `holder` hold the store's files for so many milliseconds from now on; where it does not begin, only as long as it
-   * did until now. Answers whether it does.
+   * Has `holder` hold the store's files for so many milliseconds from now on; where it does not begin, only as long as
+   * it did until now. Answers whether it does.
    */
   hold(store: string, holder: string, milliseconds: number, begins: boolean): Promise<boolean>;
   letGo(store: string, holder: string): Promise<void>;

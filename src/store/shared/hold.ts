@@ -1,5 +1,5 @@
-// A hold on the files of a shared store, for whoever copies them: while it stands in the database no node removes one. It
-// runs out by itself, so that a node that died holds up nobody, and is prolonged for as long as its own node lives.
+// A hold on the files of a shared store, for whoever copies them: while it stands in the database no node removes one.
+// It runs out by itself, so that a node that died holds up nobody, and is prolonged for as long as its own node lives.
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import { segmentPath } from '../activity/segment.ts';
@@ -95,8 +95,8 @@ export class SharedHold {
   }
 
   /**
-   * The files of a checkpoint that was made under this hold, as those of an embedded store in the directory `dir`: behind
-   * the snapshot stands a log without a record.
+   * The files of a checkpoint that was made under this hold, as those of an embedded store in the directory `dir`:
+   * behind the snapshot stands a log without a record.
    */
   filesOf(made: SharedCheckpoint, dir: string): StoreHold {
     const { uid, keys, random } = this.#world;

@@ -1,5 +1,5 @@
-// What a shared store has in service: the state that its rows make, at a place of the log. It runs what others appended,
-// and knows the row that the next group of its own becomes.
+// What a shared store has in service: the state that its rows make, at a place of the log. It runs what others
+// appended, and knows the row that the next group of its own becomes.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';

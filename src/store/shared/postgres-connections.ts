@@ -1,6 +1,6 @@
-// Connections to a PostgreSQL at one place or at several, of which the one that takes writes is used and remembered. Why
-// none can be had is said in words that an operator can act upon: names stand in the hint alone, which is for the log
-// and for whoever sits at the machine, and no secret stands anywhere.
+// Connections to a PostgreSQL at one place or at several, of which the one that takes writes is used and remembered.
+// Why none can be had is said in words that an operator can act upon: names stand in the hint alone, which is for the
+// log and for whoever sits at the machine, and no secret stands anywhere.
 import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
 import { KmsError } from '../../errors.ts';

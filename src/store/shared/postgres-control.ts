@@ -1,4 +1,5 @@
-// What all nodes of a PostgreSQL go by beside the logs: who of them is there, the seal, and what the server says of itself.
+// What all nodes of a PostgreSQL go by beside the logs: who of them is there, the seal, and what the server says of
+// itself.
 import {
   type EngineFacts,
   type ListedNode,

@@ -1,5 +1,5 @@
-// Turns of logs in a PostgreSQL: a transaction that has the lock of a store's row, of which as much as can be is sent in
-// one message. Connections are few, and taken for a turn or two at a time.
+// Turns of logs in a PostgreSQL: a transaction that has the lock of a store's row, of which as much as can be is sent
+// in one message. Connections are few, and taken for a turn or two at a time.
 import type { Client, QueryResult } from 'pg';
 import { KmsError } from '../../errors.ts';
 import { EngineError, type Lane, type LogRow, rowsInTurn, systemName, type TurnEnd, type TurnStart } from './engine.ts';

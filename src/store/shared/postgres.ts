@@ -1,5 +1,5 @@
-// A shared engine in PostgreSQL, or in whatever speaks like it: a few tables, row locks, READ COMMITTED, no extension, no
-// advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
+// A shared engine in PostgreSQL, or in whatever speaks like it: a few tables, row locks, READ COMMITTED, no extension,
+// no advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
 // replication make it.
 import type { Client, ClientConfig } from 'pg';
 import { KmsError } from '../../errors.ts';
@@ -47,7 +47,9 @@ const schema = [
 ];
 const tables = schema.map((statement) => /kms_\w+/.exec(statement)?.[0]);
 
-/** Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second. */
+/**
+ * Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second.
+ */
 const idleInTurn = 1500;
 const longestStatement = 10_000;
 /**

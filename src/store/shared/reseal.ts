@@ -1,5 +1,5 @@
-// New keys for a shared store, while its nodes serve: a snapshot under the newest key takes the place of all rows before
-// it, then the segments come under it. A node whose place is gone with those rows recovers from that snapshot.
+// New keys for a shared store, while its nodes serve: a snapshot under the newest key takes the place of all rows
+// before it, then the segments come under it. A node whose place is gone with those rows recovers from that snapshot.
 import { epochsOfSegments, resealSegments } from '../activity/resealing.ts';
 import type { SegmentSummary } from '../port.ts';
 import type { StoreKeys } from '../store-files.ts';

@@ -1,6 +1,6 @@
 // A store goes over from a directory to a shared engine, or back: with its id, its count of transactions, its runs, by
-// which clients know it again, and its segments byte for byte. Nobody may serve it meanwhile. Where it comes from nothing
-// is changed; where it goes it counts only once both were proved to hold the same.
+// which clients know it again, and its segments byte for byte. Nobody may serve it meanwhile. Where it comes from
+// nothing is changed; where it goes it counts only once both were proved to hold the same.
 import { setImmediate } from 'node:timers/promises';
 import { toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';

@@ -342,9 +342,9 @@ export class TurnLoop<T extends object> {
 
   /**
    * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended. It
-   * ends with a commit, which waits for a standby: what is there to be seen the standby may not have yet. Undefined where
-   * no turn was to be had in time, of which `waited` milliseconds are over, or the log does not reach back to where the
-   * row would be.
+   * ends with a commit, which waits for a standby: what is there to be seen the standby may not have yet. Undefined
+   * where no turn was to be had in time, of which `waited` milliseconds are over, or the log does not reach back to
+   * where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
     const { lane, limits, now, later } = this.#world;

@@ -1,6 +1,6 @@
-// The rings whose keys the appliance holds, and their keys by version, each sealed under a key of the tenant's. Tables of
-// their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays, out of
-// sight of the look-ups by name, until it is purged.
+// The rings whose keys the appliance holds, and their keys by version, each sealed under a key of the tenant's. Tables
+// of their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays,
+// out of sight of the look-ups by name, until it is purged.
 import type { TransitType } from '../../model/transit.ts';
 import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { endOfSlice, type Part, readPart } from './page.ts';

@@ -1,4 +1,5 @@
-// Software that uses keyrings, whose keys the appliance never sees: age, and programs that take a password from a command.
+// Software that uses keyrings, whose keys the appliance never sees: age, and programs that take a password from a
+// command.
 import { createHash, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Desk, expect } from '../desk.ts';

@@ -1,5 +1,5 @@
-// Kubernetes at the socket of `kms kubernetes-plugin`: the client of its KMS plugins alone, and its API server with etcd,
-// set up as docs/kubernetes.md has it.
+// Kubernetes at the socket of `kms kubernetes-plugin`: the client of its KMS plugins alone, and its API server with
+// etcd, set up as docs/kubernetes.md has it.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -56,7 +56,9 @@ export const kubernetes: Client = {
 
 const guide = readFileSync(new URL('../../../docs/kubernetes.md', import.meta.url), 'utf8');
 
-/** The YAML of the guide, in its order: what is encrypted with what, a part of the API server's pod, the plugin's pod. */
+/**
+ * The YAML of the guide, in its order: what is encrypted with what, a part of the API server's pod, the plugin's pod.
+ */
 const [encryption = '', podPart = '', pluginPod = ''] = [...guide.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => text,
 );
