@@ -4,7 +4,8 @@
 //
 //   file = header 32 | part* | end
 //   part = 1 | name length u16 | name | length u64 | bytes
-//   end  = 0 | manifest length u32 | manifest | sealed length u32 | nonce 24 | sealed summary | SHA-256 of all but the parts' bytes
+//   end  = 0 | manifest length u32 | manifest | sealed length u32 | nonce 24 | sealed summary | hash
+//   hash = SHA-256 of all but the parts' bytes
 
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toHex, utf8 } from '../../crypto/bytes.ts';

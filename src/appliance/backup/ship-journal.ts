@@ -4,7 +4,8 @@
 // so that none can be changed, dropped or moved; the last one may be torn.
 //
 //   line = {"at":ms,"keyEpoch":n,"seal":digest,"stores":{dir:place|null}} TAB mac (64 hex digits) LF
-//   mac  = HMAC-SHA256(backup key of the appliance's own store, "kms/ship/v1" LF directory's name LF mac of the line before LF JSON)
+//   mac  = HMAC-SHA256(backup key of the appliance's own store, text)
+//   text = "kms/ship/v1" LF directory's name LF mac of the line before LF JSON
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../../crypto/hash.ts';
 import { KmsError } from '../../errors.ts';
