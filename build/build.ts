@@ -18,7 +18,7 @@ import {
 import { join, relative } from 'node:path';
 import { type Bundles, bundle } from './bundle.ts';
 import { buildClient, packClient } from './client.ts';
-import { asFunction, program, rehearsal, rehearsalFlags, rehearsed, starter } from './code-cache.ts';
+import { asFunction, program, rehearsal, rehearsalFlags, rehearsed, starter, tellNodesCaches } from './code-cache.ts';
 import { digestOfInputs } from './inputs.ts';
 import { paths } from './paths.ts';
 import { dropLanguages } from './without-languages.ts';
@@ -98,6 +98,8 @@ function makeExecutable(bundles: Bundles, executable: string): void {
   const all = { ...assets, ...Object.fromEntries(caches) };
   const output = inject(executable, put('start.cjs', starter), all, execArgv);
   const bytes = readFileSync(output);
+  if (tellNodesCaches(bytes, execArgv) === 0)
+    say("note: no cache of Node's own modules is used, each start takes longer");
   const smaller = dropLanguages(bytes);
   if (!smaller) say('note: the runtime keeps all languages of its Unicode library, 25 MB that dist/kms does not need');
   writeInPieces(output, smaller ?? bytes);

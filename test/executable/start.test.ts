@@ -1,0 +1,11 @@
+// What the executable carries so that a start is short: every cache of compiled code in it is used.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { tellNodesCaches } from '../../build/code-cache.ts';
+import { executable } from './kms.ts';
+
+test("the caches of Node's own modules were told of the flags that it runs under", () => {
+  // Whatever the flags: those that were made under none are the ones that nobody told.
+  assert.equal(tellNodesCaches(readFileSync(executable), ['--expose-gc']), 0);
+});
