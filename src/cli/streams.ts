@@ -9,7 +9,7 @@ import { plainBlockLength } from '../client/chunked.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
 import { Interrupted, isInterruption } from './exit.ts';
-import { fileError, newFile } from './files.ts';
+import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
 import { hasColour, pathFrom, write } from './io.ts';
 
@@ -60,7 +60,7 @@ async function* named(stream: AsyncIterable<Uint8Array>, path: string): AsyncGen
   }
 }
 
-export interface Output {
+interface Output {
   write(bytes: Uint8Array): Promise<void>;
   /** Everything is written: a file gets its name. */
   commit(): Promise<void>;
@@ -115,12 +115,14 @@ function toStream({ io }: Cli): Output {
   };
 }
 
-async function toFile(path: string): Promise<Output> {
-  const file = await newFile(path, 0o666);
+/** `prove`: what has to hold of all that was written before the file gets its name. */
+export async function toFile(path: string, mode = 0o666, prove?: (file: NewFile) => Promise<void>): Promise<Output> {
+  const file = await newFile(path, mode);
   return {
     write: (bytes) => writeAll(file.handle, bytes, path),
     async commit() {
       try {
+        await prove?.(file);
         await file.commit();
       } catch (error) {
         await file.discard();

@@ -6,13 +6,13 @@ import type { Moved, MoveOptions } from '../../appliance/move.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
-import { fileError, isNoDirectory, newFile } from '../files.ts';
+import { isNoDirectory } from '../files.ts';
 import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
 import { pathFrom, say, write } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
 import { givenPassphrase, readSecret } from '../secrets.ts';
-import { byteCount, type Output, transfer, withProgress } from '../streams.ts';
+import { byteCount, toFile, transfer, withProgress } from '../streams.ts';
 import { dataDirectory, refuseRemote, sharedStore, storeAt } from '../target.ts';
 import { visible } from '../text.ts';
 
@@ -21,7 +21,7 @@ export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
   try {
     const out = cli.get('<OUT>');
     if (out === '-') await toStdout(cli, await copyOf(cli, connection));
-    else await toFile(cli, connection, pathFrom(cli.io, out));
+    else await inFile(cli, connection, pathFrom(cli.io, out));
   } finally {
     await connection.close();
   }
@@ -63,40 +63,22 @@ async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<vo
 
 /** Writes a backup into a file of its own, and proves that nothing of it was lost on the way. */
 export async function writeBackup(cli: Cli, connection: Connection, path: string) {
-  const file = await newFile(path, 0o600);
   let bytes = 0;
   let manifest: Checked['manifest'] | undefined;
-  const output: Output = {
-    async write(piece) {
-      try {
-        for (let from = 0; from < piece.length; ) from += (await file.handle.write(piece, from)).bytesWritten;
-      } catch (error) {
-        throw fileError('write', path, error);
-      }
-      bytes += piece.length;
-    },
-    async commit() {
-      try {
-        manifest = (await check(file.temporary)).manifest;
-        await file.commit();
-      } catch (error) {
-        await file.discard();
-        throw fileError('write', path, error);
-      }
-    },
-    discard: () => file.discard(),
-    left: false,
-  };
+  const output = await toFile(path, 0o600, async ({ handle, temporary }) => {
+    bytes = (await handle.stat()).size;
+    manifest = (await check(temporary)).manifest;
+  });
   try {
     await transfer(cli, withProgress(cli, await copyOf(cli, connection), undefined), output);
   } catch (error) {
-    await file.discard();
+    await output.discard();
     throw error;
   }
   return { bytes, manifest };
 }
 
-async function toFile(cli: Cli, connection: Connection, path: string): Promise<void> {
+async function inFile(cli: Cli, connection: Connection, path: string): Promise<void> {
   const { bytes, manifest } = await writeBackup(cli, connection, path);
   const { faulty: [first, ...others] = [] } = manifest ?? {};
   if (first !== undefined) {
