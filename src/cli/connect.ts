@@ -223,6 +223,7 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
   return {
     seen: () => seen,
     async send(request) {
+      await watch.ready;
       const response = await send(request);
       seen = parseState(response.headers.get(stateHeader)) ?? seen;
       await watch.see(response);

@@ -1,6 +1,6 @@
 // What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says
 // when one of them comes back older than it was.
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   formatState,
@@ -49,30 +49,35 @@ function memoryOf(io: Io): StateMemory {
     const base = XDG_STATE_HOME ? pathFrom(io, XDG_STATE_HOME) : join(io.home, '.local', 'state');
     return fileMemory(join(base, 'kms', 'seen'));
   } catch {
-    return { load: async () => undefined, save: async () => undefined };
+    return { load: async () => [], save: async () => undefined };
   }
 }
 
 /** One file for each tenant of each appliance: `<appliance>.<tenant>`, holding what the header said. */
 function fileMemory(dir: string): StateMemory {
-  const fileOf = (appliance: string, tenant: string): string => join(dir, `${appliance}.${tenant}`);
-  const load = async (appliance: string, tenant: string): Promise<SeenState | undefined> => {
-    const text = await readFile(fileOf(appliance, tenant), 'utf8').catch(() => '');
-    return parseState(text.trim());
+  const read = async (name: string): Promise<SeenState | undefined> => {
+    const state = parseState((await readFile(join(dir, name), 'utf8').catch(() => '')).trim());
+    return state && nameOf(state) === name ? state : undefined;
   };
   return {
-    load,
+    async load() {
+      const states = await Promise.all((await readdir(dir)).map(read));
+      return states.filter((state) => state !== undefined);
+    },
     async save(state) {
-      const { appliance, tenant } = state;
       const { makeDirs } = await import('../appliance/data-dir.ts');
       await makeDirs(dir);
       // Another command may have seen more meanwhile.
-      const now = await load(appliance, tenant);
+      const now = await read(nameOf(state));
       if (now && !isLater(state, now)) return;
-      const file = fileOf(appliance, tenant);
+      const file = join(dir, nameOf(state));
       const draft = `${file}.${Math.random().toString(36).slice(2)}.tmp`;
       await writeFile(draft, `${formatState(state)}\n`, { mode: 0o600 });
       await rename(draft, file);
     },
   };
+}
+
+function nameOf({ appliance, tenant }: SeenState): string {
+  return `${appliance}.${tenant}`;
 }

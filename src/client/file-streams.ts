@@ -5,8 +5,8 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import { type ByteSource, byteReader, type Through, through } from './byte-streams.ts';
 import { decryptChunks, encryptChunks } from './chunked.ts';
-import { encodePrelude, fileFault, type Prelude, readPrelude, type Stanza } from './file-format.ts';
-import { askForKey } from './known-keys.ts';
+import { encodePrelude, faultOf, fileFault, type Prelude, readPrelude, type Stanza } from './file-format.ts';
+import { askForKey, forgetKey } from './known-keys.ts';
 import type { AnswerTo, Client, InputOf } from './methods.ts';
 import { openByRing, openOffline, type PublicKey, sealToRings } from './recipients.ts';
 import { type PrivateKey, type RingPrivateKey, readPrivateKeys } from './ring-keys.ts';
@@ -141,6 +141,7 @@ function decryption(options: DecryptStreamOptions | OfflineDecryptOptions): File
   const given = typeof privateKey === 'function' ? undefined : privateKeysIn(privateKey);
   return fileStream<DecryptAnswer | OfflineAnswer>(options.signal, async function* (source, signal, tell) {
     let bytes: Uint8Array | undefined;
+    let id: string | undefined;
     const key = async (prelude: Prelude): Promise<Uint8Array> => {
       if (options.offline) {
         // In a program without types it may be what finds it: nobody says here which ring it is.
@@ -151,11 +152,15 @@ function decryption(options: DecryptStreamOptions | OfflineDecryptOptions): File
         const { answer, key } = await keyByAppliance(prelude, options, given, signal);
         tell(answer);
         bytes = key;
+        id = answer.key.id;
       }
       return bytes;
     };
     try {
       yield* decryptFile({ source, key });
+    } catch (error) {
+      if (id !== undefined && !options.offline && faultOf(error) === 'wrong-key') forgetKey(options.client, id);
+      throw error;
     } finally {
       bytes?.fill(0);
     }

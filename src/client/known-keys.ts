@@ -70,6 +70,16 @@ export async function askForKey<Answer extends KeyAnswer>(
   return { answer, bytes };
 }
 
+/**
+ * To be called where the key does not open what it was asked for: whoever may give a ring's key a new wrapping may give
+ * a wrong one, and a later answer may have the right one again.
+ */
+export function forgetKey(client: object, id: string): void {
+  const keys = kept.get(client);
+  keys?.get(id)?.bytes.fill(0);
+  keys?.delete(id);
+}
+
 /** Overwrites the keys that are kept with the client: it goes on as if it had asked for none. */
 export function forgetKeys(client: object): void {
   for (const { bytes } of kept.get(client)?.values() ?? []) bytes.fill(0);

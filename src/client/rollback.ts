@@ -16,11 +16,14 @@ export interface SeenState extends Mark {
 
 /** Where the highest that was seen is kept between runs. What it throws is taken for nothing remembered. */
 export interface StateMemory {
-  load(appliance: string, tenant: string): Promise<SeenState | undefined>;
+  /** All that is remembered, of every tenant of every appliance. */
+  load(): Promise<readonly SeenState[]>;
   save(state: SeenState): Promise<void>;
 }
 
 export interface RollbackWatch {
+  /** To be waited for before the first request: what others remember meanwhile may be later than its answer. */
+  readonly ready: Promise<unknown>;
   /** To be called with every answer. */
   see(response: Response): Promise<void>;
   /** Keeps what was seen. */
@@ -59,7 +62,7 @@ function isSplit(a: SeenState, b: SeenState): boolean {
 }
 
 interface Watched {
-  /** What was remembered when this run first met it. */
+  /** What was remembered when this run began. */
   readonly before: SeenState | undefined;
   highest: SeenState;
   told: boolean;
@@ -67,14 +70,17 @@ interface Watched {
 
 export function rollbackWatch(memory: StateMemory, events: RollbackEvents): RollbackWatch {
   const known = new Map<string, Promise<Watched>>();
+  const ready = memory.load().catch(() => []);
 
   async function meet(seen: SeenState): Promise<Watched> {
-    const before = await memory.load(seen.appliance, seen.tenant).catch(() => undefined);
+    const remembered = await ready;
+    const before = remembered.find(({ appliance, tenant }) => appliance === seen.appliance && tenant === seen.tenant);
     if (before && seen.epoch > before.epoch) await events.onNewEpoch?.(seen, before);
     return { before, highest: before && !isLater(seen, before) ? before : seen, told: false };
   }
 
   return {
+    ready,
     async see(response) {
       const seen = parseState(response.headers.get(stateHeader));
       if (!seen) return;

@@ -216,17 +216,18 @@ export function onOtherWindow(listener: () => void): () => void {
   return () => window.removeEventListener('storage', hear);
 }
 
-const nameOf = (appliance: string, tenant: string): string => `kms-state.${appliance}.${tenant}`;
+const stateNames = 'kms-state.';
 
 /**
  * How far the appliance was when this browser last saw it, so that one that was set back is noticed. Nothing of it is
  * secret: it is kept where it outlives the window.
  */
 const localStates: StateMemory = {
-  async load(appliance, tenant) {
-    return parseState(localStorage.getItem(nameOf(appliance, tenant)));
+  async load() {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(stateNames));
+    return names.map((name) => parseState(localStorage.getItem(name))).filter((state) => state !== undefined);
   },
   async save(state) {
-    localStorage.setItem(nameOf(state.appliance, state.tenant), formatState(state));
+    localStorage.setItem(`${stateNames}${state.appliance}.${state.tenant}`, formatState(state));
   },
 };

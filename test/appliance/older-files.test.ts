@@ -306,7 +306,7 @@ test('everything put back together: the appliance cannot know, and clients that 
   const see = async (response: Response): Promise<void> => {
     assert.equal(response.status, 200);
     const memory = {
-      load: async () => kept,
+      load: async () => (kept ? [kept] : []),
       async save(state: SeenState) {
         kept = state;
       },

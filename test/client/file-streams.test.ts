@@ -167,6 +167,24 @@ test('keys that are to be forgotten are overwritten, and named no more', async (
   assert.deepEqual(Object(calls.at(-1)).knownKeys, ['key_1']);
 });
 
+test('a key that does not open what it was asked for is asked for again: its wrapping may have been put right', async () => {
+  const bytes = systemRandom(32);
+  const right = frugal(appliance(bytes));
+  const message = systemRandom(100);
+  const { bytes: file } = await encryptBytes(message, { client: right.client, ring: 'r', privateKey });
+  const wrong = frugal(appliance());
+  let now = wrong;
+  const client: Asked['client'] = { encrypt: right.client.encrypt, decrypt: (input) => now.client.decrypt(input) };
+  for (const given of [privateKey, () => privateKey]) {
+    now = wrong;
+    const failure = await decryptBytes(file, { client, privateKey: given }).catch((error: unknown) => error);
+    assert.equal(faultOf(failure), 'wrong-key');
+    now = right;
+    assert.deepEqual((await decryptBytes(file, { client, privateKey: given })).bytes, message);
+    forgetKeys(client);
+  }
+});
+
 test('a client that is to keep no keys names none', async () => {
   const { client, calls } = frugal(appliance());
   for (let i = 0; i < 2; i++) {

@@ -13,7 +13,7 @@ function answer(epoch: number, sequence: number): Response {
 function memory(kept?: SeenState): StateMemory & { kept: SeenState | undefined } {
   const place = {
     kept,
-    load: async () => place.kept,
+    load: async () => (place.kept ? [place.kept] : []),
     save: async (state: SeenState) => {
       place.kept = state;
     },
@@ -69,6 +69,18 @@ test('a later epoch silences it, an earlier one does not', async () => {
   assert.deepEqual(await run(place, answer(9, 1), answer(9, 2)), ['epoch 9']);
   assert.deepEqual(place.kept, state(9, 2));
   assert.deepEqual(await run(place, answer(5, 100)), ['older 5.100 < 9.2']);
+});
+
+test('what another run remembers while this one waits for its answer is not held against it', async () => {
+  const place = memory(state(1, 10));
+  const told: string[] = [];
+  const watch = rollbackWatch(place, { onOlder: () => void told.push('older') });
+  await watch.ready;
+  const own = answer(1, 11);
+  await run(place, answer(1, 12));
+  await watch.see(own);
+  await watch.save();
+  assert.deepEqual(told, []);
 });
 
 test('answers that overtake each other, without the header, or with a memory that fails', async () => {
