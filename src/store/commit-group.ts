@@ -17,8 +17,9 @@ import type { Applied } from './log-file.ts';
 import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
 import type { SqlValue, Tally } from './sql.ts';
-import type { State, Statement } from './state.ts';
+import type { LoggedStatement, State, Statement } from './state.ts';
 import { corrupt } from './store-files.ts';
+import { blankAfter } from './tables/migrations.ts';
 
 /** Counts the statement texts given in a log file. A new file has a new one. */
 export class Numbering {
@@ -95,7 +96,7 @@ export class Group {
   }
 
   /** The number of a statement's text in this log file. */
-  #place(statement: Statement): number {
+  #place(statement: LoggedStatement): number {
     if (statement.logged !== this.#numbering) {
       statement.logged = this.#numbering;
       statement.place = this.#numbering.count++;
@@ -216,6 +217,15 @@ export class GroupReplayer {
     this.#witness?.ran(statement);
   }
 
+  /** Whether the state became, in the place of running these, the database that they make of a blank one. */
+  #becomeAfter(statements: readonly [number, ...SqlValue[]][] = []): boolean {
+    if (!this.#state.isBlank || this.#witness) return false;
+    if (statements.some(({ length }) => length > 1)) return false;
+    const image = blankAfter(statements.map(([number]) => this.#texts[number] ?? ''));
+    if (image) this.#state.become(image);
+    return image !== undefined;
+  }
+
   /** Run at once, unless somebody keeps tallies beside the tables. */
   #count(count: [number, number, string, ...SqlValue[]]): void {
     if (!this.#witness) {
@@ -244,8 +254,9 @@ export class GroupReplayer {
       } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
+      const run = this.#becomeAfter(tx[0]) ? tx.slice(1) : tx;
       this.#state.control('BEGIN');
-      for (const statements of tx) for (const statement of statements) this.#run(statement);
+      for (const statements of run) for (const statement of statements) this.#run(statement);
       for (const count of counts) this.#count(count);
       this.#state.control('COMMIT');
       const head = { at, alike };

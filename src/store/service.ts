@@ -138,7 +138,8 @@ export class Service<T extends object> implements Serving<Live<T>> {
       });
       this.#sayTorn(recovered);
       const session = new Session(state, (sql) => tables(sql), activity);
-      if (await migrate(state, session, migrations)) await log.add(session.written);
+      const written = await migrate(state, session, migrations);
+      if (written) await log.add(written);
       live = { state, session, activity, log, uid, snapshot, dead: false, inUse: false };
       return live;
     } catch (error) {

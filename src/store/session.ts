@@ -3,7 +3,7 @@
 import { KmsError } from '../errors.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Soon, Sql, SqlValue, Tally } from './sql.ts';
-import type { State, Statement } from './state.ts';
+import type { LoggedStatement, State, Statement } from './state.ts';
 import { othersTurn } from './turns.ts';
 
 /** The part of the activity log that a transaction needs. */
@@ -19,7 +19,7 @@ export interface Staging {
 
 /** What a transaction wrote, valid until the next one begins. */
 export interface Written {
-  readonly statements: readonly Statement[];
+  readonly statements: readonly LoggedStatement[];
   /** Of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
   readonly records: readonly ActivityInput[];

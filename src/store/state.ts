@@ -22,11 +22,15 @@ function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
   return library;
 }
 
-/**
- * A prepared statement. `logged` and `place` belong to whoever writes the log: the numbering that `place` counts in.
- */
-export interface Statement {
+/** What a log has of a statement. `logged` and `place` belong to its writer: the numbering that `place` counts in. */
+export interface LoggedStatement {
   readonly text: string;
+  logged: object | undefined;
+  place: number;
+}
+
+/** A prepared statement. */
+export interface Statement extends LoggedStatement {
   readonly prepared: Prepared;
   /** Changes nothing, so that it needs no place in a log. */
   readonly reads: boolean;
@@ -35,8 +39,6 @@ export interface Statement {
   columns: readonly string[] | undefined;
   /** For a statement that is counted: what it is still to be run with, by its second parameter. */
   counts: Map<string, Tally> | undefined;
-  logged: object | undefined;
-  place: number;
 }
 
 // Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction. The
@@ -64,13 +66,30 @@ const unrepeatable =
   /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
 
 export class State {
-  readonly #database: Database;
+  readonly #library: SqlJs;
   readonly #statements = new Map<string, Statement>();
+  #database: Database;
+  #isBlank: boolean;
   #open = true;
 
   constructor(library: SqlJs, image?: Uint8Array) {
-    this.#database = new library.Database(image);
-    this.#database.run(pragmas);
+    this.#library = library;
+    this.#isBlank = image === undefined;
+    this.#database = opened(library, image);
+  }
+
+  /** Whether it began with nothing, and nothing that writes was ever prepared. */
+  get isBlank(): boolean {
+    return this.#isBlank;
+  }
+
+  /** Puts the database that `image` holds in the place of a blank one. Its statements are prepared anew. */
+  become(image: Uint8Array): void {
+    if (!this.#isBlank) throw new KmsError('internal', 'a database that is not blank may not become another one');
+    this.#isBlank = false;
+    this.#statements.clear();
+    this.#database.close();
+    this.#database = opened(this.#library, image);
   }
 
   /** The statement for `text`, prepared once. Refuses what a log could not repeat, and more than one statement. */
@@ -85,6 +104,7 @@ export class State {
   }
 
   #prepare(text: string, reads: boolean): Statement {
+    if (!reads) this.#isBlank = false;
     let prepared: Prepared;
     try {
       prepared = this.#database.prepare(text);
@@ -223,6 +243,12 @@ export class State {
 /** Opens a database: a new one, or the one that `image` holds. */
 export async function openState(wasm: Uint8Array | ArrayBuffer, image?: Uint8Array): Promise<State> {
   return new State(await loadSqlJs(wasm), image);
+}
+
+function opened(library: SqlJs, image: Uint8Array | undefined): Database {
+  const database = new library.Database(image);
+  database.run(pragmas);
+  return database;
 }
 
 function bind(statement: Statement, params: SqlValue[]): void {

@@ -119,7 +119,8 @@ export class SharedLive<T extends object> implements ReplayWitness {
   /** Runs the migrations that are missing, unless another node did: in the turn, before anything else. */
   async migrate(group: Group): Promise<void> {
     if (this.#isMigrated) return;
-    if (await migrate(this.state, this.session, this.#world.migrations)) group.add(this.session.written);
+    const written = await migrate(this.state, this.session, this.#world.migrations);
+    if (written) group.add(written);
     this.#isMigrated = true;
   }
 
