@@ -1,15 +1,7 @@
 // Node's HTTP servers around the app: limits against slow and oversized clients, what a reverse proxy says of the
-// client, and an end that lets requests under way finish. Requests that never get to the app (bytes that are no HTTP,
-// and HTTP that it has no use for) are answered in the app's own shape, and the connection ends.
+// client, and an end that lets requests under way finish.
 
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -20,6 +12,20 @@ import { plainAddress, type RequestEnv } from '../http/request.ts';
 import { headersOf, respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, RequestBody } from './body-budget.ts';
+import {
+  type Dialect,
+  expectation,
+  headerRefusal,
+  ownDialect,
+  packetOf,
+  parserRefusal,
+  refusalAnswer,
+  refuseInResponse,
+  refuseOnSocket,
+  tunnel,
+  unreadable,
+} from './http-refusals.ts';
+import { Listing, listingOf } from './list-method.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
@@ -78,6 +84,8 @@ interface ServerOptions {
   straightTo?(target: string): Straight | undefined;
   /** Looks at a request before the app does. */
   prepare?(incoming: IncomingMessage): void;
+  /** In which words requests are refused that never get to the app; absent: the app's own. */
+  readonly dialect?: Dialect;
   /** What requests have to wait for before anybody can say what answers them; undefined where there is nothing. */
   opening?(): Promise<unknown> | undefined;
 }
@@ -90,10 +98,10 @@ type Fetching = Parameters<typeof getRequestListener>[0];
  */
 let adapter: typeof getRequestListener | undefined;
 
-async function listenerOf(fetching: Fetching): Promise<ReturnType<typeof getRequestListener>> {
+async function listenerOf(fetching: Fetching, dialect: Dialect): Promise<ReturnType<typeof getRequestListener>> {
   adapter ??= (await import('@hono/node-server')).getRequestListener;
   return adapter(fetching, {
-    errorHandler: () => problem(400, 'the request is malformed'),
+    errorHandler: () => refusalAnswer(unreadable, dialect),
     autoCleanupIncoming: false,
   });
 }
@@ -108,6 +116,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     limits: given,
     bodies = new BodyBudget(),
     answers = new AnswerBudget(),
+    dialect = ownDialect,
   } = options;
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
@@ -135,12 +144,12 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     body.letGo();
     body.done();
     const text = textOf(outcome);
-    if (text === undefined) return void (await listenerOf(() => respond(outcome, state)))(incoming, outgoing);
+    if (text === undefined) return void (await listenerOf(() => respond(outcome, state), dialect))(incoming, outgoing);
     outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': Buffer.byteLength(text) });
     outgoing.end(text);
   };
   const answerLong: RequestListener = async (incoming, outgoing) => {
-    listener ??= await listenerOf(fetching);
+    listener ??= await listenerOf(fetching, dialect);
     listener(incoming, outgoing);
   };
   const answer: RequestListener = (incoming, outgoing) => {
@@ -150,7 +159,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   };
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
-    if (!isForApp(incoming, outgoing, letGo)) return;
+    if (!isForApp(incoming, outgoing, dialect, letGo)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     const waiting = opening?.();
     if (waiting) void waiting.then(() => answer(incoming, outgoing));
@@ -162,7 +171,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   // Whoever waits to be told to send its body is told when the body is asked for.
   server.on('checkContinue', inTurn);
   server.setTimeout(silence);
-  refuseBelowApp(server, letGo);
+  refuseBelowApp(server, dialect, letGo);
   return server;
 }
 
@@ -229,10 +238,6 @@ async function letGoOf(body: RequestBody, answer: Response | Promise<Response>):
   }
 }
 
-function problem(status: number, message: string): Response {
-  return Response.json({ message }, { status });
-}
-
 export function listen(server: Server, options: NodeListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -295,125 +300,61 @@ function lastOf(header: string | string[] | undefined): string | undefined {
   return last ? last : undefined;
 }
 
-interface Refusal {
-  readonly status: number;
-  readonly message: string;
-  /** Which methods there are, where that is what it is about. */
-  readonly allow?: string;
-}
-
-const allow = 'DELETE, GET, HEAD, PATCH, POST, PUT';
-const malformed: Refusal = { status: 400, message: 'the request is not well-formed HTTP' };
-const unknownMethod: Refusal = { status: 405, message: `no path takes this method; there are: ${allow}`, allow };
-const tunnel: Refusal = { status: 405, message: `this is no proxy: no path takes CONNECT; there are: ${allow}`, allow };
-const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };
-const late: Refusal = { status: 408, message: 'the request took too long to arrive' };
-const tooLarge: Refusal = { status: 431, message: 'the headers of the request are too large' };
-const noHost: Refusal = { status: 400, message: 'the header Host is missing' };
-const coded: Refusal = { status: 501, message: 'the header Transfer-Encoding: only chunked is understood' };
-const severalHosts: Refusal = { status: 400, message: 'the header Host is there more than once' };
-
 /** Sees to the body of a request that is answered without it, before the answer. */
 type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 /** Answers what Node would refuse without a word, or with none that a program can read. */
-function refuseBelowApp(server: Server, letGo: LetGo): void {
+function refuseBelowApp(server: Server, dialect: Dialect, letGo: LetGo): void {
+  const listings = new WeakMap<Duplex, Listing>();
   server.on('clientError', (error, socket) => {
+    const listing = listings.get(socket);
+    if (listing) return listing.more(packetOf(error));
     if (!socket.writable || systemCode(error) === 'ECONNRESET') return void socket.destroy();
-    afterAnswers(socket, () => onSocket(socket, refusalOf(error)));
+    const first = dialect.lists ? listingOf(error) : undefined;
+    if (!first) return afterAnswers(socket, () => refuseOnSocket(socket, parserRefusal(error), dialect));
+    const made = new Listing(socket, first);
+    listings.set(socket, made);
+    afterAnswers(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', made));
   });
-  server.on('connect', (_incoming, socket) => onSocket(socket, tunnel));
+  server.on('connect', (_incoming, socket) => refuseOnSocket(socket, tunnel, dialect));
   server.on('checkExpectation', (incoming, outgoing) => {
     letGo(incoming, outgoing);
-    onResponse(outgoing, expectation);
+    refuseInResponse(outgoing, expectation, dialect);
   });
 }
 
 /**
  * What is wrong behind whole requests does not cost them their answers: it is told once those have gone out. Of a
- * request that breaks off there is no answer to wait for, but of those ahead of it.
+ * request that breaks off there is no answer to wait for, but of those ahead of it; one that has begun stays the only
+ * one.
  */
 function afterAnswers(socket: Duplex, refuse: () => void): void {
   const last = newest.get(socket);
   const refuseIfOpen = (): void => {
     if (socket.writable) refuse();
   };
-  if (!last || last.writableFinished || last.destroyed) refuse();
+  const end = (): void => void socket.end(() => socket.destroy());
+  const isOver = last?.writableFinished || last?.destroyed;
+  if (!last || (isOver && last.req.complete)) refuse();
   else if (last.req.complete) last.once('close', refuseIfOpen);
-  else if (last.socket) refuse();
+  else if (last.headersSent) isOver ? end() : last.once('close', end);
+  else if (last.socket || isOver) refuse();
   else last.prependOnceListener('socket', refuseIfOpen);
 }
 
 /** Whether the request is one for the app; one that is not is answered. */
-function isForApp(incoming: IncomingMessage, outgoing: ServerResponse, letGo: LetGo): boolean {
-  const refusal = hostRefusal(incoming) ?? codingRefusal(incoming);
+function isForApp(incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect, letGo: LetGo): boolean {
+  const refusal = headerRefusal(incoming);
   const isAboutServer = incoming.url === '*' && incoming.method === 'OPTIONS';
   if (!refusal && !isAboutServer) return true;
   letGo(incoming, outgoing);
-  if (refusal) onResponse(outgoing, refusal);
-  else onServerItself(outgoing);
+  if (refusal) refuseInResponse(outgoing, refusal, dialect);
+  else onServerItself(outgoing, dialect);
   return false;
 }
 
 /** `OPTIONS *` asks about the server, not about a path (RFC 9110 §9.3.7). */
-function onServerItself(outgoing: ServerResponse): void {
-  outgoing.writeHead(204, { Allow: allow });
+function onServerItself(outgoing: ServerResponse, { methods }: Dialect): void {
+  outgoing.writeHead(204, { Allow: methods });
   outgoing.end();
-}
-
-/** What is not chunked last never gets here (RFC 9112 §6.1). */
-function codingRefusal({ headers }: IncomingMessage): Refusal | undefined {
-  const coding = headers['transfer-encoding'];
-  return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? undefined : coded;
-}
-
-/** A tenant is found by its Host, so there must be one, and two would be two tenants to two programs. */
-function hostRefusal({ headers, rawHeaders }: IncomingMessage): Refusal | undefined {
-  if (!headers.host) return noHost;
-  let hosts = 0;
-  for (let n = 0; n < rawHeaders.length; n += 2) {
-    const name = rawHeaders[n];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
-  }
-  return hosts > 1 ? severalHosts : undefined;
-}
-
-function refusalOf(error: Error): Refusal {
-  switch (systemCode(error)) {
-    case 'HPE_HEADER_OVERFLOW':
-      return tooLarge;
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return late;
-    case 'HPE_INVALID_METHOD':
-      return beginsRequest(error) ? unknownMethod : malformed;
-    default:
-      return malformed;
-  }
-}
-
-/** Whether what arrived begins as a request does, in all but its method (RFC 9112 §3). */
-function beginsRequest(error: Error): boolean {
-  const packet = 'rawPacket' in error && error.rawPacket instanceof Uint8Array ? error.rawPacket : new Uint8Array();
-  const start = Buffer.from(packet.subarray(0, 8192)).toString('latin1');
-  return /^(?:\r?\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(start);
-}
-
-function onSocket(socket: Duplex, { status, message, allow }: Refusal): void {
-  const body = JSON.stringify({ message });
-  const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'Connection: close',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...(allow === undefined ? [] : [`Allow: ${allow}`]),
-  ];
-  socket.on('error', () => socket.destroy());
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
-}
-
-function onResponse(outgoing: ServerResponse, { status, message }: Refusal): void {
-  const body = JSON.stringify({ message });
-  const length = Buffer.byteLength(body);
-  outgoing.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': length, Connection: 'close' });
-  outgoing.end(body);
 }

@@ -18,6 +18,7 @@ import { KmsError, systemError } from '../errors.ts';
 import type { Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
 import { tangAddresses } from '../http/tang.ts';
+import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type AppFetch,
   clientAddress,
@@ -307,6 +308,7 @@ function networkServer(
     },
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
+    dialect: surface.transit ? vaultDialect : surface.tang ? tangDialect : ownDialect,
   });
 }
 

@@ -201,6 +201,7 @@ test('errors are those of OpenBao, word for word', async () => {
     ['GET', 'sys/mounts', undefined, 404, 'no handler for route "sys/mounts". route entry not found.'],
     ['GET', 'transit/zzz', undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
     ['GET', `transit/encrypt/${name}`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
+    ['GET', `transit/keys/${name}?list=true`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
     ['PUT', 'auth/token/renew-self', {}, 400, 'invalid lease ID'],
     ['POST', 'auth/approle/login', { role_id: 'a', secret_id: 'b' }, 400, 'invalid role or secret ID'],
   ];
@@ -218,6 +219,10 @@ test('what is refused on purpose says why', async () => {
     ['POST', 'transit/keys/new', { allow_plaintext_backup: true }, /^plaintext backup is disallowed/],
     ['POST', 'transit/keys/new', { type: 'rsa-4096' }, /^unknown key type rsa-4096$/],
     ['POST', 'transit/keys/new', { auto_rotate_period: '10m' }, /^auto rotate period must be 0/],
+    ['POST', 'transit/keys/new', { auto_rotate_period: ['24h'] }, /^auto rotate period must be 0/],
+    ['POST', 'transit/keys/new', { auto_rotate_period: '24h'.repeat(40) }, /^auto rotate period must be 0/],
+    ['POST', 'transit/keys/new', { auto_rotate_period: '9'.repeat(10).concat('d') }, /^auto rotate period must be 0/],
+    ['POST', 'transit/keys/new', { derived: [true] }, /^error converting input for field "derived": expected true or/],
     ['POST', `transit/keys/${name}/config`, { exportable: true }, /not exportable/],
     ['POST', `transit/keys/${name}/config`, { min_decryption_version: 2 }, /^cannot set min decryption version of 2/],
     ['GET', `transit/backup/${name}`, {}, /^plaintext backup is disallowed/],
@@ -246,7 +251,13 @@ test('a ring is read and listed as transit has it', async () => {
   assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', { auto_rotate_period: '24h' })).status, 204);
   assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', {})).status, 204, 'there already, and the same');
   assert.equal((await v1(a, 'PUT', 'transit/keys/alpha', { type: 'ed25519' })).status, 400);
-  assert.deepEqual((await v1(a, 'GET', 'transit/keys?list=true')).body.data, { keys: ['alpha', 'zeta'] });
+  for (const value of ['true', 'True', 'TRUE', 't', 'T', '1']) {
+    const { body } = await v1(a, 'GET', `transit/keys?list=${value}`);
+    assert.deepEqual(body.data, { keys: ['alpha', 'zeta'] }, value);
+  }
+  for (const value of ['false', '0', '', 'yes', 'tRUE']) {
+    assert.equal((await v1(a, 'GET', `transit/keys?list=${value}`)).status, 405, value);
+  }
   const { data } = (await v1(a, 'GET', 'transit/keys/ALPHA')).body;
   assert.deepEqual(data, {
     allow_plaintext_backup: false,

@@ -2,6 +2,8 @@
 // secrets and what changes from run to run, which names in angle brackets stand for.
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { packetOf } from '../../src/server/http-refusals.ts';
 
 /** `flags`: a token with these was made; `kms`: a command changed a ring meanwhile. */
 export type Step = AskedStep | { readonly token: string; readonly flags: readonly string[] } | { readonly kms: string };
@@ -81,6 +83,12 @@ export class Recorder {
         outgoing.writeHead(answer.statusCode ?? 0, answer.rawHeaders).end(told);
       });
       onward.on('error', () => outgoing.destroy()).end(sent);
+    });
+    // LIST, which Node does not read, goes on as it came, and is not written down.
+    server.on('clientError', (error, socket) => {
+      const { hostname, port } = new URL(address);
+      const onward = connect(Number(port), hostname, () => onward.write(packetOf(error) ?? ''));
+      onward.on('error', () => socket.destroy()).pipe(socket);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     this.#server = server;

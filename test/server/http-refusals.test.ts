@@ -1,24 +1,56 @@
-// What a server answers to bytes that are no request, or none that it has a use for: one JSON message each, and the
-// connection ends.
+// What a server answers to bytes that are no request, or none that it has a use for: one JSON message each, in the shape
+// that its clients know, and the connection ends. And LIST, which Node does not read.
 import assert from 'node:assert/strict';
+import type { IncomingMessage, Server } from 'node:http';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import { httpServer, listen } from '../../src/server/http-server.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { selfSigned } from '../../src/appliance/self-signed.ts';
+import { type Dialect, ownDialect, tangDialect, vaultDialect } from '../../src/server/http-refusals.ts';
+import { type Certificate, clientAddress, httpServer, listen } from '../../src/server/http-server.ts';
+import { portOf } from '../../src/server/listen.ts';
 
-const server = httpServer(async (request) => Response.json({ served: request.method }), { env: () => ({}) });
-await listen(server, { port: 0, host: '127.0.0.1' });
-after(() => server.close());
-const address = server.address();
-const port = typeof address === 'object' && address ? address.port : 0;
+/** Says what it was asked. */
+async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
+  const env = (incoming: IncomingMessage) => {
+    const remoteAddress = clientAddress(incoming, false);
+    return remoteAddress === undefined ? {} : { remoteAddress };
+  };
+  const made = httpServer(
+    async (request, { remoteAddress }) => {
+      const { pathname, search } = new URL(request.url);
+      return Response.json({ served: request.method, target: pathname + search, remoteAddress });
+    },
+    { env, dialect, tls },
+  );
+  await listen(made, { port: 0, host: '127.0.0.1' });
+  after(() => made.close());
+  return made;
+}
+
+const server = await serving(ownDialect);
+const vault = await serving(vaultDialect);
+const tang = await serving(tangDialect);
 
 /** Sends bytes as they are, in as many packets as parts; answers all that comes back until the connection ends. */
 function raw(...parts: readonly string[]): Promise<string> {
+  return rawAt(server, parts);
+}
+
+function rawAt(at: Server, parts: readonly string[], isTls = false): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
-    const socket = connect(port, '127.0.0.1', () => {
-      const [first = '', ...rest] = parts;
-      socket.write(first, 'latin1', () => rest.forEach((part) => void socket.write(part, 'latin1')));
-    });
+    const begin = async (): Promise<void> => {
+      for (const part of parts) {
+        socket.write(part, 'latin1');
+        // One packet each.
+        if (parts.length > 1) await sleep(20);
+      }
+    };
+    const place = { port: portOf(at), host: '127.0.0.1' };
+    const socket = isTls ? connectTls({ ...place, rejectUnauthorized: false }, begin) : connect(place, begin);
+    socket.setNoDelay(true);
     socket.on('data', (chunk) => {
       answer += chunk;
     });
@@ -59,20 +91,49 @@ const refusals: readonly (readonly [name: string, request: string, status: numbe
     400,
     /^the request is not well-formed HTTP$/,
   ],
+  ['two lengths', `POST / HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 400, /not well-formed/],
+  [
+    'a length beside chunks',
+    `POST / HTTP/1.1\r\n${host}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+    /not well-formed/,
+  ],
+  ['another coding alone', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip\r\n\r\n`, 501, /only chunked/],
+  ['a Host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400, /is malformed$/],
   ['long headers', `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /too large/],
 ];
 
+const dialects = [
+  {
+    at: server,
+    methods: 'DELETE, GET, HEAD, PATCH, POST, PUT',
+    messageOf: (body: { message: string }) => body.message,
+  },
+  { at: tang, methods: 'GET, POST', messageOf: (body: { message: string }) => body.message },
+  {
+    at: vault,
+    methods: 'DELETE, GET, HEAD, LIST, POST, PUT',
+    messageOf: ({ errors }: { errors: string[] }) => (errors.length === 1 ? errors[0] : undefined),
+  },
+] as const;
+
 for (const [name, request, status, message] of refusals) {
   test(`${name}: ${status}`, async () => {
-    const answer = await raw(request);
-    const [head = '', body = ''] = answer.split('\r\n\r\n', 2);
-    assert.ok(head.startsWith(`HTTP/1.1 ${status} `), answer);
-    assert.match(head, /^content-type: application\/json$/im);
-    assert.match(head, /^connection: close$/im);
-    assert.equal(/^content-length: (\d+)$/im.exec(head)?.[1], String(Buffer.byteLength(body)));
-    assert.equal(/^allow: .*GET/im.test(head), status === 405, head);
-    assert.deepEqual(Object.keys(JSON.parse(body)), ['message']);
-    assert.match(JSON.parse(body).message, message);
+    for (const { at, methods, messageOf } of dialects) {
+      const answer = await rawAt(at, [request]);
+      const [head = '', body = '', ...more] = answer.split('\r\n\r\n');
+      assert.ok(head.startsWith(`HTTP/1.1 ${status} `), answer);
+      assert.deepEqual(more, [], 'one answer');
+      assert.match(head, /^content-type: application\/json$/im);
+      assert.match(head, /^connection: close$/im);
+      assert.equal(/^content-length: (\d+)$/im.exec(head)?.[1], String(Buffer.byteLength(body)));
+      assert.equal(/^allow: (.*)$/im.exec(head)?.[1], status === 405 ? methods : undefined, head);
+      const said = JSON.parse(body);
+      assert.equal(Object.keys(said).length, 1);
+      const text = messageOf(said) ?? '';
+      assert.match(text, message);
+      assert.equal(text.endsWith(methods), status === 405);
+    }
   });
 }
 
@@ -102,6 +163,79 @@ test('what is wrong behind whole requests does not cost them their answers', asy
   const answers = await raw(twoAndAHalf);
   assert.equal(answers.match(/HTTP\/1\.1 200 /g)?.length, 2, answers);
   assert.equal(answers.match(/HTTP\/1\.1 400 /g)?.length, 1, answers);
+});
+
+test('a request that breaks off once its answer has begun gets no second one', async () => {
+  const answer = await raw(`POST /x HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`, 'nonsense\r\n');
+  assert.match(answer, /^HTTP\/1\.1 200 /);
+  assert.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1, answer);
+});
+
+const list = (target: string, more = '') => `LIST ${target} HTTP/1.1\r\n${host}${more}\r\n`;
+const post = `POST /first HTTP/1.1\r\n${host}Content-Length: 3\r\n\r\nabc`;
+
+test('LIST is GET with list=true where clients send it, on a connection that ends with the answer', async () => {
+  const rows: readonly (readonly [parts: readonly string[], targets: readonly string[]])[] = [
+    [[list('/v1/transit/keys')], ['/v1/transit/keys?list=true']],
+    [[list('/v1/transit/keys?a=b&list=false')], ['/v1/transit/keys?list=true&a=b&list=false']],
+    [['LIST /v1/transit/keys HTTP/1.1\r\n', host, 'X: 1\r\n', '\r\n'], ['/v1/transit/keys?list=true']],
+    [[post + list('/a')], ['/first', '/a?list=true']],
+    [
+      [post + post, list('/a')],
+      ['/first', '/first', '/a?list=true'],
+    ],
+    // What comes behind it finds the connection closed, as behind any last request.
+    [[list('/a') + list('/b')], ['/a?list=true']],
+    [[list('/a') + post], ['/a?list=true']],
+    [[list('/a', 'Connection: keep-alive\r\n')], ['/a?list=true']],
+    [[list('/a', 'Content-Length: 5\r\n'), 'ab'], ['/a?list=true']],
+    [[list('/a', 'Transfer-Encoding: chunked\r\n'), 'nonsense'], ['/a?list=true']],
+    [[list('/a', 'Expect: 100-continue\r\nContent-Length: 5\r\n')], ['/a?list=true']],
+  ];
+  for (const [parts, targets] of rows) {
+    const answer = await rawAt(vault, parts);
+    const bodies = [...answer.matchAll(/\{.*?\}/g)].map(([text]) => JSON.parse(text));
+    const served = targets.map((target) => ({
+      served: target.startsWith('/first') ? 'POST' : 'GET',
+      target,
+      remoteAddress: '127.0.0.1',
+    }));
+    assert.deepEqual(bodies, served, JSON.stringify(parts));
+    assert.equal(answer.match(/HTTP\/1\.1 200 /g)?.length, targets.length);
+    assert.equal(answer.match(/^connection: close\r$/gim)?.length, 1, answer);
+  }
+});
+
+test('what is wrong with a LIST is refused as with any other', async () => {
+  const rows: readonly (readonly [parts: readonly string[], status: number])[] = [
+    [['LIST /a HTTP/1.1\r\n\r\n'], 400],
+    [[list('/a', host)], 400],
+    [[list('/a', 'no header\r\n')], 400],
+    [[list('a')], 400],
+    [['LIST /a HTTP/2.0\r\n\r\n'], 400],
+    [[`LISTEN /a HTTP/1.1\r\n${host}\r\n`], 405],
+    [['LI', `ST /a HTTP/1.1\r\n${host}\r\n`], 405],
+    [[list('/a', 'Expect: wonders\r\n')], 417],
+    [[list('/a', `X: ${'x'.repeat(20_000)}\r\n`)], 431],
+  ];
+  for (const [parts, status] of rows) {
+    const answer = await rawAt(vault, parts);
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    assert.match(head, new RegExp(`^HTTP/1\\.1 ${status} `), JSON.stringify(parts));
+    assert.deepEqual(Object.keys(JSON.parse(body)), ['errors']);
+    assert.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1, answer);
+  }
+  for (const at of [server, tang]) assert.match(await rawAt(at, [list('/a')]), /^HTTP\/1\.1 405 /);
+  const endless = await rawAt(vault, [`LIST /a HTTP/1.1\r\n${host}X: `, ...Array<string>(4).fill('y'.repeat(60_000))]);
+  assert.match(endless, /^(?:HTTP\/1\.1 431 |$)/);
+});
+
+test('LIST within TLS', async () => {
+  const { cert, key } = await selfSigned(['kms.example'], 1, new Date());
+  const within = await serving(vaultDialect, { cert: Buffer.from(cert), key: Buffer.from(key) });
+  const answer = await rawAt(within, [post + list('/a')], true);
+  assert.match(answer, /"target":"\/first"[\s\S]*"target":"\/a\?list=true","remoteAddress":"127\.0\.0\.1"/);
+  assert.equal(answer.match(/strict-transport-security/gi)?.length, 2);
 });
 
 test('a request that breaks off is refused at once', async () => {

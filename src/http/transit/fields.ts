@@ -35,8 +35,11 @@ export function booleanOf(given: JsonObject, name: string): boolean | undefined 
   const value = given[name];
   if (isAbsent(value)) return undefined;
   if (typeof value === 'boolean') return value;
-  if (['true', '1'].includes(String(value).toLowerCase())) return true;
-  if (['false', '0'].includes(String(value).toLowerCase())) return false;
+  if (typeof value === 'string' || typeof value === 'number') {
+    const word = String(value).toLowerCase();
+    if (word === 'true' || word === '1') return true;
+    if (word === 'false' || word === '0') return false;
+  }
   throw wrongKind(name, 'true or false');
 }
 
@@ -48,17 +51,23 @@ function wrongKind(name: string, expected: string): KmsError {
 export function rotationOf(given: JsonObject): { rotateAfter?: number | null } {
   const value = given.auto_rotate_period;
   if (isAbsent(value)) return {};
-  const seconds = secondsOf(String(value));
+  const seconds = typeof value === 'string' || typeof value === 'number' ? secondsOf(String(value)) : undefined;
   if (seconds === 0) return { rotateAfter: null };
-  if (seconds !== undefined && seconds >= 3600) return { rotateAfter: seconds };
-  throw invalid('auto rotate period must be 0 to disable or at least an hour');
+  if (seconds === undefined || seconds < 3600) {
+    throw invalid('auto rotate period must be 0 to disable or at least an hour');
+  }
+  if (Number.isSafeInteger(seconds)) return { rotateAfter: seconds };
+  throw invalid('auto rotate period is longer than any that can be kept');
 }
 
 const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 };
 
+/** Characters; Go itself writes no longer ones than 25. */
+const longestPeriod = 100;
+
 function secondsOf(text: string): number | undefined {
   if (/^[0-9]{1,10}$/.test(text)) return Number(text);
-  if (!/^(?:[0-9]{1,9}[dhms])+$/.test(text)) return undefined;
+  if (text.length > longestPeriod || !/^(?:[0-9]{1,9}[dhms])+$/.test(text)) return undefined;
   return [...text.matchAll(/([0-9]+)([dhms])/g)].reduce(
     (sum, [, digits, unit = '']) => sum + Number(digits) * (units[unit] ?? 0),
     0,

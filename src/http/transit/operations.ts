@@ -34,7 +34,8 @@ export function operationOf(method: string, path: readonly string[], isList: boo
   const { length } = path;
   const [c = '', b = '', a = ''] = [path[length - 1], path[length - 2], path[length - 3]];
   const writes = isWrite(method);
-  if (length >= 2 && c === 'keys') return method === 'LIST' || (method === 'GET' && isList) ? listRings : undefined;
+  const lists = method === 'GET' && isList;
+  if (length >= 2 && c === 'keys') return lists ? listRings : undefined;
   if (length >= 4 && writes) {
     if (a === 'keys' && c === 'rotate') return rotate(b);
     if (a === 'keys' && c === 'config') return configure(b);
@@ -44,7 +45,7 @@ export function operationOf(method: string, path: readonly string[], isList: boo
   }
   if (length < 3) return undefined;
   if (b === 'keys') {
-    if (method === 'GET') return readRing(c);
+    if (method === 'GET') return lists ? undefined : readRing(c);
     if (writes) return makeRing(c);
     return method === 'DELETE' ? deleteRing(c) : undefined;
   }

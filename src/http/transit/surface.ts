@@ -288,8 +288,9 @@ function placeOf(method: string, parts: readonly string[], query: URLSearchParam
 
 const noBody: BodySource = { read: async () => new Uint8Array() };
 
+/** As Go reads truth values: hvac asks with `list=True`. */
 function isList(query: URLSearchParams): boolean {
-  return query !== noQuery && query.get('list') === 'true';
+  return query !== noQuery && /^(?:1|t|T|true|TRUE|True)$/.test(query.get('list') ?? '');
 }
 
 function noSuchRoute({ place }: Asked): Told {

@@ -1,5 +1,5 @@
 import hvac, os, sys
-c = hvac.Client(url=os.environ['VAULT_ADDR'], token=os.environ['VAULT_TOKEN'], strict_http=True)
+c = hvac.Client(url=os.environ['VAULT_ADDR'], token=os.environ['VAULT_TOKEN'])
 assert c.is_authenticated()
 assert not hvac.Client(url=os.environ['VAULT_ADDR'], token='x').is_authenticated()
 assert c.sys.read_health_status().status_code == 200
@@ -16,6 +16,9 @@ assert [r['key_version'] for r in b] == [2, 2]
 assert len(t.generate_data_key(name='hvac', key_type='plaintext')['data']['plaintext']) == 44
 assert t.read_key(name='hvac')['data']['latest_version'] == 2
 assert 'hvac' in t.list_keys()['data']['keys']
+strict = hvac.Client(url=os.environ['VAULT_ADDR'], token=os.environ['VAULT_TOKEN'], strict_http=True)
+assert strict.secrets.transit.list_keys()['data']['keys'] == t.list_keys()['data']['keys']
+assert strict.list('transit/keys')['data'] == c.list('transit/keys')['data']
 t.create_key(name='hvac-sign', key_type='ed25519')
 s = t.sign_data(name='hvac-sign', hash_input='aGVsbG8=')['data']['signature']
 assert t.verify_signed_data(name='hvac-sign', hash_input='aGVsbG8=', signature=s)['data']['valid'] is True

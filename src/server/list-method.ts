@@ -1,0 +1,71 @@
+// LIST, the method by which clients of Vault list: Node's parser does not read it. What stands for it is GET with
+// `list=true`, so that is what the parser is given, in a connection of its own that ends with the answer.
+import { Duplex } from 'node:stream';
+import { systemCode } from '../errors.ts';
+import { packetOf } from './http-refusals.ts';
+
+/** Bytes that such a connection may still bring once its LIST was found: the rest of its headers. */
+const mostBehind = 64 * 1024;
+
+/** The first line and what follows it, where the parser failed at a request to list; undefined where at another. */
+export function listingOf(error: Error): Buffer | undefined {
+  const packet = packetOf(error);
+  if (!packet || systemCode(error) !== 'HPE_INVALID_METHOD') return undefined;
+  const parsed = 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
+  // The parser knows LINK, so it fails at the third letter. Requests that are answered may stand ahead of it.
+  const start = parsed - 2;
+  if (start < 0 || packet.toString('latin1', start, start + 5) !== 'LIST ') return undefined;
+  const end = packet.indexOf('\n', start) + 1;
+  const line = packet.toString('latin1', start, end);
+  const [, path, query, version] = /^LIST ([^ ?#]+)\??([^ ]*) (HTTP\/1\.[01])\r\n$/.exec(line) ?? [];
+  if (path === undefined) return undefined;
+  const target = `${path}?list=true${query ? `&${query}` : ''}`;
+  const head = Buffer.from(`GET ${target} ${version}\r\nConnection: close\r\n`, 'latin1');
+  return Buffer.concat([head, packet.subarray(end)]);
+}
+
+/** A connection that goes on where another one's parser failed. Node's server takes any stream for one. */
+export class Listing extends Duplex {
+  readonly #under: Duplex;
+  #behind = 0;
+
+  constructor(under: Duplex, first: Buffer) {
+    super();
+    this.#under = under;
+    under.on('error', () => this.destroy()).on('close', () => this.destroy());
+    this.push(first);
+  }
+
+  /** Whom the connection comes from. */
+  get remoteAddress(): string | undefined {
+    const address: unknown = Reflect.get(this.#under, 'remoteAddress');
+    return typeof address === 'string' ? address : undefined;
+  }
+
+  /** More of it came. Undefined: it took too long. */
+  more(packet: Buffer | undefined): void {
+    this.#behind += packet?.length ?? 0;
+    if (packet && this.#behind <= mostBehind) this.push(packet);
+    else this.destroy();
+  }
+
+  /** What sockets have, and Node's server calls after the last answer. */
+  destroySoon(): void {
+    this.end(() => this.destroy());
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, written: (error?: Error | null) => void): void {
+    this.#under.write(chunk, encoding, written);
+  }
+
+  override _final(ended: (error?: Error | null) => void): void {
+    this.#under.end(ended);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#under.destroy();
+    done(error);
+  }
+}
