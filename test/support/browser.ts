@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { after } from 'node:test';
+import { after, afterEach, beforeEach } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
 const executable = process.env.KMS_CHROMIUM || '/usr/bin/chromium';
 if (!existsSync(executable)) {
@@ -33,13 +33,22 @@ export interface Visit {
 let starting: Promise<Browser> | undefined;
 // Where the start failed, the tests have said so.
 after(async () => (await starting?.catch(() => undefined))?.close());
+// A page that is left open goes on asking, and what it asks is in the activity log of the tests that follow.
+let ofThisTest: BrowserContext[] = [];
+beforeEach(() => {
+  ofThisTest = [];
+});
+afterEach(async () => {
+  await Promise.all(ofThisTest.map((context) => context.close()));
+});
 
-/** A new window at `url`, closed after the tests of the file. */
+/** A new window at `url`, closed after the test that opens it; one that none opens, after the tests of the file. */
 export async function visit(url: string, { scheme = 'light', width = 1000, zone }: Look = {}): Promise<Visit> {
   starting ??= start();
   const browser = await starting;
   const viewport = { width, height: 800 };
   const context = await browser.newContext({ colorScheme: scheme, viewport, ...(zone && { timezoneId: zone }) });
+  ofThisTest.push(context);
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const troubles: string[] = [];
