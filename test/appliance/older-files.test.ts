@@ -24,6 +24,7 @@ import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { rollbackWatch, type SeenState } from '../../src/client/rollback.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
+import { until } from '../support/until.ts';
 import { type Place, place } from './tenant-appliance.ts';
 
 const headers = { 'content-type': 'application/json' };
@@ -344,12 +345,15 @@ test('while it serves, what is noted is a few seconds old, so that a killed one 
   const serving = await serve({ data: s.data, listen: '127.0.0.1:0', logLevel: 'silent' });
   await makeRing(serving.appliance, 'blue', 'served');
   const file = join(s.data, 'kms.witness');
-  const before = readFileSync(file, 'hex');
-  while (readFileSync(file, 'hex') === before) await new Promise((resolve) => setTimeout(resolve, 50));
-  const idle = readFileSync(file, 'hex');
+  const noted = (): string => readFileSync(file, 'hex');
+  const before = readFileSync(join(older, 'kms.witness'), 'hex');
+  await until('it is noted', () => noted() !== before);
+  await until('nothing changes, nothing is written', async () => {
+    const idle = noted();
+    await new Promise((resolve) => setTimeout(resolve, 2500));
+    return noted() === idle;
+  });
   const killed = s.copy();
-  await new Promise((resolve) => setTimeout(resolve, 2500));
-  assert.equal(readFileSync(file, 'hex'), idle, 'nothing changed, nothing is written');
   await serving.close();
   for (const name of readdirSync(s.data)) s.putBack(killed, name);
   await (await s.open()).close();

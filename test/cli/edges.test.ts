@@ -2,7 +2,7 @@
 // certificates that nobody knows, and signals.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createServer } from 'node:https';
 import net, { type AddressInfo } from 'node:net';
@@ -15,6 +15,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { KmsError } from '../../src/errors.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
+import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
 import { servedDesk } from './served.ts';
 
@@ -185,16 +186,20 @@ for (const [signal, code] of [
   });
 }
 
+/** Whether the process is woken by what comes to the descriptor. */
+async function waitsFor(pid: number, descriptor: number): Promise<boolean> {
+  const dir = `/proc/${pid}/fdinfo`;
+  const infos = await Promise.all(
+    (await readdir(dir)).map((name) => readFile(`${dir}/${name}`, 'utf8').catch(() => '')),
+  );
+  return infos.some((info) => new RegExp(`^tfd: +${descriptor} `, 'm').test(info));
+}
+
 test('a signal ends a command that waits for stdin', async () => {
   await using d = await desk();
-  // How long it takes until stdin is read, here and now.
-  const began = performance.now();
-  const before = typed(d, 'apikey validate');
-  before.stdin.end();
-  await ended(before);
   const child = typed(d, 'apikey validate');
   const end = ended(child);
-  await setTimeout(2 * (performance.now() - began) + 500);
+  await until('it waits for stdin', () => waitsFor(child.pid ?? 0, 0));
   child.kill('SIGTERM');
   assert.deepEqual(await end, [143, '', 'kms: interrupted\n']);
 });

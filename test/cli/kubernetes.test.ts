@@ -280,11 +280,15 @@ test('what is set up wrong ends it at once, with what the appliance says, and no
 
 test('an appliance that is away or sealed at the start is waited for, and the API server told so meanwhile', async (t) => {
   const pass = clock(t);
-  let isSealed = true;
+  let isSealed = false;
   await using d = await servedDesk({ sealed: () => isSealed });
+  // Before: a plugin that asks for it between the end of the seal and this would rightly end.
+  await d.json('keyring create etcd --json');
+  isSealed = true;
   const { args, env } = d.network();
   await using away = await plugin(d, { args: ['--server', 'http://127.0.0.1:1'], env });
-  assert.match(away.said(), /^kms: cannot reach http:\/\/127\.0\.0\.1:1\b[^\n]*; trying again until it answers\n/);
+  await away.saying('; trying again until it answers\n');
+  assert.match(away.said(), /^kms: cannot reach http:\/\/127\.0\.0\.1:1\b[^\n]*; trying again until it answers\n/m);
   const answer = await status(away);
   assert.equal(answer.status, 14);
   assert.match(answer.said, /^cannot reach http:\/\/127\.0\.0\.1:1/);
@@ -300,7 +304,6 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   const sealed = await status(it);
   assert.deepEqual([sealed.status, /sealed/.test(sealed.said)], [14, true]);
   isSealed = false;
-  await d.json('keyring create etcd --json');
   await it.saying('the appliance answers');
   pass(9001);
   assert.equal((await status(it)).status, 0);

@@ -23,6 +23,17 @@ const journal = (step: string): string =>
     ...{ from: {}, to: {}, service: { kind: 'none' } },
   });
 
+/** A signal, and when somebody first waits and would be woken by it. */
+function heeded(stopping = new AbortController().signal) {
+  const { promise: isHeeded, resolve } = Promise.withResolvers<void>();
+  const listen = stopping.addEventListener.bind(stopping);
+  stopping.addEventListener = (...given: Parameters<typeof listen>) => {
+    listen(...given);
+    resolve();
+  };
+  return { stopping, isHeeded };
+}
+
 test('held, then free', async () => {
   const data = join(base, 'data');
   const path = join(data, 'kms.upgrade');
@@ -117,9 +128,10 @@ test('while an upgrade that runs works on the directory a server stays out, and 
   ] as const) {
     writeFileSync(path, journal(busy), { mode: 0o600 });
     await alone(data, async () => {
-      const started = serve(options);
+      const { stopping, isHeeded } = heeded();
+      const started = serve({ ...options, stopping });
       const refused = assert.rejects(started, { code: 'unavailable', hint: /start it again/ }, busy);
-      await delay(250);
+      await isHeeded;
       // It has nothing of the directory.
       lockDirectory(data).release();
       assert.ok(!readdirSync(data).includes('kms.sock'), busy);
@@ -138,8 +150,9 @@ test('while an upgrade that runs works on the directory a server stays out, and 
   await serving.close();
   const stop = new AbortController();
   await alone(data, async () => {
-    const started = serve({ ...options, stopping: stop.signal });
-    setTimeout(() => stop.abort(), 150);
+    const { stopping, isHeeded } = heeded(stop.signal);
+    const started = serve({ ...options, stopping });
+    void isHeeded.then(() => stop.abort());
     await assert.rejects(started, { name: 'AbortError' });
   });
   rmSync(path);
