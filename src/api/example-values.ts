@@ -28,6 +28,7 @@ export const sample = {
   wrappedKey:
     'Wsk0eJDlAjSH/4MoO2ZGDK4VfknERm+1JAnHeXnuuS8DyolCeDIMFn1XA/4RKL9u5BW0ZmarhqOQK4NNpWY1lSMjchbVG6wAZIAgqvJrSwE=',
   iv: 'bIf43CCGu0rhDZqL',
+  replacedPublicKey: 'MCowBQYDK2VuAyEAremFNOL85Sicgq82zS4/mHjccjtyGUyNpC0jY7WNcQA=',
   replacedHash: 'XCsQKpcnAOz0UW9VBOKUlWDTTI3IuLHyNsT1Dfrm+VA=',
   share: 'q1mN3dVxJ8w2Yk0pRz7LhTfXcBvQeUoIaGsKnMtW5yE=',
   hash: 'AQABpGUvuj4LG90AS2Md2mhAB3x69NARO5DY5vOWJcutr_pbRaQHCFbpKDXPWlxeAq3ljLGACJ9IxcBaffme1FhU9B8WaC9lCLmN',

@@ -291,6 +291,11 @@ const configChange = z.object({
     description: `a new public key, ${publicKeyForms}: later keys of the ring are wrapped to it, earlier ones stay as they are`,
     examples: [sample.publicKey],
   }),
+  replaces: text.exactOptional().meta({
+    description:
+      'with `publicKey`: the one that the ring had when you read it. Nothing is done where it has another by now',
+    examples: [sample.replacedPublicKey],
+  }),
 });
 
 const putConfigBody = z.object({

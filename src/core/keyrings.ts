@@ -4,7 +4,7 @@
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing, ReadKey } from '../api/keyrings.ts';
-import { invalidField, KmsError } from '../errors.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Store, Tables } from '../store/port.ts';
@@ -176,18 +176,27 @@ export async function getConfig(
   return { config: configOf(await findRing(tx, 'ks', { name: input.ringname })) };
 }
 
-/** Keys that are made later are wrapped to the public key of a change; earlier ones stay as they are. */
+/**
+ * Keys that are made later are wrapped to the public key of a change; earlier ones stay as they are. Throws `conflict`
+ * where it is to replace another than the ring has.
+ */
 export async function putConfig(
   { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): Promise<{ config: KeyRingConfig }> {
-  const { props, key, algos, rotateAfter, offlineDecrypt, publicKey } = input.config;
+  const { props, key, algos, rotateAfter, offlineDecrypt, publicKey, replaces } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
     throw invalidField('config.algos.aes256.maxEncryptCount', 'expected an integer of at least 1');
   }
   const pair = publicKey === undefined ? undefined : givenPair(publicKey, 'config.publicKey');
+  const seen = replaces === undefined ? undefined : givenPair(replaces, 'config.replaces');
+  if (seen && !pair) throw invalidField('config.replaces', 'goes with config.publicKey');
   const ring = await findRing(tx, 'ks', { name: input.ringname });
+  // A change that is made again finds itself done.
+  if (pair && seen && ring.publicKey !== seen.publicKey && ring.publicKey !== pair.publicKey) {
+    throw fieldsError('conflict', [{ field: 'config.replaces', message: otherPublicKey }]);
+  }
   const change = {
     props: props ?? ring.props,
     keyProps: key?.props ?? ring.keyProps,
@@ -201,6 +210,8 @@ export async function putConfig(
   note({ object: ringThing(ring), changed: changedConfig(ring, { ...ring, ...change, ...pair }) });
   return { config: configOf(change) };
 }
+
+const otherPublicKey = 'the keyring has another public key by now: read it again';
 
 function configOf(ring: RingConfig): KeyRingConfig {
   return {

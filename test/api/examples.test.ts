@@ -58,6 +58,10 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
       [sample.header]: header,
     });
   }
+  if (id === 'putConfig') {
+    const { ring } = (await a.call('GET', '/ks/keyrings/payroll')).body;
+    values[sample.replacedPublicKey] = ring.publicKey;
+  }
   if (id === 'rewrapKeys') {
     const { publicKey, keyData } = (await a.call('GET', `/ks/keyrings/payroll/keys/${values[sample.keyId]}`)).body;
     await post('/ks/rotate', { ringname: 'payroll' });

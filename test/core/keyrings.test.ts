@@ -431,6 +431,42 @@ test('a change of the public key is noted by its name alone', async () => {
   ]);
 });
 
+test('a change that names the public key it replaces is refused once the ring has another', async () => {
+  const tenant = await testTenant();
+  const { ring } = await tenant.call(createKeyring, { name: 'a' });
+  const random = seededRandom(9);
+  const [one = '', two = '', three = ''] = [1, 2, 3].map(() => toBase64(hybridKeyToSpki(xWingPublicKey(random(32)))));
+  const put = (publicKey: string, replaces: string, props = {}) =>
+    tenant.call(putConfig, { ringname: 'a', config: { publicKey, replaces, props } });
+  const now = async () => (await tenant.call(getKeyring, { ring: { name: 'a' } })).ring;
+  // Of two at once, who both saw the first one.
+  const both = await Promise.allSettled([put(one, ring.publicKey), put(two, ring.publicKey, { late: true })]);
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  );
+  const error = await refusal('conflict', put(two, ring.publicKey, { late: true }));
+  assert.deepEqual(error.fields, {
+    'config.replaces': 'the keyring has another public key by now: read it again',
+  });
+  assert.deepEqual([(await now()).publicKey, (await now()).props], [one, {}]);
+  // One that was not answered may be sent again, and each form of a key is the same one.
+  await put(one, ring.publicKey);
+  await put(two, toBase64(parseHybridKey(one) ?? assert.fail()));
+  assert.equal((await now()).publicKey, two);
+  await refusal('conflict', put(three, one));
+  for (const [config, field] of [
+    [{ replaces: two }, 'config.replaces'],
+    [{ publicKey: three, replaces: 'x' }, 'config.replaces'],
+    [{ publicKey: three, replaces: '' }, 'config.replaces'],
+    [{ publicKey: 'x', replaces: two }, 'config.publicKey'],
+  ] as const) {
+    const wrong = await refusal('invalid', tenant.call(putConfig, { ringname: 'a', config }));
+    assert.deepEqual(Object.keys(wrong.fields ?? {}), [field]);
+  }
+  assert.equal((await now()).publicKey, two);
+});
+
 test('the asym service answers its own shapes', async () => {
   const tenant = await testTenant();
   const { ring, key, privateKey } = await tenant.call(createAsymKeyring, {

@@ -28,6 +28,7 @@ const table: readonly (readonly [method: string, path: string, body: unknown, me
     { ringname: 'x', config: { publicKey: 5 } },
     'config.publicKey: expected a string, got a number',
   ],
+  ['PUT', '/ks/config', { ringname: 'x', config: { replaces: 5 } }, 'config.replaces: expected a string, got a number'],
   ['POST', '/ks/keyrings', { name: 'x', props: [] }, 'props: expected an object'],
   ['PUT', '/ks/config', config(0), `${count}: must be at least 1`],
   ['PUT', '/ks/config', config(1.5), `${count}: must be an integer`],

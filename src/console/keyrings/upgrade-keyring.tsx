@@ -3,6 +3,7 @@
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { isSamePublicKey, publicKeyOf, type RingKeyPair, withHybridKey } from '../../client/ring-keys.ts';
+import { KmsError } from '../../errors.ts';
 import { FieldProblems } from '../error-text.ts';
 import { PrivateKeyFields, useChosenKey, wipe } from '../files/file-job.tsx';
 import { CancelButton } from '../parts/button.tsx';
@@ -94,15 +95,13 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
 
 /** Each step is found done where it was cut off after it: the ring has the public key before it gets a key. */
 async function upgrade(api: Client, { name: ringname, publicKey: earlier }: KeyRing, publicKey: string): Promise<void> {
-  const { ring } = await api.getKeyring({ ringname });
-  if (!isSamePublicKey(ring.publicKey, publicKey)) {
-    if (!isSamePublicKey(ring.publicKey, earlier)) throw changedMeanwhile();
-    await api.putConfig({ ringname, config: { publicKey } });
-  }
+  await api.putConfig({ ringname, config: { publicKey, replaces: earlier } }).catch((error) => {
+    throw error instanceof KmsError && error.fields?.['config.replaces'] !== undefined ? changedMeanwhile() : error;
+  });
   const { ring: now } = await api.getKeyring({ ringname });
   if (!isSamePublicKey(now.publicKey, publicKey)) throw changedMeanwhile();
   const active = await api.getKey({ ringname, keyId: now.activeKey });
-  if (active.kem !== now.kem) await api.rotateKeyring({ ringname });
+  if (active.publicKey !== now.publicKey) await api.rotateKeyring({ ringname });
 }
 
 function changedMeanwhile(): FieldProblems {

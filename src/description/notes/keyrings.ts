@@ -108,7 +108,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   putConfig: {
     description: [
       'Replaces what the request names, keeps the rest, and returns the whole configuration.',
-      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone, until the owner wraps it anew (`POST /ks/rewrap`).',
+      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone, until the owner wraps it anew (`POST /ks/rewrap`). Of two who change it at once, give `replaces`: the second is refused then, unless both give the same one.',
       'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
       '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: nobody is asked, and nothing is recorded. It holds for what is encrypted from then on.',
     ],
@@ -121,6 +121,8 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
           message:
             'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
         },
+        { field: 'config.replaces', message: 'goes with config.publicKey' },
+        { field: 'config.replaces', message: 'the keyring has another public key by now: read it again' },
       ],
       404: [noRing],
     },
