@@ -61,12 +61,16 @@ export async function withClient<T>(
   try {
     return await use(connection.client, connection);
   } catch (error) {
-    // How a local request names its tenant is a matter between this file and the server.
-    const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
-    throw choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
+    throw asTyped(cli, error);
   } finally {
     await connection.close();
   }
+}
+
+/** How a local request names its tenant is a matter between this file and the server: people type an option. */
+export function asTyped(cli: Cli, error: unknown): unknown {
+  const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
+  return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -177,8 +181,9 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
 async function tenantId(client: Client, seen: Watched['seen']): Promise<string | undefined> {
   if (!seen()) {
     await client.listSessions().catch((error) => {
-      // An API key has no sessions.
-      if (!(error instanceof KmsError && error.code === 'invalid')) throw error;
+      // An API key has no sessions. A request that leaves several tenants is of none.
+      const isCaller = error instanceof KmsError && error.code === 'invalid';
+      if (!isCaller || error.fields?.[tenantHeader] !== undefined) throw error;
     });
   }
   return seen()?.tenant;
@@ -373,6 +378,8 @@ export async function withServer<T>(
   const connection = await openConnection(cli, later);
   try {
     return await use(connection);
+  } catch (error) {
+    throw asTyped(cli, error);
   } finally {
     await connection.close();
   }

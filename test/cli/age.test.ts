@@ -361,6 +361,19 @@ test('a sealed appliance and one that has ended are told through the protocol', 
   );
 });
 
+test('of several tenants one is to be named, as for any command', async () => {
+  await using d = await servedDesk();
+  await d.json('init --data own --json');
+  await d.json('tenant create blue --host localhost --data own --json');
+  const data = ['--data', 'own', '--tenant', 'blue'];
+  assert.equal((await d.kms([...data, 'keyring', 'create', 'payroll'])).code, 0);
+  const { recipient, identity } = await pair(d, 'payroll', data);
+  const made = stanzasIn(await wrapped(d, [recipient], { env: { KMS_TENANT: 'blue' } }));
+  for (const spoken of [await wrapped(d, [recipient]), await unwrapped(d, [identity], [made])]) {
+    assert.match(errorIn(spoken)[1], /^name a tenant with --tenant, one of: default, blue; /);
+  }
+});
+
 test('a ring that was made anew under the same name is not mistaken for the one that was meant', async () => {
   await using d = await withRing();
   const { recipient, identity } = await pair(d, 'payroll');

@@ -18,7 +18,7 @@ import { askForKey } from '../../client/known-keys.ts';
 import { publicKeyOf, type RingPrivateKey } from '../../client/ring-keys.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { type Connection, inTime, openConnection, withClient } from '../connect.ts';
+import { asTyped, type Connection, inTime, openConnection, withClient } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
 import { fileError } from '../files.ts';
 import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
@@ -145,7 +145,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     await speakAge(name, {
       source: cli.io.stdin,
       write: (bytes) => write(cli.io.stdout, bytes),
-      explain: sentenceOf,
+      explain: (error) => sentenceOf(asTyped(cli, error)),
       encryptKey: async (recipient) => encryptKey(cli, recipient, await connectionTo(recipient)),
       decryptKey: async (identity, header) => decryptKey(cli, identity, header, await connectionTo(identity)),
     });

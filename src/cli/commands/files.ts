@@ -190,7 +190,10 @@ async function ask(cli: DecryptCli, client: Client, header: string): Promise<Ans
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;
     const advice = whenRefused[error.code];
-    if (advice !== undefined) throw new KmsError(error.code, error.message, { hint: advice, cause: error });
+    if (advice !== undefined) {
+      const { code, message, fields } = error;
+      throw new KmsError(code, message, { hint: advice, cause: error, ...(fields && { fields }) });
+    }
     if (error.code !== 'asset-invalid') throw error;
     // Status 422 has the shape of a good answer: that is the interface.
     const answer = error.body as Answer | undefined;
