@@ -99,36 +99,51 @@ export async function namedRingKey(
 
 /** The private keys that are kept for the ring of the appliance, and may be those of another tenant's beside them. */
 export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<RingPrivateKeys> {
-  let error: unknown;
+  return (await keptFiles(cli, appliance, ring)).flatMap(({ keys }) => keys);
+}
+
+/** A file with private keys of a ring. */
+export interface RingKeyFile {
+  readonly path: string;
+  readonly keys: RingPrivateKeys;
+}
+
+type RingKeyFiles = readonly [RingKeyFile, ...RingKeyFile[]];
+
+/** Those that can be read, the likelier first. */
+async function keptFiles(cli: Cli, appliance: Appliance, ring: string): Promise<RingKeyFiles> {
+  let problem: unknown;
   try {
-    const read = await Promise.allSettled((await keptPaths(cli, appliance, ring)).map(readRingKey));
-    const keys = read.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
-    if (keys.length > 0) return keys;
-    error = read.find((each) => each.status === 'rejected')?.reason;
+    const paths = await keptPaths(cli, appliance, ring);
+    const read = await Promise.allSettled(paths.map(async (path) => ({ path, keys: await readRingKey(path) })));
+    const [first, ...others] = read.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    if (first) return [first, ...others];
+    problem = read.find((each) => each.status === 'rejected')?.reason;
   } catch (cause) {
-    // Such as who has no home directory.
-    error = cause;
+    // Such as who has no home directory, or leaves several tenants.
+    problem = cause;
   }
-  if (!(error instanceof KmsError)) throw error;
-  throw new KmsError(error.code, error.message, {
-    hint: error.hint ?? `name the file that has the private key of ${ring} with --private-key FILE`,
+  if (!(problem instanceof KmsError) || problem.hint !== undefined || problem.fields !== undefined) throw problem;
+  throw new KmsError(problem.code, problem.message, {
+    hint: `name the file that has the private key of ${ring} with --private-key FILE`,
   });
 }
 
 /**
- * Those of one file alone: of the one that is named, or else of the one that has the private key of that public key,
- * the likeliest where none has. Keys of two tenants are never mixed. Throws what `keptRingKey` throws.
+ * The one that is named, or else those that may be the ring's, which are never mixed: the one that has the private key
+ * of that public key first. Throws what `keptRingKey` throws.
  */
-export async function ringKeyFile(
+export async function ringKeyFiles(
   cli: Cli<{ '--private-key': string | undefined }>,
   appliance: Appliance,
   ring: { readonly name: string; readonly publicKey: string },
-): Promise<{ readonly path: string; readonly keys: RingPrivateKeys }> {
-  const named = cli.get('--private-key');
-  if (named !== undefined) return { path: named, keys: await readRingKey(named) };
-  await keptRingKey(cli, appliance, ring.name);
-  const path = await pathWith(ring.publicKey, await keptPaths(cli, appliance, ring.name));
-  return { path, keys: await readRingKey(path) };
+): Promise<RingKeyFiles> {
+  const path = cli.get('--private-key');
+  if (path !== undefined) return [{ path, keys: await readRingKey(path) }];
+  const files = await keptFiles(cli, appliance, ring.name);
+  const [first] = files;
+  const fits = files.find(({ keys }) => keys.some((key) => isSamePublicKey(publicKeyOf(key), ring.publicKey))) ?? first;
+  return [fits, ...files.filter((file) => file !== fits)];
 }
 
 /** Of all rings of all appliances, the most at which that is still quick; what cannot be read is passed over. */
@@ -212,32 +227,21 @@ function readPublicKey(path: string): Promise<string> {
   return readSmallText(path, 'the public key');
 }
 
-/**
- * Where the ring's public key is remembered, it is now the present one: if that is the one given, or else if its
- * private key is here.
- */
+/** Where the ring's public key is remembered, it is now that one, of the owner's. `own`: the private keys here. */
 export async function rememberOwn(
-  cli: Cli<{ '--private-key': string | undefined }>,
+  cli: Cli,
   appliance: Connection,
   { name, publicKey }: { readonly name: string; readonly publicKey: string },
-  given: string | undefined,
+  own: RingPrivateKeys,
 ): Promise<void> {
-  // Upgrades never lead back to one that a quantum computer opens.
-  if (kemOfPublicKey(publicKey) !== 'mlkem768-x25519') return;
-  let own: readonly string[] = [];
-  if (given === undefined) {
-    const kept = async () => readRingKey(await pathWith(publicKey, await keptPaths(cli, appliance, name)));
-    own = ((await namedRingKey(cli)) ?? (await kept().catch(() => []))).map(publicKeyOf);
-    if (!own.includes(publicKey)) return;
-  } else if (!isSamePublicKey(given, publicKey)) return;
   const { paths, older } = await knownPlaces(cli, appliance, name);
   const replaced: string[] = [];
   for (const path of paths) if (await isThere(path)) replaced.push(path);
   if (older !== undefined) {
-    const known = await readPublicKey(older);
+    const [known, ours] = [await readPublicKey(older), own.map(publicKeyOf)];
     // Another's stays as it is.
-    if (own.some((key) => isSamePublicKey(key, known))) replaced.push(older);
-    else if (given !== undefined) await remember(paths[0], publicKey);
+    if (ours.some((key) => isSamePublicKey(key, known))) replaced.push(older);
+    else if (!ours.includes(publicKey)) await remember(paths[0], publicKey);
   }
   for (const path of replaced) {
     await replaceText(path, readPublicKey, () => ({ text: `${publicKey}\n`, result: undefined }));
@@ -275,38 +279,15 @@ export async function readRingKey(path: string): Promise<RingPrivateKeys> {
   return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
 }
 
-/**
- * Adds a hybrid private key to the file that has the ring's, or finds the one that was added before and is not used
- * yet. Answers its public key. Throws `invalid` for the file of another ring.
- */
+/** Adds a hybrid private key to the file of a ring's, or finds the one that was added before and is not used yet. */
 export async function addHybridKey(
-  cli: Cli<{ '--private-key': string | undefined }>,
-  appliance: Appliance,
-  ring: { readonly name: string; readonly publicKey: string },
-): Promise<{ readonly path: string; readonly publicKey: string }> {
-  // That there is one, and what to do if not, is said before anything is written beside it.
-  const { path } = await ringKeyFile(cli, appliance, ring);
+  path: string,
+): Promise<{ readonly publicKey: string; readonly keys: RingPrivateKeys }> {
   const read = (path: string) => readSecretFile(path, 'the private key');
-  const publicKey = await replaceText(path, read, (text) => {
-    const keys = readPrivateKeys(text, path);
-    if (!keys.some((key) => publicKeyOf(key) === ring.publicKey)) {
-      throw new KmsError('invalid', `${path} does not have the private key of the keyring ${ring.name}`, {
-        hint: 'name the file that has it with --private-key FILE, or give the public key of a pair of yours',
-      });
-    }
-    const { privateKey, publicKey } = withHybridKey(keys);
-    return { text: privateKey, result: publicKey };
+  return replaceText(path, read, (text) => {
+    const { privateKey, publicKey } = withHybridKey(readPrivateKeys(text, path));
+    return { text: privateKey, result: { publicKey, keys: readPrivateKeys(privateKey, path) } };
   });
-  return { path, publicKey };
-}
-
-/** The file that has the private key of the pair; the first where none has. */
-async function pathWith(publicKey: string, paths: readonly [string, ...string[]]): Promise<string> {
-  for (const path of paths) {
-    const keys = await readRingKey(path).catch(() => []);
-    if (keys.some((key) => publicKeyOf(key) === publicKey)) return path;
-  }
-  return paths[0];
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */

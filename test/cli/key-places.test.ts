@@ -234,13 +234,82 @@ test("no key of one tenant is wrapped to another tenant's pair, though both are 
   await d.done('keyring upgrade pay --public-key default.pub', 'blue');
   const keys = () => d.json<object>('keyring keys pay --json --tenant blue');
   const before = await keys();
-  const refused = await d.kms('keyring upgrade pay --rewrap --tenant blue');
-  assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(refused.stderr, /no private key in that file opens an earlier key of the keyring pay: nothing was/);
-  assert.deepEqual(await keys(), before);
-  // The own pair by name goes back, and then alone opens what is the tenant's.
   const own = join(d.rings, d.id, d.tenants.blue ?? '', 'pay.key');
-  const back = await d.kms(`keyring upgrade pay --rewrap --tenant blue --private-key ${own}`);
+  const other = join(d.rings, d.id, 'pay.key');
+  for (const line of ['', ' --rewrap']) {
+    const refused = await d.kms(`keyring upgrade pay --tenant blue${line}`);
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.ok(
+      refused.stderr.startsWith(
+        `kms: the keyring pay had the pair in ${own} before and has another now (its private key is in ${other}, which opens none of its earlier keys): that would be a rollback, and nothing was changed; `,
+      ),
+      refused.stderr,
+    );
+  }
+  assert.deepEqual(await keys(), before);
+  // The own pair goes back where that is asked for, and then alone opens what is the tenant's.
+  const back = await d.kms('keyring upgrade pay --rewrap --tenant blue --put-back');
   assert.match(back.stdout, /^wrapped anew {2}1\nleft {10}1$/m);
   assert.equal(await d.done('decrypt blue.old', 'blue'), 'old');
+});
+
+test('where a file has the private key and opens no earlier key, or none has it, the pair is left and that is said', async () => {
+  await using d = await house();
+  await d.done('keyring create pay --kem x25519 --private-key-out elsewhere.pem');
+  await d.done('keyring create other', 'blue');
+  const kept = join(d.rings, d.id, 'other.key');
+  const { ring } = await d.json<{ ring: { publicKey: string } }>('keyring show other --json --tenant blue');
+  await writeFile(d.path('other.pub'), ring.publicKey);
+  await d.done('keyring upgrade pay --public-key other.pub');
+  const keys = await d.json<object>('keyring keys pay --json --tenant default');
+  const left = 'kms: pay is hybrid already and was left as it is: the private key of its pair is';
+  assert.equal(await d.done('keyring upgrade pay'), `${left} not here\n`);
+  await rename(kept, join(d.rings, d.id, 'pay.key'));
+  assert.equal(
+    await d.done('keyring upgrade pay'),
+    `${left} in ${d.rings}/${d.id}/pay.key, which opens none of its earlier keys\n`,
+  );
+  const refused = await d.kms('keyring upgrade pay --rewrap --tenant default');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /no private key in that file opens an earlier key of the keyring pay: nothing was/);
+  assert.deepEqual(await d.json('keyring keys pay --json --tenant default'), keys);
+});
+
+test('who leaves several tenants is told to name one, whatever is kept here', async () => {
+  await using d = await house();
+  for (const tenant of ['default', 'blue']) {
+    await d.done('keyring create both', tenant);
+    await d.done(`encrypt --ring both --recipient -o both.${tenant}`, tenant, tenant);
+  }
+  await d.done('keyring create one', 'blue');
+  await rm(join(d.rings, d.id, 'both.key'));
+  await d.done('encrypt --ring both -o blue.kms', 'blue', 'blue');
+  const files = await d.files();
+  const lines = [
+    'encrypt --ring both -o new.kms',
+    'encrypt --ring one -o new.kms',
+    'encrypt --ring both --recipient -o new.kms',
+    'decrypt blue.kms -o new',
+    'decrypt both.blue -o new',
+    'keyring create both',
+    'asym create both',
+    'keyring upgrade both',
+    'keyring show both',
+    'age recipient both',
+  ];
+  const refused = async (line: string) => {
+    const { code, stdout, stderr } = await d.kms(line);
+    assert.deepEqual([line, code, stdout], [line, 2, '']);
+    assert.match(stderr, /^kms: name a tenant with --tenant, one of: default, blue; see `kms .* --help`\n$/, line);
+  };
+  for (const line of lines) await refused(line);
+  const server = await serving(d);
+  try {
+    for (const line of [...lines, `kubernetes-plugin --ring both --listen unix://${d.path('k.sock')}`]) {
+      await refused(line);
+    }
+  } finally {
+    await server.stop();
+  }
+  assert.deepEqual(await d.files(), files);
 });

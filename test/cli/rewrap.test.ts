@@ -98,11 +98,9 @@ test('no key is given to a public key that is not known to be the owner', async 
   for (const line of ['--rewrap', '']) {
     const refused = await d.kms(`keyring upgrade r ${line}`.trim());
     assert.deepEqual([refused.code, refused.stdout], [1, '']);
-    assert.ok(
-      refused.stderr.startsWith(
-        `kms: the public key of the keyring r is not one of yours: no key was wrapped to it; if the keyring's owner did not change it, \`kms keyring upgrade r --private-key ${usual}${line && ` ${line}`}\` puts`,
-      ),
+    assert.equal(
       refused.stderr,
+      `kms: the keyring r had the pair in ${usual} before and has another now: that would be a rollback, and nothing was changed; if its owner changed the pair, get the file that has the present one; if not, \`kms keyring upgrade r --put-back${line && ` ${line}`}\` puts the earlier one back\n`,
     );
   }
   assert.deepEqual(await d.json('keyring keys r --json'), before);
@@ -123,10 +121,24 @@ test('the owner puts the own pair back where another was set, and hears what is 
   // Another ring's file does not become this one's.
   await d.json('keyring create s --json --private-key-out s.pem');
   const before = await d.json('keyring keys r --json');
-  assert.match((await d.kms('keyring upgrade r --private-key s.pem')).stderr, /^kms: the public key .* is not one of/);
+  for (const line of ['', ' --put-back', ' --put-back --rewrap']) {
+    const other = await d.kms(`keyring upgrade r --private-key s.pem${line}`);
+    assert.deepEqual([other.code, other.stdout], [1, '']);
+    assert.match(
+      other.stderr,
+      /^kms: .*\/s\.pem does not have the private key of the keyring r; name the file that has it/,
+    );
+  }
+  // Nor does the own one come back unless somebody asks for that.
+  const asked = await d.kms(upgrade);
+  assert.deepEqual([asked.code, asked.stdout], [1, '']);
+  assert.match(
+    asked.stderr,
+    /`kms keyring upgrade r --private-key .*\/r\.pem --put-back --rewrap` puts the earlier one back/,
+  );
   assert.deepEqual(await d.json('keyring keys r --json'), before);
 
-  const back = await d.kms(upgrade);
+  const back = await d.kms(`${upgrade} --put-back`);
   assert.equal(back.code, 1);
   assert.match(back.stderr, /^kms: r had another's public key, and 1 keys were made for it: only who has its private/);
   assert.match(back.stdout, /^left {10}1$/m);
@@ -142,8 +154,115 @@ test('the owner puts the own pair back where another was set, and hears what is 
   }
   await hijack();
   await writeFile(d.path('own.pub'), own.publicKey);
-  assert.equal((await d.kms('keyring upgrade r --public-key own.pub')).code, 0);
+  const refused = await d.kms('keyring upgrade r --public-key own.pub');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(
+    refused.stderr,
+    /had that pair before .* rollback.*`kms keyring upgrade r --public-key .*\/own\.pub --put-back`/,
+  );
+  assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, foreign);
+  assert.equal((await d.kms('keyring upgrade r --public-key own.pub --put-back')).code, 0);
   assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, own.publicKey);
+});
+
+test("a colleague's older file does not put its pair back unless that is asked for", async () => {
+  await using d = await servedDesk();
+  await older(d);
+  assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
+  await copyFile(d.path('r.pem'), d.path('older.pem'));
+  // The owner goes on to a pair that is made elsewhere, and adds it to the file.
+  const later = generateRingKey('mlkem768-x25519');
+  await writeFile(d.path('later.pub'), later.publicKey);
+  assert.equal((await d.kms('keyring upgrade r --public-key later.pub')).code, 0);
+  await writeFile(d.path('r.pem'), (await readFile(d.path('r.pem'), 'utf8')) + later.privateKey);
+  const before = await d.json('keyring keys r --json');
+  const files = await Promise.all(['r.pem', 'older.pem'].map((name) => readFile(d.path(name), 'utf8')));
+  for (const line of ['', ' --rewrap', ' --prepare']) {
+    const refused = await d.kms(`keyring upgrade r --private-key older.pem${line}`);
+    assert.deepEqual([refused.code, refused.stdout], [1, ''], line);
+    assert.match(
+      refused.stderr,
+      /^kms: the keyring r had the pair in .*\/older\.pem before .*: that would be a rollback/,
+    );
+  }
+  assert.deepEqual(await d.json('keyring keys r --json'), before);
+  const { ring } = await d.json<Shown>('keyring upgrade r --private-key r.pem --json');
+  assert.equal(ring.publicKey, later.publicKey);
+  assert.deepEqual(await d.json('keyring keys r --json'), before);
+  assert.equal((await d.kms('keyring upgrade r --private-key older.pem --put-back')).code, 0);
+  const back = await d.json<Shown>('keyring show r --json');
+  assert.ok(readPrivateKeys(files[1] ?? '', 'older.pem').some((key) => publicKeyOf(key) === back.ring.publicKey));
+  assert.deepEqual(await Promise.all(['r.pem', 'older.pem'].map((name) => readFile(d.path(name), 'utf8'))), files);
+});
+
+test("a file from before somebody else's upgrade makes no further pair unless that is asked for", async () => {
+  await using d = await servedDesk();
+  await older(d);
+  await copyFile(d.path('r.pem'), d.path('mine.pem'));
+  assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
+  const file = await readFile(d.path('mine.pem'), 'utf8');
+  const refused = await d.kms('keyring upgrade r --private-key mine.pem');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(
+    refused.stderr,
+    /^kms: the public key of the keyring r is not one of yours: no key was wrapped to it; if/,
+  );
+  assert.match(refused.stderr, /`kms keyring upgrade r --private-key (.*\/mine\.pem) --put-back` puts the pair in \1 /);
+  assert.equal(await readFile(d.path('mine.pem'), 'utf8'), file);
+  const taken = await d.kms('keyring upgrade r --private-key mine.pem --put-back --rewrap');
+  assert.match(taken.stderr, /^kms: .*\/mine\.pem has the earlier private key and a hybrid one: whoever uses/);
+  assert.match(taken.stdout, /^wrapped anew {2}2\nleft {10}1$/m);
+});
+
+test('two that upgrade a keyring at once, each with a file: one wins, and the other hears that', async () => {
+  await using d = await servedDesk();
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  for (let round = 0; round < 3; round++) {
+    const ring = `r${round}`;
+    await older(d, ring);
+    for (const who of ['ada', 'bob']) await copyFile(d.path(`${ring}.pem`), d.path(`${who}.pem`));
+    // Both have read the ring before either changes it.
+    const { promise: bothAsk, resolve } = Promise.withResolvers<void>();
+    let asking = 0;
+    app.fetch = async (request, env) => {
+      if (request.method === 'PUT') {
+        if (++asking === 2) resolve();
+        await bothAsk;
+      }
+      return served(request, env);
+    };
+    const ended = await Promise.all(
+      ['ada', 'bob'].map(async (who) => ({
+        who,
+        ...(await d.kms(`keyring upgrade ${ring} --private-key ${who}.pem`)),
+      })),
+    );
+    app.fetch = served;
+    const [won, lost] = ended.sort((one, other) => one.code - other.code);
+    assert.ok(won && lost);
+    assert.deepEqual([won.code, lost.code, lost.stdout], [0, 1, '']);
+    assert.ok(
+      lost.stderr.endsWith(
+        `kms: somebody else gave the keyring ${ring} another pair at the same time: yours is not used; ${d.path(`${lost.who}.pem`)} is kept, with a hybrid key that nothing is wrapped to; get the file with the present pair from whoever did\n`,
+      ),
+      lost.stderr,
+    );
+    const publicKeys = async (who: string) =>
+      readPrivateKeys(await readFile(d.path(`${who}.pem`)), who).map(publicKeyOf);
+    const shown = await d.json<Shown>(`keyring show ${ring} --json`);
+    assert.equal((await publicKeys(won.who)).at(-1), shown.ring.publicKey);
+    assert.equal((await publicKeys(lost.who)).length, 2);
+    assert.deepEqual(await kemsOf(d, ring), ['x25519', 'x25519', 'mlkem768-x25519']);
+    // Neither lost anything: what was encrypted before opens with the files of both.
+    for (const { who } of ended) {
+      assert.equal((await d.kms(`decrypt --private-key ${who}.pem ${ring}-second.kms`)).stdout, 'second');
+    }
+    // With the file of the one that won the other goes on.
+    await copyFile(d.path(`${won.who}.pem`), d.path(`${lost.who}.pem`));
+    const again = await d.kms(`keyring upgrade ${ring} --private-key ${lost.who}.pem --rewrap`);
+    assert.deepEqual([again.code, again.stderr], [0, '']);
+  }
 });
 
 test('nothing is wrapped to the earlier X25519 key where the appliance calls it hybrid', async () => {
@@ -182,6 +301,7 @@ test('keys that no private key here opens are left, and said to be', async () =>
   for (const [line, message] of [
     ['--prepare --rewrap', /--prepare and --rewrap exclude each other/],
     ['--dry-run', /--dry-run goes with --rewrap/],
+    ['--prepare --put-back', /--prepare and --put-back exclude each other/],
   ] as const) {
     const wrong = await d.kms(`keyring upgrade r ${line}`);
     assert.deepEqual([wrong.code, message.test(wrong.stderr)], [2, true], wrong.stderr);

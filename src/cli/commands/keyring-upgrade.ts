@@ -3,7 +3,7 @@ import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
-import type { Cli, CliOf } from '../command.ts';
+import type { CliOf } from '../command.ts';
 import { type Connection, withClient } from '../connect.ts';
 import type { keyringUpgrade } from '../grammar/keyring.ts';
 import { say, write } from '../io.ts';
@@ -11,141 +11,203 @@ import { type Pair, printThing } from '../output.ts';
 import {
   addHybridKey,
   checkedRingName,
+  type RingKeyFile,
   type RingPrivateKeys,
-  readRingKey,
   rememberOwn,
-  ringKeyFile,
+  ringKeyFiles,
 } from '../ring-key-file.ts';
 import { visible } from '../text.ts';
 import { readPublicKey, ringPairs } from './keyring.ts';
+
+type UpgradeCli = CliOf<typeof keyringUpgrade.upgrade>;
+
+/** A ring as it was when the command began. */
+interface Upgrade {
+  readonly cli: UpgradeCli;
+  readonly client: Client;
+  readonly appliance: Connection;
+  readonly ring: KeyRing;
+}
+
+/** The owner's pair for a ring. */
+interface OwnPair {
+  readonly publicKey: string;
+  /** What has its private key, and those from before; absent where the public key alone was given. */
+  readonly file?: RingKeyFile;
+}
+
+const hybrid = 'mlkem768-x25519';
 
 /**
  * A new hybrid pair for a ring of X25519. Each step is found done where it was cut off after it: the private key is in
  * its file before the ring has the public one, and the ring has that before it gets a key.
  */
-export async function upgrade(cli: CliOf<typeof keyringUpgrade.upgrade>): Promise<void> {
+export async function upgrade(cli: UpgradeCli): Promise<void> {
   const ringname = checkedRingName(cli.get('<NAME>'));
   const given = await readPublicKey(cli);
-  if (given !== undefined && kemOfPublicKey(given) !== hybrid) {
-    throw cli.wrong(`--public-key: expected a public key of ${hybrid}`);
-  }
-  if (given !== undefined && cli.get('--prepare')) {
-    throw cli.wrong('--prepare and --public-key exclude each other: of a pair of yours there is nothing to add here');
-  }
-  if (cli.get('--rewrap') && cli.get('--prepare')) {
-    throw cli.wrong('--prepare and --rewrap exclude each other: nothing is wrapped to the new pair before it is used');
-  }
-  if (cli.get('--dry-run') && !cli.get('--rewrap')) throw cli.wrong('--dry-run goes with --rewrap');
+  refuseContradiction(cli, given);
   await withClient(cli, async (client, appliance) => {
     const { ring } = await client.getKeyring({ ringname });
     if (cli.get('--dry-run')) {
       const { left } = await countKeys(client, ring);
       return printThing(cli, { ring, rewrapped: 0, left }, [...ringPairs(ring), ['left', left]]);
     }
-    const { publicKey, isOurs, file } = await wanted(cli, client, appliance, ring, given);
-    if (cli.get('--prepare')) return printThing(cli, { ring }, ringPairs(ring));
-    if (publicKey !== ring.publicKey) await client.putConfig({ ringname, config: { publicKey } });
-    const { ring: changed } = await client.getKeyring({ ringname });
-    if (!isSamePublicKey(changed.publicKey, publicKey)) {
-      throw new KmsError(
-        'refused',
-        `the appliance has another public key for the keyring ${ringname} than it was given`,
-        {
-          hint: 'no key was wrapped to it; somebody else may have changed it at the same time: look at `kms keyring show`',
-        },
-      );
-    }
-    if (isOurs) {
-      await rememberOwn(cli, appliance, changed, given);
-      const active = await client.getKey({ ringname, keyId: changed.activeKey });
-      if (active.publicKey !== changed.publicKey) await client.rotateKeyring({ ringname });
-    }
-    if (publicKey !== ring.publicKey) await sayLost(cli, client, ring, file?.keys ?? []);
-    const answer = await client.getKeyring({ ringname });
-    if (!isSamePublicKey(answer.ring.publicKey, publicKey)) throw notOurs(cli, ring, file?.path);
-    if (cli.get('--rewrap')) {
-      const { keys: privateKeys } = file ?? (await ringKeyFile(cli, appliance, answer.ring));
-      return rewrap(cli, client, answer.ring, privateKeys);
-    }
-    await printThing(cli, answer, ringPairs(answer.ring));
+    const work = { cli, client, appliance, ring };
+    const pair = await ownPair(work, given);
+    const upgraded = pair && !cli.get('--prepare') ? await adopt(work, pair) : ring;
+    if (cli.get('--rewrap') && pair?.file) return rewrap(cli, client, upgraded, pair.file.keys);
+    await printThing(cli, { ring: upgraded }, ringPairs(upgraded));
   });
 }
 
-interface Wanted {
-  /** That the ring is to have. */
-  readonly publicKey: string;
-  /** False where nothing here tells whose it is: then it is left alone. */
-  readonly isOurs: boolean;
-  readonly file?: { readonly path: string; readonly keys: RingPrivateKeys };
+function refuseContradiction(cli: UpgradeCli, given: string | undefined): void {
+  if (given !== undefined && kemOfPublicKey(given) !== hybrid) {
+    throw cli.wrong(`--public-key: expected a public key of ${hybrid}`);
+  }
+  const prepare = cli.get('--prepare');
+  if (given !== undefined && prepare) {
+    throw cli.wrong('--prepare and --public-key exclude each other: of a pair of yours there is nothing to add here');
+  }
+  if (cli.get('--rewrap') && prepare) {
+    throw cli.wrong('--prepare and --rewrap exclude each other: nothing is wrapped to the new pair before it is used');
+  }
+  if (cli.get('--put-back') && prepare) {
+    throw cli.wrong('--prepare and --put-back exclude each other: what is put back is there already');
+  }
+  if (cli.get('--dry-run') && !cli.get('--rewrap')) throw cli.wrong('--dry-run goes with --rewrap');
 }
 
 /**
- * The owner's hybrid public key for the ring. What the appliance says is believed only where the private key is in the
- * owner's file of this ring, which opens a key of it from before: it would get the bytes of all keys. Another one is
- * replaced only where the owner names the pair. Throws `refused`.
+ * The owner's hybrid pair for the ring; undefined where nothing here tells whose the present one is, which is left
+ * alone. What the appliance says is believed only where the private key is in a file that opens a key of the ring from
+ * before: it would get the bytes of all keys. Another pair is replaced only where the owner says so. Throws `refused`.
  */
-async function wanted(
-  cli: CliOf<typeof keyringUpgrade.upgrade>,
-  client: Client,
-  appliance: Connection,
-  ring: KeyRing,
-  given: string | undefined,
-): Promise<Wanted> {
-  const read = ringKeyFile(cli, appliance, given === undefined ? ring : { name: ring.name, publicKey: given });
-  const isNamed = cli.get('--private-key') !== undefined;
-  const file = await read.catch((error) => {
-    if (isNamed || (cli.get('--rewrap') && given !== undefined)) throw error;
-    return undefined;
-  });
-  const { openEarlier } = await import('../../client/rewrapping.ts');
-  const opens = async () => file && openEarlier({ client, ring, privateKeys: file.keys });
-  const isOfRing = async () => !!file && (await opens()) !== false;
-  if (given !== undefined) {
-    const publicKey = isSamePublicKey(given, ring.publicKey) ? ring.publicKey : given;
-    if (cli.get('--rewrap') && !(await isOfRing())) throw opensNone(ring);
-    return { publicKey, isOurs: true, ...(file && { file }) };
-  }
-  const isPresent = file?.keys.some((key) => publicKeyOf(key) === ring.publicKey) ?? false;
+async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPair | undefined> {
+  const { cli, client, ring } = work;
+  const found = await ownFile(work, given ?? ring.publicKey);
+  const { file, opens, problem } = found;
   // Its own bytes tell what it is, not what the appliance calls it.
   const isHybrid = kemOfPublicKey(ring.publicKey) === hybrid;
-  if (isPresent && !isHybrid) {
-    if (!(await isOfRing())) throw opensNone(ring);
-    return { publicKey: await addKey(cli, appliance, ring), isOurs: true, ...(file && { file: await again(file) }) };
+  if (given !== undefined) {
+    if (cli.get('--rewrap') && !file) throw problem;
+    if (cli.get('--rewrap') && opens === 'none') throw opensNone(ring);
+    if (isHybrid && !isSamePublicKey(given, ring.publicKey)) await refuseRollback(work, given);
+    return { publicKey: given, ...(file && opens !== 'none' && { file }) };
   }
-  if (isPresent && file) {
-    if (await isOfRing()) return { publicKey: ring.publicKey, isOurs: true, file };
-    const active = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
-    if (cli.get('--rewrap') || active.publicKey !== ring.publicKey) throw opensNone(ring);
-    return { publicKey: ring.publicKey, isOurs: false, file };
+  const hasPair = !!file && hasKeyOf(file, ring.publicKey);
+  if (file && hasPair && opens !== 'none') {
+    return isHybrid ? { publicKey: ring.publicKey, file } : withHybrid(work, file);
   }
-  const last = file?.keys.at(-1);
-  if (isNamed && file && last && !cli.get('--prepare') && (await opens())) {
-    if (last.kem === hybrid) return { publicKey: publicKeyOf(last), isOurs: true, file };
-    const publicKey = await addKey(cli, appliance, { name: ring.name, publicKey: publicKeyOf(last) });
-    return { publicKey, isOurs: true, file: await again(file) };
+  if (file && !hasPair && opens === 'earlier') {
+    const newest = file.keys.at(-1);
+    const isMade = newest?.kem === hybrid;
+    if (isMade) await refuseRollback(work, publicKeyOf(newest), found);
+    if (!cli.get('--put-back')) throw notOurs(work, found);
+    return isMade ? { publicKey: publicKeyOf(newest), file } : withHybrid(work, file);
   }
-  // It says what is wrong with the file.
-  if (!isHybrid) return { publicKey: await addKey(cli, appliance, ring), isOurs: true };
-  const active = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
-  if (!file && !cli.get('--rewrap') && active.publicKey === ring.publicKey) {
-    return { publicKey: ring.publicKey, isOurs: false };
+  const isLeft = isHybrid && (hasPair || !file) && !cli.get('--rewrap') && (await isActive(client, ring));
+  if (isLeft) {
+    const why = file
+      ? `the private key of its pair is in ${file.path}, which opens none of its earlier keys`
+      : 'the private key of its pair is not here';
+    await say(cli.io, visible(`${ring.name} is hybrid already and was left as it is: ${why}`));
+    return undefined;
   }
-  throw notOurs(cli, ring, file?.path);
+  if (!file) throw problem;
+  throw hasPair ? opensNone(ring) : hasNone(ring, file);
 }
 
-async function again({ path }: { readonly path: string }) {
-  return { path, keys: await readRingKey(path) };
+interface Found {
+  /** What is the ring's, or else may be; absent where there is none, as `problem` says. */
+  readonly file?: RingKeyFile;
+  readonly problem?: KmsError;
+  /** Of the ring's keys from before its present pair; `unknown` where it has none. */
+  readonly opens?: 'earlier' | 'none' | 'unknown';
+  /** Another file here, which is not the ring's, and yet has the private key of its present pair. */
+  readonly elsewhere?: string;
 }
 
-function notOurs(cli: CliOf<typeof keyringUpgrade.upgrade>, { name }: KeyRing, path = 'FILE'): KmsError {
-  const command = `kms keyring upgrade ${name} --private-key ${path}${cli.get('--rewrap') ? ' --rewrap' : ''}`;
-  return new KmsError(
+/** The file of the ring, among those that may be, by what it opens. */
+async function ownFile({ cli, client, appliance, ring }: Upgrade, publicKey: string): Promise<Found> {
+  const { openEarlier } = await import('../../client/rewrapping.ts');
+  let files: readonly [RingKeyFile, ...RingKeyFile[]];
+  try {
+    files = await ringKeyFiles(cli, appliance, { name: ring.name, publicKey });
+  } catch (problem) {
+    if (cli.get('--private-key') !== undefined || !(problem instanceof KmsError)) throw problem;
+    return { problem };
+  }
+  for (const file of files) {
+    const opens = await openEarlier({ client, ring, privateKeys: file.keys });
+    if (opens === false) continue;
+    const isOther = file !== files[0] && hasKeyOf(files[0], ring.publicKey);
+    return { file, opens: opens ? 'earlier' : 'unknown', ...(isOther && { elsewhere: files[0].path }) };
+  }
+  return { file: files[0], opens: 'none' };
+}
+
+function hasKeyOf({ keys }: RingKeyFile, publicKey: string): boolean {
+  return keys.some((key) => publicKeyOf(key) === publicKey);
+}
+
+async function isActive(client: Client, ring: KeyRing): Promise<boolean> {
+  const { publicKey } = await client.getKey({ ringname: ring.name, keyId: ring.activeKey });
+  return publicKey === ring.publicKey;
+}
+
+/** The file with a hybrid key at its end, one that waits to be used, or else a new one. */
+async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnPair> {
+  const { publicKey, keys } = await addHybridKey(path);
+  const what = cli.get('--prepare')
+    ? 'hand it to all who use the keyring, then run this without --prepare'
+    : 'whoever uses the keyring needs it with both of them from now on';
+  await say(cli.io, visible(`${path} has the earlier private key and a hybrid one: ${what}`));
+  return { publicKey, file: { path, keys } };
+}
+
+/** A pair that the ring had before comes back only where somebody asks for that: who went on from it may have had to. */
+async function refuseRollback({ cli, client, ring }: Upgrade, publicKey: string, found: Found = {}): Promise<void> {
+  if (cli.get('--put-back')) return;
+  const before = await madeFor(client, ring);
+  if (![...before.keys()].some((each) => isSamePublicKey(each, publicKey))) return;
+  const what = found.file ? `the pair in ${found.file.path}` : 'that pair';
+  throw new KmsError(
     'refused',
-    `the public key of the keyring ${name} is not one of yours: no key was wrapped to it`,
+    `the keyring ${ring.name} had ${what} before and has another now${inOther(found)}: that would be a rollback, and nothing was changed`,
     {
-      hint: `if the keyring's owner did not change it, \`${visible(command)}\` puts the pair in that file back, or --public-key FILE one whose private key is kept elsewhere`,
+      hint: `if its owner changed the pair, get the file that has the present one; if not, \`${putBack(cli, ring)}\` puts the earlier one back`,
     },
   );
+}
+
+function notOurs({ cli, ring }: Upgrade, found: Found): KmsError {
+  return new KmsError(
+    'refused',
+    `the public key of the keyring ${ring.name} is not one of yours${inOther(found)}: no key was wrapped to it`,
+    {
+      hint: `if its owner changed the pair, get the file that has the present one; if not, \`${putBack(cli, ring)}\` puts the pair in ${found.file?.path} in its place, or --public-key FILE one whose private key is kept elsewhere`,
+    },
+  );
+}
+
+/** The same command, which says so. */
+function putBack(cli: UpgradeCli, { name }: KeyRing): string {
+  const typed = (['--private-key', '--public-key'] as const).flatMap((option) =>
+    cli.isTyped(option) ? [`${option} ${cli.get(option)}`] : [],
+  );
+  return visible(
+    ['kms keyring upgrade', name, ...typed, '--put-back', ...(cli.get('--rewrap') ? ['--rewrap'] : [])].join(' '),
+  );
+}
+
+function inOther({ elsewhere }: Found): string {
+  return elsewhere === undefined ? '' : ` (its private key is in ${elsewhere}, which opens none of its earlier keys)`;
+}
+
+function hasNone({ name }: KeyRing, { path }: RingKeyFile): KmsError {
+  return new KmsError('invalid', `${path} does not have the private key of the keyring ${name}`, {
+    hint: 'name the file that has it with --private-key FILE, or give the public key of a pair of yours',
+  });
 }
 
 function opensNone({ name }: KeyRing): KmsError {
@@ -156,25 +218,70 @@ function opensNone({ name }: KeyRing): KmsError {
   );
 }
 
-/** What was made while the ring had another's public key, which no private key of the owner opens. */
-async function sayLost(cli: Cli, client: Client, ring: KeyRing, own: RingPrivateKeys): Promise<void> {
-  if (own.length === 0 || own.some((key) => publicKeyOf(key) === ring.publicKey)) return;
-  const { items } = await import('../../client/pages.ts');
-  let lost = 0;
-  for await (const key of items(client.listKeys, { ringname: ring.id, id: true, wrapped: true, limit: 100 })) {
-    if ((key.earlier?.[0] ?? key).publicKey === ring.publicKey) lost++;
+/** Gives the ring the pair and a key of it, where it has them not yet; answers the ring as it is then. */
+async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, file }: OwnPair): Promise<KeyRing> {
+  const { name: ringname } = ring;
+  const isChange = !isSamePublicKey(publicKey, ring.publicKey);
+  if (isChange) {
+    const config = { publicKey, replaces: ring.publicKey };
+    await client.putConfig({ ringname, config }).catch((error) => {
+      const isLate = error instanceof KmsError && error.fields?.['config.replaces'] !== undefined;
+      throw isLate ? anotherWasFirst(ring, file) : error;
+    });
+    await sayLost(cli, client, ring, file);
   }
+  const active = await client.getKey({ ringname, keyId: ring.activeKey });
+  const isRotated = !isSamePublicKey(active.publicKey, publicKey);
+  if (isRotated) await client.rotateKeyring({ ringname });
+  const now = isChange || isRotated ? (await client.getKeyring({ ringname })).ring : ring;
+  if (!isSamePublicKey(now.publicKey, publicKey)) {
+    throw new KmsError(
+      'refused',
+      `the appliance has another public key for the keyring ${ringname} than it was given`,
+      {
+        hint: 'no earlier key was wrapped to it; somebody else may have changed it at the same time: look at `kms keyring show`',
+      },
+    );
+  }
+  await rememberOwn(cli, appliance, now, file?.keys ?? []);
+  return now;
+}
+
+function anotherWasFirst({ name }: KeyRing, file: RingKeyFile | undefined): KmsError {
+  const kept = file ? `${file.path} is kept, with a hybrid key that nothing is wrapped to; ` : '';
+  return new KmsError(
+    'refused',
+    `somebody else gave the keyring ${name} another pair at the same time: yours is not used`,
+    { hint: `${kept}get the file with the present pair from whoever did` },
+  );
+}
+
+/** What was made while the ring had another's public key, which no private key of the owner opens. */
+async function sayLost(
+  { io }: UpgradeCli,
+  client: Client,
+  ring: KeyRing,
+  file: RingKeyFile | undefined,
+): Promise<void> {
+  if (!file || hasKeyOf(file, ring.publicKey)) return;
+  const lost = (await madeFor(client, ring)).get(ring.publicKey) ?? 0;
   const what = 'only who has its private key opens what they encrypted';
-  await say(cli.io, visible(`${ring.name} had another's public key, and ${lost} keys were made for it: ${what}`));
+  await say(io, visible(`${ring.name} had another's public key, and ${lost} keys were made for it: ${what}`));
+}
+
+/** How many keys the appliance made for each of the public keys that the ring has had. */
+async function madeFor(client: Client, ring: KeyRing): Promise<ReadonlyMap<string, number>> {
+  const { items } = await import('../../client/pages.ts');
+  const made = new Map<string, number>();
+  for await (const key of items(client.listKeys, { ringname: ring.id, id: true, wrapped: true, limit: 100 })) {
+    const { publicKey } = key.earlier?.[0] ?? key;
+    made.set(publicKey, (made.get(publicKey) ?? 0) + 1);
+  }
+  return made;
 }
 
 /** Wraps the keys anew that are not wrapped to the ring's public key, which is known to be the owner's. */
-async function rewrap(
-  cli: CliOf<typeof keyringUpgrade.upgrade>,
-  client: Client,
-  ring: KeyRing,
-  privateKeys: RingPrivateKeys,
-): Promise<void> {
+async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKeys: RingPrivateKeys): Promise<void> {
   const { rewrapRing } = await import('../../client/rewrapping.ts');
   const { stderr } = cli.io;
   const { total } = await countKeys(client, ring);
@@ -216,20 +323,4 @@ async function countKeys(client: Client, ring: KeyRing): Promise<{ readonly tota
     if (kemOfPublicKey(ring.publicKey) !== hybrid || key.publicKey !== ring.publicKey) left++;
   }
   return { total, left };
-}
-
-const hybrid = 'mlkem768-x25519';
-
-/** Answers the public key of what the file has now. */
-async function addKey(
-  cli: CliOf<typeof keyringUpgrade.upgrade>,
-  appliance: Connection,
-  ring: Pick<KeyRing, 'name' | 'publicKey'>,
-): Promise<string> {
-  const { path, publicKey } = await addHybridKey(cli, appliance, ring);
-  const what = cli.get('--prepare')
-    ? 'hand it to all who use the keyring, then run this without --prepare'
-    : 'whoever uses the keyring needs it with both of them from now on';
-  await say(cli.io, visible(`${path} has the earlier private key and a hybrid one: ${what}`));
-  return publicKey;
 }
