@@ -165,7 +165,7 @@ async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnP
   return { publicKey, file: { path, keys } };
 }
 
-/** A pair that the ring had before comes back only where somebody asks for that: who went on from it may have had to. */
+/** A pair that the ring had before comes back only where that is asked for: who went on from it may have had to. */
 async function refuseRollback({ cli, client, ring }: Upgrade, publicKey: string, found: Found = {}): Promise<void> {
   if (cli.get('--put-back')) return;
   const before = await madeFor(client, ring);
