@@ -145,7 +145,7 @@ export class Aging {
     let latest: number | undefined;
     for (const { record, handle } of this.#deps.tenants.all) {
       try {
-        const { items } = await handle.store.searchActivity({ end: this.#startedAt - 1 }, { limit: 1 });
+        const { items } = await handle.store.activity.search({ end: this.#startedAt - 1 }, { limit: 1 });
         for (const { createdAt } of items) latest = Math.max(latest ?? 0, createdAt);
       } catch (cause) {
         const message = `the newest activity of ${record.name} could not be read: ${reasonOf(cause)}`;

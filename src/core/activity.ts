@@ -67,14 +67,14 @@ export async function searchActivity(
     ...(search.revoked !== undefined && { revoked: flagsMeant(search.revoked) }),
     ...(search.exclude !== undefined && { exclude: search.exclude }),
   };
-  const found = await store.searchActivity(filter, page);
+  const found = await store.activity.search(filter, page);
   const items = found.items.map(toActivity);
   return found.next === undefined ? { items } : { items, next: found.next };
 }
 
 /** Throws `not-found`. */
 export async function getActivity(store: Store, id: string): Promise<Activity> {
-  const record = await store.findActivity(id);
+  const record = await store.activity.find(id);
   if (!record) throw new KmsError('not-found', 'no such activity');
   return toActivity(record);
 }
@@ -145,7 +145,7 @@ export function chainBegin(store: Store): ChainAnchor {
 export async function chainEnd(store: Store): Promise<ChainAnchor> {
   let end = chainBegin(store);
   const { activityCount } = store.status();
-  for await (const { record, hash } of store.readActivity(activityCount)) end = { seq: record.seq, hash };
+  for await (const { record, hash } of store.activity.read(activityCount)) end = { seq: record.seq, hash };
   return end;
 }
 
@@ -166,7 +166,7 @@ async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor
   let unreadable: KmsError | undefined;
   async function* links() {
     try {
-      yield* store.readActivity(start.seq + 1);
+      yield* store.activity.read(start.seq + 1);
     } catch (error) {
       // That the disk has something else than was written is a verdict too.
       if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
@@ -204,7 +204,7 @@ export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin
 async function hashAt(store: Store, seq: number): Promise<string | undefined> {
   const begin = chainBegin(store);
   if (seq === begin.seq) return begin.hash;
-  for await (const { hash } of store.readActivity(seq)) return hash;
+  for await (const { hash } of store.activity.read(seq)) return hash;
   return undefined;
 }
 
@@ -248,7 +248,7 @@ async function* linesFrom(
     await store.transaction(async () => undefined);
     let next = start;
     if (leading) yield `${JSON.stringify(leading)}\n`;
-    for await (const { record, line, hash } of store.readActivity(start)) {
+    for await (const { record, line, hash } of store.activity.read(start)) {
       if (record.seq !== next++) {
         throw new KmsError('unavailable', 'records were dropped by retention when the export began', {
           hint: 'take it again',

@@ -54,7 +54,7 @@ export function isSignatureOf(keys: TenantKeys, signed: SignedVersion, signature
 /** Those of all epochs that headers may name, the oldest first: also of retired ones, whose headers verify for ever. */
 export async function signingKeys(
   { id, keys }: Pick<Tenant, 'id' | 'keys'>,
-  store: Pick<Store, 'searchActivity'>,
+  store: Pick<Store, 'activity'>,
 ): Promise<SigningKey[]> {
   const { epochs } = keys;
   const times = await rekeyTimes(store, epochs.length);
@@ -69,13 +69,13 @@ export async function signingKeys(
 }
 
 /** When each later epoch began: its rekey was recorded before it was begun, under the epoch of then. */
-async function rekeyTimes(store: Pick<Store, 'searchActivity'>, epochs: number): Promise<Map<number, number>> {
+async function rekeyTimes(store: Pick<Store, 'activity'>, epochs: number): Promise<Map<number, number>> {
   const times = new Map<number, number>();
   if (epochs < 2) return times;
   const filter = { keyids: [localCaller.id], action: 'system.tenant', props: { operation: 'rekey' } };
   let after: number | undefined;
   do {
-    const page = await store.searchActivity(filter, { limit: 1000, ...(after !== undefined && { after }) });
+    const page = await store.activity.search(filter, { limit: 1000, ...(after !== undefined && { after }) });
     for (const { createdAt, props } of page.items) {
       // The newest first: of several under one epoch only the last went on to a new key.
       if (typeof props.epoch === 'number' && !times.has(props.epoch + 1)) times.set(props.epoch + 1, createdAt);

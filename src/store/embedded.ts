@@ -15,29 +15,20 @@ import type { Files } from './files.ts';
 import { createLog, type LogContext } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
 import { FilesGone } from './maintenance.ts';
-import type {
-  ActivityFilter,
-  ActivityRecord,
-  ChainedActivity,
-  DroppedActivity,
-  Store,
-  StoreHold,
-  StoreStatus,
-  Transaction,
-} from './port.ts';
+import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from './port.ts';
 import { type ReadStore, readStore } from './read-store.ts';
 import type { Recovered } from './recover.ts';
 import { SerialQueue } from './serial-queue.ts';
 import { type Live, markOf, recoverFor, Service } from './service.ts';
 import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
-import { type Page, type PageRequest, type Soon, soon } from './sql.ts';
+import { type Soon, soon } from './sql.ts';
 import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
 
 class EmbeddedStore<T extends object> implements Store<T> {
+  readonly activity: ActivityReads;
   readonly segments: SegmentWatch;
   readonly #service: Service<T>;
-  readonly #reads: ActivityReads;
   /** What uses the state: transactions, peeks, holds. */
   readonly #queue = new SerialQueue();
   #closing: Promise<void> | undefined;
@@ -45,7 +36,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
   constructor(world: EmbeddedWorld<T>) {
     this.#service = new Service(world);
     this.segments = new SegmentWatch(world, this.#service);
-    this.#reads = new ActivityReads(this.segments, async () => {
+    this.activity = new ActivityReads(this.segments, async () => {
       const { activity, log } = await this.#service.inService();
       return { activity, durable: () => log.durable() };
     });
@@ -148,18 +139,6 @@ class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
-  searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
-    return this.#reads.search(filter, page);
-  }
-
-  findActivity(id: string): Promise<ActivityRecord | undefined> {
-    return this.#reads.find(id);
-  }
-
-  readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
-    return this.#reads.read(fromSeq);
-  }
-
   get mark(): Mark {
     return this.#service.mark;
   }
@@ -184,7 +163,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async reseal(): Promise<readonly number[]> {
     await this.#service.inService();
-    return this.#reads.noting(() => this.#service.maintenance.reseal());
+    return this.activity.noting(() => this.#service.maintenance.reseal());
   }
 
   close(): Promise<void> {

@@ -127,6 +127,18 @@ export interface StoreEvent {
   readonly cause?: unknown;
 }
 
+/** Reading the activity log. What is answered is durable. */
+export interface StoreActivity {
+  /** The newest first. `next` of the page is a sequence number. */
+  search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
+  find(id: string): Promise<ActivityRecord | undefined>;
+  /**
+   * Records in chain order with their hashes, for export and verification: from `fromSeq` on, or from the first that is
+   * kept. Throws `corrupt` where the chain breaks.
+   */
+  read(fromSeq: number): AsyncIterable<ChainedActivity>;
+}
+
 export interface StoreStatus {
   /** False while a failed write is being recovered from; `reason` then says why. */
   readonly writable: boolean;
@@ -270,14 +282,7 @@ export interface Store<T extends object = Tables> {
    * is under way may have changed it, and may yet be taken back. Undefined while nothing is in service.
    */
   glance<R>(fn: (tables: T) => R): R | undefined;
-  /** The newest first. `next` of the page is a sequence number. */
-  searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
-  findActivity(id: string): Promise<ActivityRecord | undefined>;
-  /**
-   * Records in chain order with their hashes, for export and verification: from `fromSeq` on, or from the first that is
-   * kept. Throws `corrupt` where the chain breaks.
-   */
-  readActivity(fromSeq: number): AsyncIterable<ChainedActivity>;
+  readonly activity: StoreActivity;
   /** How far what is durable goes. */
   readonly mark: Mark;
   status(): StoreStatus;

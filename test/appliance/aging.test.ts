@@ -143,7 +143,7 @@ test('where no program looked before, only what was recorded before the start vo
     assert.match((await kept()) ?? '', /"time":/);
   }
   const broken = await machine();
-  broken.store.searchActivity = async () => {
+  broken.store.activity.search = async () => {
     throw new KmsError('corrupt', 'a segment is missing');
   };
   assert.ok((await broken.offAfter(broken.boot(), 0)) < -years, 'activity that cannot be read vouches for nothing');

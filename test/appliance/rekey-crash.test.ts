@@ -58,15 +58,15 @@ async function check({ store }: Opened, acknowledged: number): Promise<number> {
     notes.map((_, at) => `note ${at + 1}`),
   );
   let records = 0;
-  for await (const { record } of store.readActivity(1)) assert.equal(record.seq, ++records);
+  for await (const { record } of store.activity.read(1)) assert.equal(record.seq, ++records);
   assert.equal(records, notes.length);
-  const found = await store.searchActivity({ ringname: 'payroll' }, { limit: 1000 });
+  const found = await store.activity.search({ ringname: 'payroll' }, { limit: 1000 });
   assert.equal(found.items.length, records);
   return notes.length;
 }
 
 async function* readAll(store: Store<NoteTables>): AsyncGenerator<ChainedActivity> {
-  yield* store.readActivity(1);
+  yield* store.activity.read(1);
 }
 
 async function rekey({ keeper, store }: Opened): Promise<void> {

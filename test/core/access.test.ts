@@ -390,7 +390,7 @@ test('validate tells whether a key is good, and records what it did', async () =
   assert.deepEqual(await tenant.call(validateApiKey, { key, activity }), { valid: true });
   await tenant.call(updateApiKeyById, { apikeyid: keyid, op: 'merge', active: false });
   assert.deepEqual(await tenant.call(validateApiKey, { key, activity: {} }), { valid: false });
-  const { items } = await tenant.store.searchActivity({ keyids: [keyid] }, page);
+  const { items } = await tenant.store.activity.search({ keyids: [keyid] }, page);
   const [second, first] = items.map(({ id: _, seq: __, ...record }) => record);
   const record = {
     keyid,

@@ -18,7 +18,7 @@ async function count(store: Store<NoteTables>): Promise<number> {
     notes.map((_, at) => `n${at}`),
   );
   const ids: string[] = [];
-  for await (const { record } of store.readActivity(1)) ids.push(record.id);
+  for await (const { record } of store.activity.read(1)) ids.push(record.id);
   assert.deepEqual(
     ids,
     notes.map((_, at) => `act_${at}`),

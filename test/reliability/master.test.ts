@@ -118,7 +118,7 @@ function isWithin(wanted: readonly string[], records: readonly string[]): boolea
 }
 
 async function recorded(tenant: Store<Tables>): Promise<string[]> {
-  const { items } = await tenant.searchActivity({ action: 'system.master' }, { limit: 100 });
+  const { items } = await tenant.activity.search({ action: 'system.master' }, { limit: 100 });
   return items.map(({ props }) => String(props?.operation)).reverse();
 }
 

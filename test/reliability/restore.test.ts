@@ -69,7 +69,7 @@ function attemptFrom(which: number) {
     if (!sealed) await restore(after);
     const appliance = await openSealedAppliance(after, secret, generator);
     assert.equal((await numbersIn(appliance.tenant)).length, written);
-    const { items } = await appliance.tenant.searchActivity({ action: 'system.restore' }, { limit: 10 });
+    const { items } = await appliance.tenant.activity.search({ action: 'system.restore' }, { limit: 10 });
     assert.equal(items.length, 1);
     assert.ok((await appliance.system.peek(({ settings }) => currentEpoch(settings))).number > 1);
     await appliance.write();

@@ -20,7 +20,7 @@ async function look(store: Store<NoteTables>): Promise<{ notes: number; dropped:
   const dropped = start?.seq ?? 0;
   const ids: string[] = [];
   async function* links() {
-    for await (const chained of store.readActivity(1)) {
+    for await (const chained of store.activity.read(1)) {
       ids.push(chained.record.id);
       yield chained;
     }
@@ -28,7 +28,7 @@ async function look(store: Store<NoteTables>): Promise<{ notes: number; dropped:
   const verdict = await verifyChain(links(), start ? { start } : {});
   assert.equal(verdict.broken, undefined);
   assert.deepEqual(ids, notes.map((_, at) => `act_${at}`).slice(dropped));
-  const found = await store.searchActivity({}, { limit: 1000 });
+  const found = await store.activity.search({}, { limit: 1000 });
   assert.deepEqual(found.items.map(({ id }) => id).reverse(), ids);
   assert.deepEqual(store.status().activityFaults, []);
   return { notes: notes.length, dropped };

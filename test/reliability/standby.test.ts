@@ -185,7 +185,7 @@ function attemptOn(side: 'data' | 'shipped') {
 
     const successor = await openSealedAppliance(after.data, secret, generator);
     assert.equal((await numbersIn(successor.tenant)).length, lastNumber);
-    const { items } = await successor.tenant.searchActivity({ action: 'system.restore' }, { limit: 10 });
+    const { items } = await successor.tenant.activity.search({ action: 'system.restore' }, { limit: 10 });
     assert.equal(items.length, 1);
     assert.equal((await successor.system.peek(({ settings }) => currentEpoch(settings))).number, raised.epoch);
     await successor.write();

@@ -51,7 +51,7 @@ async function opens(root: string, head: string, dropped: number): Promise<void>
   const wanted = Array.from({ length: 9 }, (_, i) => [i + 1, `n${i}`, i]);
   assert.deepEqual(await look(), wanted);
   const hashes: string[] = [];
-  for await (const { hash } of store.readActivity(1)) hashes.push(hash);
+  for await (const { hash } of store.activity.read(1)) hashes.push(hash);
   assert.equal(hashes.length, 9 - dropped);
   assert.equal(store.status().activityDropped?.seq ?? 0, dropped);
   assert.equal(hashes.at(-1), head);
@@ -114,7 +114,7 @@ for (const start of ['the snapshot', 'the first row']) {
     );
     assert.equal(await store.transaction((tx) => tx.notes.counted('n0')), 9);
     const hashes: string[] = [];
-    for await (const { hash } of store.readActivity(1)) hashes.push(hash);
+    for await (const { hash } of store.activity.read(1)) hashes.push(hash);
     assert.deepEqual([hashes.length, hashes.at(-1)], [9, '6mYv7zYhN7r1zDV25YiPd5Gv4nJLeuHDSOPAPPlAhmQ']);
     assert.equal(await store.transaction((tx) => tx.notes.add('more')), 1);
     await store.close();

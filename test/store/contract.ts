@@ -233,7 +233,7 @@ export function storeContract(
       /^Error: no$/,
     );
     assert.deepEqual(await names(store), []);
-    assert.equal(await store.findActivity('act_1'), undefined);
+    assert.equal(await store.activity.find('act_1'), undefined);
     assert.equal(store.status().activityCount, 0);
     await store.close();
   });
@@ -259,7 +259,7 @@ export function storeContract(
     });
     for (let round = 0; round < 2; round++) {
       assert.deepEqual(await names(store), ['before', 'kept', 'after']);
-      const { items } = await store.searchActivity({}, { limit: 10 });
+      const { items } = await store.activity.search({}, { limit: 10 });
       assert.deepEqual(
         items.map((record) => [record.id, record.seq]),
         [
@@ -389,27 +389,27 @@ export function storeContract(
       );
     }
     if (reopen) store = await reopen(store);
-    assert.equal((await store.findActivity('act_4'))?.seq, 4);
-    assert.equal(await store.findActivity('act_9'), undefined);
-    const first = await store.searchActivity({ keyids: ['odd'] }, { limit: 2 });
+    assert.equal((await store.activity.find('act_4'))?.seq, 4);
+    assert.equal(await store.activity.find('act_9'), undefined);
+    const first = await store.activity.search({ keyids: ['odd'] }, { limit: 2 });
     assert.deepEqual(
       first.items.map((record) => record.seq),
       [7, 5],
     );
     assert.ok(first.next !== undefined);
-    const second = await store.searchActivity({ keyids: ['odd'] }, { limit: 2, after: first.next });
+    const second = await store.activity.search({ keyids: ['odd'] }, { limit: 2, after: first.next });
     assert.deepEqual(
       second.items.map((record) => record.seq),
       [3, 1],
     );
     assert.equal(second.next, undefined);
-    const byProps = await store.searchActivity({ props: { n: { i: 6 } } }, { limit: 2 });
+    const byProps = await store.activity.search({ props: { n: { i: 6 } } }, { limit: 2 });
     assert.deepEqual(
       byProps.items.map((record) => record.id),
       ['act_6'],
     );
     const hashes: string[] = [];
-    for await (const { hash } of store.readActivity(1)) hashes.push(hash);
+    for await (const { hash } of store.activity.read(1)) hashes.push(hash);
     assert.equal(new Set(hashes).size, 7);
     assert.equal(store.status().activityCount, 7);
     await store.close();

@@ -31,7 +31,7 @@ async function look(content: Content): Promise<Found> {
   try {
     const notes = await store.transaction((tx) => tx.notes.all());
     const ids: string[] = [];
-    for await (const { record } of store.readActivity(1)) ids.push(record.id);
+    for await (const { record } of store.activity.read(1)) ids.push(record.id);
     assert.deepEqual(
       ids,
       notes.map((note) => note.name.replace('n', 'act_')),

@@ -57,7 +57,7 @@ for (const [step, code] of [
     );
     await add(store, 'after');
     assert.deepEqual(await names(store), ['before', 'after']);
-    assert.equal(await store.findActivity('act_a'), undefined);
+    assert.equal(await store.activity.find('act_a'), undefined);
     assert.deepEqual(kinds(), ['write-failed', 'recovered']);
     assert.equal(store.status().writable, true);
     await store.close();
@@ -77,7 +77,7 @@ test('a full disk refuses with the reason until there is space again, without a 
   assert.match(store.status().reason ?? '', /the disk is full/);
   await assert.rejects(add(store, 'b'), { code: 'unavailable', message: /the disk is full/ });
   await assert.rejects(names(store), { code: 'unavailable' });
-  await assert.rejects(store.searchActivity({}, { limit: 1 }), { code: 'unavailable' });
+  await assert.rejects(store.activity.search({}, { limit: 1 }), { code: 'unavailable' });
   await assert.rejects(store.checkpoint(), { code: 'unavailable' });
   assert.equal(later.length, 1, 'one try at a time is waiting');
   files.capacity = Number.POSITIVE_INFINITY;

@@ -35,7 +35,7 @@ test('what one node answered, every other one knows: rows, what is remembered, c
   await a.transaction((tx) => tx.notes.set('key', 0));
   assert.equal(await seen(), 0);
   assert.equal(await b.peek(async ({ notes }) => (await notes.get('key'))?.value), 0);
-  assert.equal((await b.findActivity('act_1'))?.seq, 1);
+  assert.equal((await b.activity.find('act_1'))?.seq, 1);
   for (const [i, store] of [a, b, b, a, b].entries()) await store.transaction((tx) => tx.notes.countLatest('used', i));
   for (const store of [a, b]) assert.deepEqual(await store.transaction((tx) => tx.notes.latest('used')), [5, 4]);
   assert.deepEqual(a.mark, b.mark);
@@ -73,7 +73,7 @@ test('nothing is appended where nothing was written', async () => {
   const before = database.rows(storeId).length;
   await store.transaction((tx) => tx.notes.all());
   await store.peek(({ notes }) => notes.all());
-  await store.searchActivity({}, { limit: 1 });
+  await store.activity.search({}, { limit: 1 });
   assert.equal(database.rows(storeId).length, before);
   await store.close();
 });
@@ -429,7 +429,7 @@ test('retention on one node: the others read from what is kept', async () => {
   assert.equal(droppable?.seq, 4);
   await a.dropActivity?.(4);
   for (const store of [a, b]) {
-    const { items } = await store.searchActivity({}, { limit: 10 });
+    const { items } = await store.activity.search({}, { limit: 10 });
     assert.deepEqual(
       items.map(({ seq }) => seq),
       [7, 6, 5],

@@ -69,7 +69,7 @@ test('nothing is left under the old key, and all nodes read and write on', async
   await write(a.store, 1, 5);
   await write(b.store, 6, 7);
   await a.store.checkpoint();
-  await b.store.searchActivity({}, { limit: 10 });
+  await b.store.activity.search({}, { limit: 10 });
   await write(b.store, 8, 9);
   await seal(2);
   const busy = write(b.store, 10, 14);

@@ -99,7 +99,7 @@ for (const drop of [0, 3]) {
     const again = await openEmbedded(testOptions(back, generator, { limits }));
     const other = await openShared(options);
     if (drop === 0) assert.deepEqual(await contentOf(again), await contentOf(other));
-    assert.equal((await other.searchActivity({}, { limit: 20 })).items.length, 14 - drop);
+    assert.equal((await other.activity.search({}, { limit: 20 })).items.length, 14 - drop);
     await write(again, 15, 15);
     assert.equal(isFork(again.mark, shared.mark), false);
     assert.equal(isFork(again.mark, notes.mark), false);

@@ -81,7 +81,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
   while (stream.status.lagRecords > 0) await new Promise((resolve) => setTimeout(resolve, 1));
   await stream.close();
   const log: [number, string][] = [];
-  for await (const { record, hash } of appliance.tenant.readActivity(1)) log.push([record.seq, hash]);
+  for await (const { record, hash } of appliance.tenant.activity.read(1)) log.push([record.seq, hash]);
   await appliance.close();
   assert.deepEqual(receiver.problems, []);
   assert.deepEqual([...receiver.hashes], log);

@@ -230,7 +230,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       const { body } = await call('POST', '/auth/apikey', { accountId: first.accountId, flags: granted });
       return { key: body.key, keyid: body.keyid };
     },
-    activity: async () => (await first.handle.store.searchActivity({}, { limit: 100_000 })).items,
+    activity: async () => (await first.handle.store.activity.search({}, { limit: 100_000 })).items,
     advance(milliseconds) {
       clock.now += milliseconds;
     },

@@ -220,7 +220,7 @@ class CrashRun {
   async #checkActivity(store: Store<NoteTables>, expected: readonly number[]): Promise<void> {
     const ids: string[] = [];
     let chain = Buffer.alloc(32);
-    for await (const { record, hash } of store.readActivity(1)) {
+    for await (const { record, hash } of store.activity.read(1)) {
       ids.push(record.id);
       chain = createHash('sha256').update(chain).update(canonicalLine(record)).digest();
       assert.equal(hash, chain.toString('base64url'), 'the chain of activity');
@@ -230,7 +230,7 @@ class CrashRun {
       expected.map((number) => `act_${number}`),
       'the activity does not fit the transactions',
     );
-    const { items } = await store.searchActivity({}, { limit: 3 });
+    const { items } = await store.activity.search({}, { limit: 3 });
     assert.deepEqual(
       items.map((record) => record.id),
       ids.slice(-3).reverse(),

@@ -49,9 +49,11 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
     },
     peek: (fn) => inTurn(() => session.peek(fn)),
     glance: (fn) => fn(session.tables),
-    searchActivity: async (filter, page) => activity.search(filter, page),
-    findActivity: async (id) => activity.records.find((record) => record.id === id),
-    readActivity: (fromSeq) => activity.read(fromSeq),
+    activity: {
+      search: async (filter, page) => activity.search(filter, page),
+      find: async (id) => activity.records.find((record) => record.id === id),
+      read: (fromSeq) => activity.read(fromSeq),
+    },
     get mark() {
       return { sequence, runs: [] };
     },

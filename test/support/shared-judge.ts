@@ -160,7 +160,7 @@ export async function logOf(store: Store<NoteTables>): Promise<{ entries: Entry[
   const entries: Entry[] = [];
   let chain = Buffer.alloc(32);
   let next = 1;
-  for await (const { record, line, hash } of store.readActivity(1) as AsyncIterable<ChainedActivity>) {
+  for await (const { record, line, hash } of store.activity.read(1) as AsyncIterable<ChainedActivity>) {
     chain = createHash('sha256').update(chain).update(line).digest();
     assert.equal(hash, chain.toString('base64url'), 'the chain of activity');
     assert.equal(record.seq, next++, 'places without gaps');

@@ -422,7 +422,7 @@ export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: O
 export async function looks(store: Store<NoteTables>, { name, number }: Op): Promise<number> {
   if (number % 3 === 0) {
     const filter = { keyids: [name], action: 'switch' };
-    const [found] = (await store.searchActivity(filter, { limit: 1 })).items;
+    const [found] = (await store.activity.search(filter, { limit: 1 })).items;
     return found ? Number(found.ringname) : 1;
   }
   const look = async ({ notes }: NoteTables): Promise<number> => {

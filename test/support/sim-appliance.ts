@@ -208,7 +208,7 @@ export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
   );
   const numbers = accounts.items.map(({ uid }) => Number(uid.slice(1)));
   const recorded: string[] = [];
-  for await (const { record } of tenant.readActivity(1)) if (record.id.startsWith('act_')) recorded.push(record.id);
+  for await (const { record } of tenant.activity.read(1)) if (record.id.startsWith('act_')) recorded.push(record.id);
   const dropped = tenant.status().activityDropped?.seq ?? 0;
   const expected = numbers.slice(dropped).map((number) => `act_${number}`);
   const own = recorded.filter((id) => /^act_[0-9]+$/.test(id));

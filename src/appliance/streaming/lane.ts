@@ -77,7 +77,7 @@ export class Lane {
   async age(): Promise<void> {
     const place = this.#place;
     if (place >= this.#end) return;
-    for await (const { record } of this.tenant.handle.store.readActivity(place + 1)) {
+    for await (const { record } of this.tenant.handle.store.activity.read(place + 1)) {
       if (this.#place === place) this.#waitingSince = timeOfId('act', record.id);
       return;
     }
@@ -113,7 +113,7 @@ export class Lane {
   async next(): Promise<Batch | undefined> {
     const records: ChainedActivity[] = [];
     try {
-      this.#reader ??= this.tenant.handle.store.readActivity(this.#sent + 1)[Symbol.asyncIterator]();
+      this.#reader ??= this.tenant.handle.store.activity.read(this.#sent + 1)[Symbol.asyncIterator]();
       for (let text = 0; records.length < batchRecords && text < batchText; ) {
         const { value, done } = await this.#reader.next();
         if (done) {
@@ -167,7 +167,7 @@ export class Lane {
 
   async #hashOf(seq: number): Promise<string | undefined> {
     try {
-      for await (const { hash } of this.tenant.handle.store.readActivity(seq)) return hash;
+      for await (const { hash } of this.tenant.handle.store.activity.read(seq)) return hash;
       return undefined;
     } catch (error) {
       throw this.#unreadable(error);

@@ -1,6 +1,6 @@
 // Reading the activity log of a store that serves: what is found is answered once it is durable, and a segment that is
 // met at fault is known to be from then on.
-import type { ActivityFilter, ActivityRecord, ChainedActivity } from '../port.ts';
+import type { ActivityFilter, ActivityRecord, ChainedActivity, StoreActivity } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import type { ActivityLog } from './activity-log.ts';
 import type { SegmentWatch } from './segment-watch.ts';
@@ -12,7 +12,7 @@ interface CurrentActivity {
   durable(): Promise<void> | undefined;
 }
 
-export class ActivityReads {
+export class ActivityReads implements StoreActivity {
   readonly #watch: Pick<SegmentWatch, 'met'>;
   readonly #current: () => Promise<CurrentActivity>;
 

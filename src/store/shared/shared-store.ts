@@ -10,20 +10,11 @@ import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
-import type {
-  ActivityFilter,
-  ActivityRecord,
-  ChainedActivity,
-  DroppedActivity,
-  Store,
-  StoreHold,
-  StoreStatus,
-  Transaction,
-} from '../port.ts';
+import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from '../port.ts';
 import { type ReadStore, readStore } from '../read-store.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
 import { StateLost } from '../session.ts';
-import type { Page, PageRequest, Soon } from '../sql.ts';
+import type { Soon } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer, type How } from './checkpointer.ts';
@@ -81,13 +72,13 @@ export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>
 type SharedWorld<T extends object> = Required<Omit<SharedOptions<T>, 'limits'>> & { readonly limits: SharedLimits };
 
 class SharedStore<T extends object> implements Store<T> {
+  readonly activity: ActivityReads;
   readonly segments: SegmentWatch;
   readonly #world: SharedWorld<T>;
   readonly #availability: Availability<SharedLive<T>>;
   readonly #lane: Lane;
   readonly #turns: TurnLoop<T>;
   readonly #checkpointer: Checkpointer<T>;
-  readonly #reads: ActivityReads;
   /** As they were when something was in service. */
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus = emptyStatus;
@@ -140,7 +131,7 @@ class SharedStore<T extends object> implements Store<T> {
       upToDate: () => this.#current(),
     };
     this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, watched);
-    this.#reads = new ActivityReads(this.segments, async () => {
+    this.activity = new ActivityReads(this.segments, async () => {
       const live = await this.#current();
       return { activity: live.activity, durable: () => live.durable() };
     });
@@ -222,18 +213,6 @@ class SharedStore<T extends object> implements Store<T> {
     return live && fn(live.session.tables);
   }
 
-  searchActivity(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
-    return this.#reads.search(filter, page);
-  }
-
-  findActivity(id: string): Promise<ActivityRecord | undefined> {
-    return this.#reads.find(id);
-  }
-
-  readActivity(fromSeq: number): AsyncIterable<ChainedActivity> {
-    return this.#reads.read(fromSeq);
-  }
-
   get mark(): Mark {
     const { live } = this.#availability;
     if (live) this.#mark = markOf(live.place);
@@ -309,7 +288,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   async reseal(): Promise<readonly number[]> {
     while (this.#resealing) await this.#resealing.catch(() => {});
-    this.#resealing = this.#reads.noting(() => this.#reseal());
+    this.#resealing = this.activity.noting(() => this.#reseal());
     try {
       return await this.#resealing;
     } finally {
