@@ -96,7 +96,11 @@ async function freePath(path: string): Promise<void> {
     const hint = 'choose another path with --listen, or move it away';
     throw new KmsError('refused', `cannot listen on ${path}: it is there already, and is no socket`, { hint });
   }
-  if (await answers(path)) throw new KmsError('in-use', `another program listens on ${path}`);
+  if (await answers(path)) {
+    throw new KmsError('in-use', `another program listens on ${path}`, {
+      hint: 'stop that one, or choose another path with --listen',
+    });
+  }
   await unlink(path).catch((error) => {
     throw fileError('remove', path, error);
   });

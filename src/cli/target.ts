@@ -183,7 +183,7 @@ async function isThere(path: string): Promise<boolean> {
 export function serverUrl(server: string): URL {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw new KmsError('usage', '--server: expected an address such as https://kms.example', {});
+    throw new KmsError('usage', '--server: expected an address such as https://kms.example');
   }
   return url;
 }

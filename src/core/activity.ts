@@ -187,14 +187,16 @@ async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor
 export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin(store)): Promise<number> {
   const { seq: dropped } = chainBegin(store);
   if (anchor.seq < dropped) {
-    throw new KmsError('conflict', `records up to ${dropped} were dropped by retention, also those after the head`, {
-      hint: 'take an export from the beginning: it says where that is',
-    });
+    throw new KmsError(
+      'conflict',
+      `records up to ${dropped} were dropped by retention, also those after the head: take an export from the beginning, which says where that is`,
+    );
   }
   if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
-    throw new KmsError('conflict', `record ${anchor.seq}, which was anchored, is another one now or was dropped`, {
-      hint: 'see what `kms activity verify` says',
-    });
+    throw new KmsError(
+      'conflict',
+      `record ${anchor.seq}, which was anchored, is another one now or was dropped: see \`kms activity verify\``,
+    );
   }
   // Once lines are on their way, what is wrong can only break them off.
   await store.segments?.need(anchor.seq + 1);
@@ -250,9 +252,7 @@ async function* linesFrom(
     if (leading) yield `${JSON.stringify(leading)}\n`;
     for await (const { record, line, hash } of store.activity.read(start)) {
       if (record.seq !== next++) {
-        throw new KmsError('unavailable', 'records were dropped by retention when the export began', {
-          hint: 'take it again',
-        });
+        throw new KmsError('unavailable', 'records were dropped by retention when the export began: take it again');
       }
       yield exportLine(line, hash);
     }
@@ -351,9 +351,10 @@ export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
   const { mlDsaPublicKey } = head;
   const isOwn = seed && (mlDsaPublicKey === undefined || toBase64(mlDsaSpki(mlDsaSeed(seed))) === mlDsaPublicKey);
   if (isOwn && isSigned(head)) return;
-  throw new KmsError('conflict', 'the head was changed: the signature is none of this tenant', {
-    hint: 'take the head from where it was kept',
-  });
+  throw new KmsError(
+    'conflict',
+    'the head was changed: the signature is none of this tenant; take the head from where it was kept',
+  );
 }
 
 /**

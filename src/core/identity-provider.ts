@@ -46,9 +46,7 @@ export async function providerOf({ oidc }: Pick<Tables, 'oidc'>): Promise<Provid
 }
 
 export function noProvider(): KmsError {
-  return new KmsError('not-found', 'no identity provider is set up here', {
-    hint: 'set one up with `kms tenant oidc set`',
-  });
+  return new KmsError('not-found', 'no identity provider is set up here');
 }
 
 /** What the login page calls it: its name, or its host. */

@@ -248,9 +248,7 @@ export async function deleteKeyring(
 ): Promise<{ name: string; id: string }> {
   const ring = await findRing(tx, 'ks', { name: input.name });
   if (await tx.apiKeys.isRingUsed(ring.name, caller.id, world.now())) {
-    throw new KmsError('conflict', 'active API keys still use this keyring', {
-      hint: 'disable them, or take the flags that name the keyring from them',
-    });
+    throw new KmsError('conflict', 'active API keys still use this keyring');
   }
   await tx.rings.markDeleted(ring.id, world.now());
   note({ object: ringThing(ring) });

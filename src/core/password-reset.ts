@@ -43,9 +43,7 @@ export async function resetLink(
   const user = await findUser(ctx.tx, input.user);
   mayTouch(ctx.caller, user);
   if (!user.hasPassword) {
-    throw new KmsError('conflict', `the user ${user.username} has not completed the invite`, {
-      hint: 'invite the user again for a new link',
-    });
+    throw new KmsError('conflict', `the user ${user.username} has not completed the invite: invite them again`);
   }
   const { url, expiresAt } = await newLink(ctx, user, input.links);
   ctx.note({ object: userThing(user) });

@@ -136,9 +136,7 @@ export async function deleteTransitRing(ctx: Context, { ringname }: NamedRing): 
   const { tx, world } = ctx;
   const ring = await findTransitRing(tx, ringname);
   if (!ring.deletionAllowed) {
-    throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`, {
-      hint: 'allow it first, by its config',
-    });
+    throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`);
   }
   await tx.transit.setDeleted(ring.id, world.now());
   ctx.note({ object: ringThing(ring) });

@@ -159,7 +159,7 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
           field: 'since',
           message: 'expected a head of the format kms-activity-head-1, as `kms activity head --json` prints it',
         },
-        { message: 'record 17, which was anchored, is another one now or was dropped' },
+        { message: 'record 17, which was anchored, is another one now or was dropped: see `kms activity verify`' },
       ],
       429: [{ message: 'as many exports as may be are under way; try again when one has ended' }],
     },
