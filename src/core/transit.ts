@@ -6,6 +6,7 @@ import type { TransitItem, TransitMade } from '../api/transit.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { derivedKey, isSignature, openMessage, readPrefixed, sealMessage, signMessage } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
 import { isCipher, messagesPerVersion, type TransitType } from '../model/transit.ts';
 import { type Soon, soon } from '../store/sql.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
@@ -20,7 +21,7 @@ export function transitEncrypt(
 ): Soon<Answer<'transitEncrypt'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
-    return use.seal(bytesOf(item.plaintext), item);
+    return soon(use.seal(bytesOf(item.plaintext), item), (made) => ({ made, deed: versionDeed(made.keyVersion) }));
   });
 }
 
@@ -29,7 +30,10 @@ export function transitDecrypt(
   { ringname, items }: NamedRing & Body<'transitDecrypt'>,
 ): Soon<Answer<'transitDecrypt'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) =>
-    soon(use.open(item), (plaintext) => ({ plaintext: toBase64(plaintext) })),
+    soon(use.open(item), ({ plaintext, version }) => ({
+      made: { plaintext: toBase64(plaintext) },
+      deed: versionDeed(version),
+    })),
   );
 }
 
@@ -38,9 +42,10 @@ export function transitRewrap(
   { ringname, items }: NamedRing & Body<'transitRewrap'>,
 ): Soon<Answer<'transitRewrap'>> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, async (use, item) => {
-    const plaintext = await use.open(item);
+    const { plaintext, version } = await use.open(item);
     try {
-      return await use.seal(plaintext, item);
+      const made = await use.seal(plaintext, item);
+      return { made, deed: { keyVersion: made.keyVersion, fromKeyVersion: version } };
     } finally {
       plaintext.fill(0);
     }
@@ -56,6 +61,7 @@ export async function transitDataKey(
   const key = ctx.world.random(bits / 8);
   try {
     const sealed = await use.seal(key, item);
+    ctx.note(versionDeed(sealed.keyVersion));
     return wrapped ? sealed : { ...sealed, plaintext: toBase64(key) };
   } finally {
     key.fill(0);
@@ -73,6 +79,7 @@ export function transitSign(
       const { version } = stored;
       const message = bytesOf(input);
       const signature = signMessage(type, use.opened(stored), version, message, prehashed ? undefined : hash);
+      ctx.note(versionDeed(version));
       return { signature, keyVersion: version };
     }),
   );
@@ -88,6 +95,7 @@ export function transitVerify(
     const { version, bytes } = messageOf(use.ring, signature, 'signature');
     return soon(use.key(version), (stored) => {
       const message = bytesOf(input);
+      ctx.note(versionDeed(version));
       return { valid: isSignature(type, publicBytes(stored), message, prehashed ? undefined : hash, bytes) };
     });
   });
@@ -105,16 +113,25 @@ function each(
   return soon(found, (use) => {
     if (items.length === 0) throw refusal('missing batch input to process');
     return soon(allMade(use, items, work), (made) => {
-      ctx.did(made.map(({ error }) => (error === undefined ? 200 : 400)));
-      return { items: made };
+      ctx.did(
+        made.map(({ made: { error } }) => (error === undefined ? 200 : 400)),
+        made.map(({ deed }) => deed),
+      );
+      return { items: made.map((each) => each.made) };
     });
   });
 }
 
-type Work = (use: RingInUse, item: TransitItem) => Soon<TransitMade>;
+/** What came of an item, and what its record says of it. */
+interface Done {
+  readonly made: TransitMade;
+  readonly deed: Deed;
+}
 
-function allMade(use: RingInUse, items: readonly TransitItem[], work: Work): Soon<TransitMade[]> {
-  const made: TransitMade[] = [];
+type Work = (use: RingInUse, item: TransitItem) => Soon<Done>;
+
+function allMade(use: RingInUse, items: readonly TransitItem[], work: Work): Soon<Done[]> {
+  const made: Done[] = [];
   for (const item of items) {
     const one = orProblem(use, item, work);
     if (one instanceof Promise) return restMade(use, items.slice(made.length + 1), work, made, one);
@@ -128,15 +145,15 @@ async function restMade(
   use: RingInUse,
   items: readonly TransitItem[],
   work: Work,
-  made: TransitMade[],
-  first: Promise<TransitMade>,
-): Promise<TransitMade[]> {
+  made: Done[],
+  first: Promise<Done>,
+): Promise<Done[]> {
   made.push(await first);
   for (const item of items) made.push(await orProblem(use, item, work));
   return made;
 }
 
-function orProblem(use: RingInUse, item: TransitItem, work: Work): Soon<TransitMade> {
+function orProblem(use: RingInUse, item: TransitItem, work: Work): Soon<Done> {
   try {
     const made = work(use, item);
     return made instanceof Promise ? made.catch(problemOf) : made;
@@ -145,9 +162,18 @@ function orProblem(use: RingInUse, item: TransitItem, work: Work): Soon<TransitM
   }
 }
 
-function problemOf(error: unknown): TransitMade {
-  if (error instanceof KmsError && error.code === 'invalid') return { error: error.message };
+function problemOf(error: unknown): Done {
+  if (error instanceof KmsError && error.code === 'invalid') return { made: { error: error.message }, deed: noDeed };
   throw error;
+}
+
+const noDeed: Deed = {};
+let lastDeed: Deed = noDeed;
+
+/** Most requests are about the version of the one before. */
+function versionDeed(keyVersion: number): Deed {
+  if (lastDeed.keyVersion !== keyVersion) lastDeed = { keyVersion };
+  return lastDeed;
 }
 
 function refusal(message: string): KmsError {
@@ -238,7 +264,7 @@ class RingInUse {
     });
   }
 
-  open(item: TransitItem): Soon<Uint8Array> {
+  open(item: TransitItem): Soon<{ plaintext: Uint8Array; version: number }> {
     if (item.ciphertext === undefined || item.ciphertext === '') throw refusal('missing ciphertext to decrypt');
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
@@ -250,7 +276,7 @@ class RingInUse {
         openMessage(type, key, stored, bytes, associated),
       );
       if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
-      return plaintext;
+      return { plaintext, version };
     });
   }
 

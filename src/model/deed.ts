@@ -35,6 +35,10 @@ export interface Deed {
   readonly custody?: Custody;
   /** Of an encrypt or a decrypt: that the appliance gave its share of the file's key, not the ring's key. */
   readonly recipient?: boolean;
+  /** Of what the appliance did with a key of a transit ring: the key's version; of a rewrap the one that it made. */
+  readonly keyVersion?: number;
+  /** Of a rewrap: the version that it read. */
+  readonly fromKeyVersion?: number;
   /** Names of fields. */
   readonly changed?: readonly string[];
   /** Names of flags, in lower case. */
@@ -48,13 +52,24 @@ export const mostNamed = 100;
 const longestName = 256;
 
 /** The deed as a record has it in its `props`. What is empty is left out. */
-export function deedProps({ object, objects = [], objectCount = 0, custody, recipient, ...lists }: Deed): JsonObject {
+export function deedProps({
+  object,
+  objects = [],
+  objectCount = 0,
+  custody,
+  recipient,
+  keyVersion,
+  fromKeyVersion,
+  ...lists
+}: Deed): JsonObject {
   const props: Record<string, unknown> = {};
   if (object) props.object = named(object);
   if (objects.length > 0) props.objects = objects.slice(0, mostNamed).map(named);
   if (objectCount > mostNamed) props.objectCount = objectCount;
   if (custody) props.custody = custody;
   if (recipient) props.recipient = true;
+  if (keyVersion !== undefined) props.keyVersion = keyVersion;
+  if (fromKeyVersion !== undefined) props.fromKeyVersion = fromKeyVersion;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;
 }
@@ -100,11 +115,13 @@ export async function flagsOfMany(lookAtAll: (look: (flags: Flags) => void) => P
 
 /** What the `props` of a record say was done. Those of reported records are another's words and say nothing of it. */
 export function deedOf(props: JsonObject): Deed {
-  const { object, objects, objectCount, changed, granted, revoked } = props;
+  const { object, objects, objectCount, keyVersion, fromKeyVersion, changed, granted, revoked } = props;
   return {
     ...(isThing(object) && { object }),
     ...(Array.isArray(objects) && { objects: objects.filter(isThing) }),
     ...(typeof objectCount === 'number' && { objectCount }),
+    ...(typeof keyVersion === 'number' && { keyVersion }),
+    ...(typeof fromKeyVersion === 'number' && { fromKeyVersion }),
     changed: textsOf(changed),
     granted: textsOf(granted),
     revoked: textsOf(revoked),

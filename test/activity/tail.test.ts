@@ -25,7 +25,11 @@ const record: fc.Arbitrary<ActivityInput> = fc
       ringname: text,
       validAction: fc.boolean(),
       status: fc.constantFrom(0, 200, 403, 99_999),
-      props: fc.constantFrom({}, {}, {}, { a: 1 }, { text: 'ü\n' }),
+      props: fc.oneof(
+        fc.constantFrom({}, {}, {}, { a: 1 }, { text: 'ü\n' }),
+        fc.constantFrom({ keyVersion: 1 }, { keyVersion: 1 }, { keyVersion: 12 }, { fromKeyVersion: 1, keyVersion: 2 }),
+        fc.constantFrom({ keyVersion: 0 }, { keyVersion: 1.5 }, { keyVersion: 1e30 }, { keyVersion: '1' }),
+      ),
       address: fc.oneof(fc.constant(undefined), text),
       reporter: text,
     },
@@ -59,6 +63,22 @@ function chain(lines: readonly string[], before = genesisHash()): Uint8Array {
 }
 
 describe('the newest records', () => {
+  it('take no line of their own where many share what they say', () => {
+    const block = new TailBlock();
+    const rows: readonly (readonly [props: ActivityInput['props'], hasMore: boolean])[] = [
+      [{}, false],
+      [{ keyVersion: 1 }, false],
+      [{ keyVersion: 2 }, false],
+      [{ fromKeyVersion: 1, keyVersion: 2 }, true],
+      [{ keyVersion: '2' }, true],
+    ];
+    for (const [at, [props, hasMore]] of rows.entries()) {
+      block.push({ ...activity(at + 1), props }, at + 1);
+      assert.equal(block.hasMore(at), hasMore);
+      assert.deepEqual(block.record(at, at + 1)?.props, props);
+    }
+  });
+
   it('are what their lines say', () => {
     fc.assert(
       fc.property(fc.array(record, { maxLength: 40 }), fc.nat(40), (records, loaded) => {

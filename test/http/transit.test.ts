@@ -397,6 +397,54 @@ test('each item of a batch is done and recorded for itself', async () => {
   assert.match(body.errors[0], /at most 1000/);
 });
 
+test('the version of the key stands in the record, and finds it', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const signer = await ring(a, { type: 'ed25519' });
+  const first = await encrypted(a, name);
+  await v1(a, 'POST', `transit/keys/${name}/rotate`);
+  await encrypted(a, name);
+  await encrypted(a, name, { key_version: 1 });
+  const batch = { batch_input: [{ ciphertext: first }, { ciphertext: 'vault:v2:AAAA' }] };
+  assert.equal((await v1(a, 'POST', `transit/decrypt/${name}`, batch)).status, 400);
+  await v1(a, 'POST', `transit/rewrap/${name}`, { ciphertext: first });
+  await v1(a, 'POST', `transit/datakey/plaintext/${name}`);
+  const { signature } = (await v1(a, 'POST', `transit/sign/${signer}`, { input: 'YQ==' })).body.data;
+  await v1(a, 'POST', `transit/verify/${signer}`, { input: 'YQ==', signature });
+  const of = (records: Awaited<ReturnType<Appliance['activity']>>) =>
+    records
+      .filter(({ action }) => !/create|rotate/.test(action))
+      .map(({ action, status, props }) => [action, status, props]);
+  const asked = [
+    ['transit.encrypt', 200, { keyVersion: 1 }],
+    ['transit.encrypt', 200, { keyVersion: 2 }],
+    ['transit.encrypt', 200, { keyVersion: 1 }],
+    ['transit.decrypt', 200, { keyVersion: 1 }],
+    ['transit.decrypt', 400, {}],
+    ['transit.rewrap', 200, { keyVersion: 2, fromKeyVersion: 1 }],
+    ['transit.datakey', 200, { keyVersion: 2 }],
+    ['transit.sign', 200, { keyVersion: 1 }],
+    ['transit.verify', 200, { keyVersion: 1 }],
+  ];
+  assert.deepEqual(
+    of(await a.activity())
+      .reverse()
+      .slice(-asked.length),
+    asked,
+  );
+  const search = async (props: object) => {
+    const { body } = await a.call('POST', '/auth/search/activity', { props, ring: name });
+    return of(body.data).reverse();
+  };
+  const ofRing = asked.slice(0, -2);
+  assert.deepEqual(
+    await search({ keyVersion: 1 }),
+    ofRing.filter(([, , props]) => props === undefined || Reflect.get(Object(props), 'keyVersion') === 1),
+  );
+  assert.deepEqual(await search({ fromKeyVersion: 1 }), [ofRing[5]]);
+  assert.deepEqual(await search({ keyVersion: 3 }), []);
+});
+
 test('a version gives way before it made too many messages, and when it is old', async () => {
   const a = await testAppliance();
   const name = await ring(a, { auto_rotate_period: 3600 });

@@ -79,6 +79,8 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
     objects = [],
     objectCount = objects.length,
     changed = [],
+    keyVersion,
+    fromKeyVersion,
     granted = [],
     revoked = [],
   } = deedOf(props);
@@ -87,6 +89,8 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
     ['about', object && thingText(object)],
     ...objects.map((each): Pair => ['along with', thingText(each)]),
     ['along with', more > 0 ? `${more} more` : undefined],
+    ['key version', keyVersion],
+    ['from version', fromKeyVersion],
     ['changed', changed.join(', ') || undefined],
     ['granted', granted.join(', ') || undefined],
     ['revoked', revoked.join(', ') || undefined],

@@ -29,6 +29,7 @@ interface RecordProps {
 
 function Record({ record, names }: RecordProps) {
   const { id, keyid, createdAt, action, ringname, validAction, status, props, address, reporter } = record;
+  const { keyVersion, fromKeyVersion } = deedOfRecord(record);
   const { type: ringKind, href: ringHref } = ringOf(action, ringname);
   const ring = ringname === '' ? undefined : subjectHref({ type: ringKind, id: '', name: ringname });
   return (
@@ -47,6 +48,8 @@ function Record({ record, names }: RecordProps) {
                 <bdi>{ringname}</bdi>
               </a>,
             ],
+            keyVersion !== undefined && ['Key version', keyVersion],
+            fromKeyVersion !== undefined && ['Read with key version', fromKeyVersion],
             ['Verdict', <Verdict key="verdict" granted={validAction} />],
             ['Status', `${status}: ${statusText(status)}`],
             reporter !== undefined && ['Reported by', <Actor key="reporter" keyid={reporter} names={names} />],

@@ -1,6 +1,7 @@
 // A block of the newest records, in memory: what most records share stands once, under a number, and what each has of
 // its own, time and id, in arrays of a fixed size. So a record costs 40 bytes where its line has 200, and the garbage
 // collector nothing; the line is written when somebody wants it. A record that this cannot say has its line here.
+import { canonicalJson } from '../../crypto/canonical-json.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
 import { hashLength } from './chain.ts';
 import { activityLine, hasEntries, parseActivityLine } from './record.ts';
@@ -15,6 +16,8 @@ const ownId = /^\w{30}$/;
 type Shared = Pick<ActivityInput, 'action' | 'keyid' | 'ringname' | 'status' | 'validAction' | 'address'>;
 
 interface Kind extends Shared {
+  /** The one entry of `props` that many records share; undefined where there is none. */
+  readonly keyVersion: number | undefined;
   /** Bytes of a line but for time, id and number; -1 where a line says a text otherwise than it was given. */
   readonly lineBytes: number;
 }
@@ -54,7 +57,7 @@ export class TailBlock {
     const kind = this.#kindFor(record);
     const isShort =
       record.reporter === undefined &&
-      !hasEntries(record.props) &&
+      isShared(record.props) &&
       ownId.test(record.id) &&
       (this.#kinds[kind]?.lineBytes ?? -1) >= 0;
     this.#append(isShort ? '' : activityLine(record, seq));
@@ -107,7 +110,7 @@ export class TailBlock {
   }
 
   /** Says of a record whether its kind is among those that fit. */
-  thatFit(fits: (kind: Shared) => boolean): (at: number) => boolean {
+  thatFit(fits: (kind: Kind) => boolean): (at: number) => boolean {
     const fitting = this.#kinds.map(fits);
     return (at) => fitting[this.#kindOf[at] ?? unread] === true;
   }
@@ -154,8 +157,17 @@ export class TailBlock {
     return this.#kinds[this.#kindOf[at] ?? unread] ?? noKind;
   }
 
-  #kindFor({ action, keyid, ringname, status, validAction, address }: Shared): number {
+  #kindFor({
+    action,
+    keyid,
+    ringname,
+    status,
+    validAction,
+    address,
+    props,
+  }: Shared & Pick<ActivityInput, 'props'>): number {
     const kinds = this.#kinds;
+    const keyVersion = versionOf(props);
     for (let i = kinds.length - 1; i >= Math.max(0, kinds.length - mostCompared); i--) {
       const known = kinds[i];
       if (
@@ -164,12 +176,13 @@ export class TailBlock {
         known.ringname === ringname &&
         known.status === status &&
         known.validAction === validAction &&
-        known.address === address
+        known.address === address &&
+        known.keyVersion === keyVersion
       ) {
         return i;
       }
     }
-    const shared = { action, keyid, ringname, status, validAction, address };
+    const shared = { action, keyid, ringname, status, validAction, address, keyVersion };
     return kinds.push({ ...shared, lineBytes: lineBytes(shared) }) - 1;
   }
 
@@ -212,18 +225,49 @@ export class TailBlock {
   }
 
   #record(at: number, seq: number): ActivityRecord {
-    const { action, keyid, ringname, status, validAction, address } = this.#kind(at);
+    const { action, keyid, ringname, status, validAction, address, keyVersion } = this.#kind(at);
     const id = this.#ids.toString('latin1', at * idLength, (at + 1) * idLength);
-    const record = { seq, id, createdAt: this.createdAt(at), keyid, action, ringname, validAction, status, props: {} };
+    const props = propsOf(keyVersion);
+    const record = { seq, id, createdAt: this.createdAt(at), keyid, action, ringname, validAction, status, props };
     return address === undefined ? record : { ...record, address };
   }
 }
 
-const noKind: Kind = { action: '', keyid: '', ringname: '', status: 0, validAction: false, address: '', lineBytes: -1 };
+const noKind: Kind = {
+  action: '',
+  keyid: '',
+  ringname: '',
+  status: 0,
+  validAction: false,
+  address: '',
+  keyVersion: undefined,
+  lineBytes: -1,
+};
 
-function lineBytes(shared: Shared): number {
-  const { action, keyid, ringname, address = '' } = shared;
+/** Undefined for what is no number that JSON says as it is. */
+function versionOf({ keyVersion }: ActivityInput['props']): number | undefined {
+  return typeof keyVersion === 'number' && Number.isSafeInteger(keyVersion) && keyVersion > 0 ? keyVersion : undefined;
+}
+
+/** What lines of the kind say in their `props`. */
+export function kindText({ keyVersion }: Pick<Kind, 'keyVersion'>): string {
+  return keyVersion === undefined ? '' : canonicalJson(propsOf(keyVersion));
+}
+
+function propsOf(keyVersion: number | undefined): ActivityInput['props'] {
+  return keyVersion === undefined ? {} : { keyVersion };
+}
+
+/** Whether a kind says all of them. */
+function isShared(props: ActivityInput['props']): boolean {
+  if (!hasEntries(props)) return true;
+  return versionOf(props) !== undefined && Object.keys(props).length === 1;
+}
+
+function lineBytes(shared: Omit<Kind, 'lineBytes'>): number {
+  const { action, keyid, ringname, address = '', keyVersion } = shared;
   for (const text of [action, keyid, ringname, address]) if (!text.isWellFormed()) return -1;
   // Time and number are a digit each.
-  return Buffer.byteLength(activityLine({ ...shared, id: '', createdAt: 0, props: {} }, 0)) - 2;
+  const line = activityLine({ ...shared, id: '', createdAt: 0, props: propsOf(keyVersion) }, 0);
+  return Buffer.byteLength(line) - 2;
 }

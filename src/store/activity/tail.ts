@@ -6,7 +6,7 @@ import type { ActivityInput, ActivityRecord } from '../port.ts';
 import { othersTurn } from '../turns.ts';
 import { type ChainPlace, chainHash } from './chain.ts';
 import type { Found, PreparedFilter } from './search.ts';
-import { blockRecords, TailBlock } from './tail-block.ts';
+import { blockRecords, kindText, TailBlock } from './tail-block.ts';
 
 /** A search lets others have their turn after so much text; each line counts for a kibibyte more. Some 10 ms. */
 const lengthInOneGo = 512 * 1024;
@@ -208,14 +208,15 @@ export class ActivityTail {
           (keyids === undefined || keyids.has(keyid)) &&
           (addresses === undefined || (address !== undefined && addresses.has(address))),
       );
+      const holds = block.thatFit((kind) => includesAll(kindText(kind), needles));
       const base = number * blockRecords;
       for (; position >= Math.max(base, first); position--) {
         const at = position - base;
         if (!fits(at)) continue;
         const time = block.createdAt(at);
         if (time < start || time > end) continue;
-        // The needles are of what stands in a line alone.
-        if (needles.length > 0 && !block.hasMore(at)) continue;
+        // The needles are of what stands in a line alone, or in the props that a kind has.
+        if (needles.length > 0 && !block.hasMore(at) && !holds(at)) continue;
         const seq = seqOf + position;
         const length = block.lineBytes(at, seq);
         passed += length + 1024;
