@@ -28,7 +28,7 @@ import { readJournal, type Step, steps } from '../../src/appliance/upgrade/journ
 import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
 import { alone, resume, type UpgradePorts, upgrade } from '../../src/appliance/upgrade/upgrade.ts';
 import { KmsError } from '../../src/errors.ts';
-import type { RunInput, RunReport } from '../support/upgrade-run.ts';
+import { type RunInput, type RunReport, upgradeRun } from '../support/upgrade-run.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -51,6 +51,7 @@ function place(): string {
 }
 
 async function run(input: RunInput): Promise<RunReport> {
+  if (input.stopsAt === 0) return upgradeRun(input);
   const worker = new Worker(new URL('../support/upgrade-run.ts', import.meta.url), { workerData: input });
   try {
     return await new Promise((resolve, reject) => {
