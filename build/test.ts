@@ -12,6 +12,21 @@ import { paths } from './paths.ts';
 /** Variables that tests themselves go by; of others that start alike the program would make options. */
 const ofTests =
   /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|INTEROP$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+/** What they compiled is kept for the next ones: stripping types is much of what a short test, or a command, takes. */
+const compiled = join(paths.root, 'node_modules/.cache/tests');
+/** Those that take longest begin first, or they would end alone. */
+const longest: readonly string[] = [
+  'test/appliance/upgrade.',
+  'test/docs/guides.',
+  'test/browser/looks.',
+  'test/http/hostile.',
+  'test/store/shared-lives.',
+  'test/store/crash.',
+  'test/executable/upgrade.',
+  'test/executable/kill-jobs.',
+  'test/executable/nodes.',
+  'test/executable/guide-nodes.',
+];
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
@@ -68,11 +83,13 @@ function testFiles(): string[] {
 }
 
 async function runTests(files: readonly string[]): Promise<void> {
+  const isLong = (file: string): boolean => longest.some((start) => file.startsWith(start));
   const events = run({
-    files: [...files],
+    files: [...files.filter(isLong), ...files.filter((file) => !isLong(file))],
     cwd: paths.root,
-    env: environment(),
-    concurrency: Math.max(2, availableParallelism()),
+    env: { ...environment(), NODE_COMPILE_CACHE: compiled },
+    // One more than can run, for the times that one waits.
+    concurrency: Math.max(2, availableParallelism()) + 1,
     timeout: 600_000,
   });
   events.on('test:pass', (event) => {
