@@ -27,19 +27,19 @@ export type ErrorCode = keyof typeof errorCodes;
 
 export interface ErrorDetails {
   /** What to do about it, one sentence for a person. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** What is wrong with each field of the input, by the field's name. */
-  readonly fields?: Readonly<Record<string, string>>;
+  readonly fields?: Readonly<Record<string, string>> | undefined;
   /** The whole wire body where an interface wants another shape than `{message}`. */
-  readonly body?: object;
+  readonly body?: object | undefined;
   /** Seconds to wait before the next try. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** Whether it denies: what was to prove who asks was wrong, and the request's record says so. */
   readonly denies?: boolean;
   /** What caused it; goes to the log, never to a client. */
   readonly cause?: unknown;
   /** Why, for the log: a refusal that is asked about, of which the log otherwise says no more than the status. */
-  readonly logReason?: string;
+  readonly logReason?: string | undefined;
 }
 
 /**

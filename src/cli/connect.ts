@@ -8,7 +8,7 @@ import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
-import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from '../client/failure.ts';
+import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { parseState, type SeenState } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
 import { stateHeader, tenantHeader } from '../model/names.ts';
@@ -61,7 +61,7 @@ export async function withClient<T>(
   try {
     return await use(connection.client, connection);
   } catch (error) {
-    throw asTyped(cli, error);
+    throw asTyped(cli, asAnswered(connection, error));
   } finally {
     await connection.close();
   }
@@ -71,6 +71,12 @@ export async function withClient<T>(
 export function asTyped(cli: Cli, error: unknown): unknown {
   const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
+}
+
+/** What answers at an address may be anything: what does not fit there is no defect of this program. */
+function asAnswered({ way }: Connection, error: unknown): unknown {
+  const isUnreadable = way === 'network' && (error instanceof TypeError || error instanceof RangeError);
+  return isUnreadable ? unexpected(error.message, error) : error;
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -379,7 +385,7 @@ export async function withServer<T>(
   try {
     return await use(connection);
   } catch (error) {
-    throw asTyped(cli, error);
+    throw asTyped(cli, asAnswered(connection, error));
   } finally {
     await connection.close();
   }

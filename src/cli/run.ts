@@ -46,7 +46,9 @@ async function report(io: Io, error: unknown): Promise<number> {
   // Who reads our output has had enough of it (`| head`): no reason to complain.
   if (isBrokenPipe(error)) return exitCodes.done;
   const isOurs = error instanceof KmsError;
-  const trace = !isOurs && io.env.KMS_DEBUG && error instanceof Error ? `${error.stack}\n` : '';
+  const defect = isOurs ? error.cause : error;
+  const isShown = !!io.env.KMS_DEBUG && (defect instanceof TypeError || (!isOurs && defect instanceof Error));
+  const trace = isShown ? `${defect.stack}\n` : '';
   await complain(io, `kms: ${sentenceOf(error)}\n${trace}`);
   return isOurs ? exitCodeOf(error.code) : exitCodes.failed;
 }

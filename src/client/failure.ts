@@ -56,6 +56,14 @@ export function notOurs(base: string, expected = 'JSON'): KmsError {
   });
 }
 
+/** The error for an answer in JSON that no appliance gives; `what` says what came. */
+export function unexpected(what: string, cause?: unknown): KmsError {
+  return new KmsError('unavailable', `the answer of the appliance is not what was expected: ${what}`, {
+    hint: 'is it the address of a kms appliance, and of a version that fits?',
+    cause,
+  });
+}
+
 /** The error for a request whose answer took longer than `ms` milliseconds. */
 export function timedOut(base: string, ms: number): KmsError {
   return new KmsError('unavailable', `${base} gave no answer within ${ms} ms`, {

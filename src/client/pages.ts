@@ -1,4 +1,5 @@
 // All items of a list or a search, page by page, as they are asked for.
+import { unexpected } from './failure.ts';
 import type { CallOptions, PageInfo } from './methods.ts';
 
 interface PageAnswer<T> {
@@ -26,17 +27,29 @@ export async function* items<T, Input extends object>(
   for await (const { data } of pages(method, input, options)) yield* data;
 }
 
-/** The same page by page, each as it was answered. */
+/**
+ * The same page by page, each as it was answered. Throws `unavailable` for an answer that is no page, and for a list
+ * that comes round to where it was: it would never end.
+ */
 export async function* pages<P extends PageAnswer<unknown>, Input extends object>(
   method: PageMethod<P, Input>,
   input: Input & PageInput,
   options?: CallOptions,
 ): AsyncGenerator<P, void, void> {
   let next: (Input & PageInput) | undefined = input;
-  while (next) {
+  // A round is found by one page that is kept of all before, a later one each time their number doubles (Brent 1980).
+  let kept: readonly unknown[] = [];
+  for (let n = 1; next; n++) {
     const page: P = await method(next, options);
+    // What answers may be anything.
+    const { data, pagination }: Partial<P> = page;
+    const cursor: unknown = Object(pagination).nextCursor;
+    if (!Array.isArray(data) || (cursor !== undefined && typeof cursor !== 'string'))
+      throw unexpected('no page of a list');
+    const place = [cursor, JSON.stringify(data[0])];
+    if (place.some((each, i) => each !== undefined && each === kept[i])) throw unexpected('a list that begins again');
+    if ((n & (n - 1)) === 0) kept = place;
     yield page;
-    const { nextCursor }: PageInfo = page.pagination;
-    next = nextCursor === undefined ? undefined : { ...next, cursor: nextCursor };
+    next = cursor === undefined ? undefined : { ...next, cursor };
   }
 }

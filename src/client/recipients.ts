@@ -5,6 +5,7 @@ import { fromBase64, fromBase64Url } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { isKnownKem, kemIds, openFileKey, openSecret, sealFileKey } from '../crypto/recipient.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
+import { unexpected } from './failure.ts';
 import { fileFault, maxRings, type Prelude, type Stanza } from './file-format.ts';
 import type { AnswerTo, InputOf } from './methods.ts';
 import { isSamePublicKey, publicKeyBytes, type RingPrivateKey } from './ring-keys.ts';
@@ -65,8 +66,10 @@ export async function sealToRings({
   const answers: AnswerTo<'encrypt'>[] = [];
   const stanzas: Stanza[] = [];
   for (const ringname of rings) {
-    const { share: told, ...answer } = await ask({ ringname, recipient: true, ...(asset && { asset }) });
+    const asked = ask({ ringname, recipient: true, ...(asset && { asset }) });
+    const { share: told, ...answer } = await (rings.length > 1 ? asked.catch(about(ringname)) : asked);
     const share = bytes32(told);
+    if (typeof answer.header !== 'string') throw unexpected('no header');
     // The flags of a header are its second byte: docs/formats.md.
     const flags = fromBase64Url(answer.header)?.[1] ?? 0;
     if (!share || answer.publicKey === undefined || !(flags & 2)) {
@@ -84,6 +87,14 @@ export async function sealToRings({
     answers.push(answer);
   }
   return { answers, stanzas, fileKey };
+}
+
+/** Says of which of several rings it was. */
+function about(ringname: string): (error: unknown) => never {
+  return (error) => {
+    const isOfIt = error instanceof KmsError && ofOneRing.includes(error.code);
+    throw isOfIt ? new KmsError(error.code, `${ringname}: ${error.message}`, { ...error, cause: error }) : error;
+  };
 }
 
 /** The raw public key that the caller says, once the appliance says the same. */
@@ -203,6 +214,6 @@ function allOf(failures: readonly KmsError[], isOneUnknown: boolean): KmsError {
 }
 
 function bytes32(base64: string | undefined): Uint8Array | undefined {
-  const bytes = base64 === undefined ? undefined : fromBase64(base64);
+  const bytes = typeof base64 === 'string' ? fromBase64(base64) : undefined;
   return bytes?.length === 32 ? bytes : undefined;
 }

@@ -8,6 +8,7 @@ import { systemRandom } from '../crypto/random.ts';
 import { kemOf, wrapRingKey } from '../crypto/ring-key.ts';
 import { KmsError } from '../errors.ts';
 import { mostRewrapped, mostRewraps } from '../model/kems.ts';
+import { unexpected } from './failure.ts';
 import type { Client, InputOf } from './methods.ts';
 import { items, pages } from './pages.ts';
 import { kemOfPublicKey, publicKeyBytes, publicKeyOf, type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
@@ -83,7 +84,8 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
         const [field = ''] =
           error instanceof KmsError && error.code === 'invalid' ? Object.keys(error.fields ?? {}) : [];
         const [, index, what] = /^keys\.(\d+)\.(\w+)$/.exec(field) ?? [];
-        if (!keys[Number(index)] || !(error instanceof KmsError)) throw error;
+        if (!(error instanceof KmsError) || index === undefined) throw error;
+        if (!keys[Number(index)]) throw unexpected(`it refused ${field}, which it was not given`);
         if (what === 'replaces') {
           made.collision = error;
           break;
@@ -112,8 +114,8 @@ export async function openEarlier(
     wrapped: true,
     limit: mostRewrapped,
   })) {
-    const { id, type, keyData, earlier = [] } = item;
-    const wrappings = [...earlier, { publicKey: item.publicKey, keyData }];
+    const { id, type, keyData } = item;
+    const wrappings = [...earlierOf(item), { publicKey: item.publicKey, keyData }];
     if (wrappings[0]?.publicKey === ring.publicKey) continue;
     had = true;
     for (const { keyData } of wrappings) {
@@ -137,8 +139,15 @@ interface Opened {
 
 type EarlierWrapping = NonNullable<KeyListItem['earlier']>[number];
 
+/** Bounded, since each takes a millisecond to open. */
+function earlierOf({ earlier = [] }: KeyListItem): readonly EarlierWrapping[] {
+  if (earlier.length > mostRewraps) throw unexpected(`${earlier.length} earlier wrappings of one key`);
+  return earlier;
+}
+
 async function bytesOf(item: KeyListItem, publicKey: string, privateKeys: readonly RingPrivateKey[]): Promise<Opened> {
-  const { id, type, earlier = [] } = item;
+  const { id, type } = item;
+  const earlier = earlierOf(item);
   const wrappings = [...earlier.map(({ keyData }) => keyData), ...(item.keyData ? [item.keyData] : [])];
   const opened: (Uint8Array | undefined)[] = [];
   for (const keyData of wrappings) {

@@ -16,6 +16,7 @@ import {
 } from '../crypto/x25519.ts';
 import { KmsError } from '../errors.ts';
 import type { Kem } from '../model/kems.ts';
+import { unexpected } from './failure.ts';
 import type { Key } from './methods.ts';
 
 /** The 32 bytes, or PKCS#8 DER of X25519 (RFC 8410) or X-Wing. None of these is the length of any of the texts. */
@@ -150,7 +151,9 @@ export async function unwrapRingKey({ privateKey, key }: UnwrapInput): Promise<U
       hint: 'ask without naming it in knownKeys',
     });
   }
-  const { value, encoding } = key.keyData.encrypted.key;
+  // What answers may be anything.
+  const { value, encoding } = Object(Object(key.keyData.encrypted).key);
+  if (typeof value !== 'string') throw unexpected(`no wrapped bytes in ${key.id}`);
   const wrappedBy = kemOf(value) ?? 'x25519';
   if (key.type !== 'aes256' || encoding !== 'base64') {
     throw new KmsError('invalid', `expected an aes256 key in base64, got ${key.type} in ${encoding}`, {

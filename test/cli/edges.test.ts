@@ -17,7 +17,7 @@ import { KmsError } from '../../src/errors.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
-import { servedDesk } from './served.ts';
+import { type ServedDesk, servedDesk } from './served.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -288,3 +288,90 @@ test('an address with the wrong scheme is said to be one, with the right one', a
     for (const server of [tls, proxy, silent]) server.close();
   }
 });
+
+type Change = (body: Record<string, unknown>) => unknown;
+
+/** Changes the answers. What it answers ends that, and tells how many there were. */
+function distorted(d: ServedDesk, change: Change): () => number {
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  let asked = 0;
+  app.fetch = async (request, env) => {
+    asked++;
+    // Such an appliance knows every cursor, and begins anew.
+    const answer = await served(new Request(request.url.replace(/cursor=[^&]*&?/, ''), request), env);
+    const body = JSON.parse(await answer.text());
+    if (answer.ok) change(body);
+    return new Response(JSON.stringify(body), { status: answer.status, headers: answer.headers });
+  };
+  return () => {
+    app.fetch = served;
+    return asked;
+  };
+}
+
+/** The top of an answer, where it has `field`. */
+const top =
+  (field: string, changed: object): Change =>
+  (body) =>
+    field in body && Object.assign(body, changed);
+
+const inLists =
+  (changed: object): Change =>
+  (body) => {
+    for (const key of Array.isArray(body.data) ? body.data : []) Object.assign(key, changed);
+  };
+
+for (const [name, change] of [
+  ['a ring that is none', top('ring', { ring: null })],
+  ['a ring of nothing', top('ring', { ring: {} })],
+  ['a key that is none', top('key', { key: null })],
+  ['a list that is none', top('data', { data: null })],
+  ['a list of nothing', top('data', { data: [null] })],
+  ['a list without pages', top('data', { data: {}, pagination: 5 })],
+  ['a cursor that is none', top('data', { pagination: { nextCursor: 5 } })],
+  ['a list that comes round', top('data', { pagination: { nextCursor: 'round' } })],
+  [
+    'a list with ever new cursors',
+    (body) => 'data' in body && Object.assign(body, { pagination: { nextCursor: `x${Math.random()}` } }),
+  ],
+  ['no earlier wrappings', inLists({ earlier: null })],
+  ['more earlier wrappings than there can be', inLists({ earlier: Array(33).fill({}) })],
+  ['other earlier wrappings', inLists({ earlier: [null, 5, { keyData: 5 }] })],
+  ['nothing wrapped', inLists({ keyData: { encrypted: null } })],
+] satisfies [string, Change][]) {
+  test(`over the network ${name} is an answer that was not expected, and no defect`, async () => {
+    await using d = await servedDesk();
+    const { args, env } = d.network();
+    const run = (line: string) => d.kms([...args, ...line.split(' ')], { env, stdin: 'hi' });
+    for (const line of [
+      'keyring create r --kem x25519 --private-key-out r.pem',
+      'encrypt --ring r --private-key r.pem -o x.kms',
+      'keyring rotate r',
+      'keyring upgrade r --private-key r.pem',
+    ]) {
+      assert.equal((await run(line)).code, 0, line);
+    }
+    let refused = 0;
+    for (const line of [
+      'keyring upgrade r --private-key r.pem --rewrap',
+      'keyring upgrade r --private-key r.pem --rewrap --dry-run',
+      'keyring keys r',
+      'keyring show r',
+      'user show nobody',
+      'encrypt --ring r --recipient -o y.kms',
+      'encrypt --ring r --private-key r.pem -o y.kms',
+      'decrypt --private-key r.pem x.kms',
+    ]) {
+      const restore = distorted(d, change);
+      const { code, stderr } = await run(line);
+      assert.ok(restore() < 20, line);
+      assert.doesNotMatch(stderr, /defect/, line);
+      if (/not what was expected|expected JSON/.test(stderr)) {
+        assert.equal(code, 3, stderr);
+        refused++;
+      }
+    }
+    assert.ok(refused > 0);
+  });
+}

@@ -209,6 +209,13 @@ test('what makes no sense is told before anything is asked', async () => {
   await wrong('--ring a --ring b --recipient --asset-data {}', /an asset belongs to one keyring/);
   const many = Array.from({ length: 21 }, (_, n) => `--ring r${n}`).join(' ');
   await wrong(`${many} --recipient`, /expected at most 20, got 21/);
+  await wrong('--ring a --ring b --ring A --recipient', /--ring: expected each ring once/);
+  await d.json('keyring create a --json');
+  const unknown = await d.kms('encrypt --ring a --ring nono --recipient -o x.kms', { stdin: 'hi' });
+  assert.deepEqual(
+    [unknown.code, unknown.stderr.split('\n').at(-2)],
+    [1, 'kms: nono: there is no such keyring; check the name or id'],
+  );
 });
 
 test('a file for several rings opens by any of them, and offline where its ring allows that', async () => {

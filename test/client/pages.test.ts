@@ -93,3 +93,50 @@ test('who stops early asks for no more, and a failure in the middle comes where 
   );
   assert.deepEqual(seen, ['ring-0', 'ring-1']);
 });
+
+test('a list that comes round to where it was ends in an error, wherever the round begins', async () => {
+  for (const [lead, round] of [
+    [0, 1],
+    [1, 1],
+    [0, 3],
+    [5, 4],
+    [40, 7],
+  ] as const) {
+    for (const hasNewCursors of [true, false]) {
+      let asked = 0;
+      const method = async (_: { cursor?: string; limit?: number }) => {
+        const n = asked < lead ? asked : lead + ((asked - lead) % round);
+        asked++;
+        const nextCursor = hasNewCursors ? `c${asked}` : `c${n}`;
+        const data = hasNewCursors ? [{ id: n }] : [];
+        return { data, pagination: { limit: 1, count: 1, hasMore: true, nextCursor } };
+      };
+      await assert.rejects(all(pages(method, {})), { code: 'unavailable', message: /a list that begins again/ });
+      assert.ok(asked <= 3 * (lead + round) + 1, `${lead} ${round}: ${asked}`);
+    }
+  }
+});
+
+test('a long list is none that comes round, though many of its pages are empty', async () => {
+  let asked = 0;
+  const method = async (_: { cursor?: string; limit?: number }) => {
+    const nextCursor = `c${++asked}`;
+    const data = asked % 10 === 0 ? [{ id: asked }] : [];
+    return { data, pagination: { limit: 1, count: 1, hasMore: true, ...(asked < 1000 && { nextCursor }) } };
+  };
+  assert.equal((await all(items(method, {}))).length, 100);
+});
+
+test('what is no page of a list is an answer that was not expected', async () => {
+  for (const page of [
+    { data: null, pagination: {} },
+    { data: {}, pagination: {} },
+    { pagination: {} },
+    { data: [], pagination: { nextCursor: 5 } },
+    { data: [], pagination: { nextCursor: null } },
+  ]) {
+    // A program without types gets whatever was answered.
+    const method = async () => page as never;
+    await assert.rejects(all(items(method, {})), { code: 'unavailable', message: /no page of a list/ });
+  }
+});

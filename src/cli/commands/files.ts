@@ -70,6 +70,8 @@ function ringsOf(cli: EncryptCli): readonly string[] {
   if (!isRecipient) return rings;
   if (cli.isTyped('--private-key')) throw cli.wrong('--recipient and --private-key exclude each other');
   if (rings.length > maxRings) throw cli.wrong(`--ring: expected at most ${maxRings}, got ${rings.length}`);
+  if (new Set(rings.map((ring) => ring.toLowerCase())).size < rings.length)
+    throw cli.wrong('--ring: expected each ring once');
   if (rings.length > 1 && cli.isTyped('--public-key')) throw cli.wrong('--public-key goes with one --ring');
   return rings;
 }
