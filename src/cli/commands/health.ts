@@ -9,17 +9,7 @@ import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import {
-  ask,
-  type Connection,
-  localHeaders,
-  localOf,
-  openConnection,
-  sealStatus,
-  send,
-  withClient,
-  withLocal,
-} from '../connect.ts';
+import { ask, type Connection, localHeaders, localOf, sealStatus, send, withClient, withLocal } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import { answers } from '../fetch.ts';
 import type { health } from '../grammar/health.ts';
@@ -34,8 +24,7 @@ import { printSealStatus } from './seal.ts';
 /** Over the network only what the health check tells; on the appliance's own machine everything. */
 export async function status(cli: CliOf<typeof health.status>): Promise<number> {
   try {
-    const connection = await openConnection(cli);
-    try {
+    return await withClient(cli, async (_client, connection) => {
       const sealed = connection.way === 'in-process' ? undefined : await sealOf(cli, connection);
       if (sealed?.sealed) {
         if (connection.way === 'network') await printSealStatus(cli, sealed);
@@ -45,9 +34,7 @@ export async function status(cli: CliOf<typeof health.status>): Promise<number> 
       if (connection.way === 'network') await showHealth(cli, connection);
       else await showLocal(cli, connection);
       return exitCodes.done;
-    } finally {
-      await connection.close();
-    }
+    });
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
     await printThing(cli, { sealed: true, message: error.message }, [['sealed', 'yes']]);
