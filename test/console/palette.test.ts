@@ -56,6 +56,9 @@ test('names are asked for page by page, and only where the flags let them be lis
   // Cast: what is asked of it.
   const api = {
     listKeyrings: list('rings', [{ name: 'payroll', displayName: 'Payroll' }]),
+    listTransitRings: list('transit', [
+      { name: 'vault-1', displayName: 'Vault-1', custody: 'server', type: 'aes256-gcm96' },
+    ]),
     listApiKeys: list('keys', [{ keyid: 'apik_a', name: '' }]),
     listUsers: list('users', [{ id: 'user_a', username: 'ada', displayName: 'Ada L' }]),
   } as unknown as Client;
@@ -65,7 +68,15 @@ test('names are asked for page by page, and only where the flags let them be lis
   await ask({ 'keyring.payroll.*': true });
   assert.deepEqual([asked, entries], [[], []]);
   await ask({ '*': true });
-  assert.equal(asked.length, 6);
+  assert.equal(asked.length, 8);
+  assert.deepEqual(foundEntries(entries, 'transit vault')[0], {
+    kind: 'Transit ring',
+    name: 'Vault-1',
+    about: 'custody server, aes256-gcm96',
+    also: '',
+    page: 'transitRing',
+    params: { name: 'vault-1' },
+  });
   assert.deepEqual(namesFound(entries, 'apik_a').slice(0, 1), ['apik_a']);
   assert.deepEqual(foundEntries(entries, 'ada l')[0], {
     kind: 'User',
@@ -74,4 +85,9 @@ test('names are asked for page by page, and only where the flags let them be lis
     page: 'user',
     params: { username: 'ada' },
   });
+  entries.length = 0;
+  asked.length = 0;
+  await ask({ 'transit.list': true });
+  assert.deepEqual([...new Set(entries.map(({ kind }) => kind))], ['Transit ring']);
+  assert.deepEqual([...new Set(asked.map(([kind]) => kind))], ['transit']);
 });
