@@ -5,6 +5,7 @@ import { access, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { AnsweredRing } from '../client/recipients.ts';
 import {
+  fingerprintOf,
   isSamePublicKey,
   kemOfPublicKey,
   privateKeyPem,
@@ -175,7 +176,10 @@ export async function knownPublicKey(cli: Cli, appliance: Connection, answered: 
     if (await isThere(path)) continue;
     if (!(await remember(path, publicKey))) await needSame(path, answered);
     else if (path === paths[0] && older === undefined) {
-      await say(cli.io, `the public key of ${ringname} is remembered in ${path}; another one will be refused`);
+      await say(
+        cli.io,
+        `the public key of ${ringname} is remembered in ${path}; another one will be refused; its fingerprint: ${fingerprintOf(publicKey)}`,
+      );
     }
   }
   return publicKey;
@@ -188,7 +192,7 @@ async function needSame(path: string, { ringname, publicKey }: AnsweredRing, orI
   if (isSamePublicKey(known, publicKey)) return;
   throw new KmsError(
     'refused',
-    `the appliance has another public key for the keyring ${ringname} than when it was first used from here`,
+    `the appliance has another public key for the keyring ${ringname} than when it was first used from here: its fingerprint is now ${fingerprintOf(publicKey)}`,
     {
       hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed${orIf}, remove ${path}`,
     },

@@ -101,10 +101,12 @@ export function isSamePublicKey(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && equalBytes(a, b);
 }
 
-/** What people compare of a public key: SHA-256 over its SPKI DER, in hex. Undefined for what is none. */
+/** What people compare of a public key: SHA-256 over its SPKI DER, in hex, by eights. Undefined for what is none. */
 export function fingerprintOf(publicKey: string): string | undefined {
   const bytes = publicKeyBytes(publicKey);
-  return bytes && toHex(sha256(bytes.length === 32 ? publicKeyToSpki(bytes) : hybridKeyToSpki(bytes)));
+  if (!bytes) return undefined;
+  const hex = toHex(sha256(bytes.length === 32 ? publicKeyToSpki(bytes) : hybridKeyToSpki(bytes)));
+  return hex.replace(/.{8}(?=.)/g, '$& ');
 }
 
 export interface RingKeyPair {

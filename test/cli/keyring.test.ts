@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
@@ -21,7 +21,7 @@ test('create keeps the private key in its usual place, says where, and prints no
   assert.equal(stderr, `kms: the private key is in ${path}; nobody else has it, so keep a copy of it safe\n`);
   assert.match(
     stdout,
-    /^name {8}PayRoll\nid {10}ring_\w{26}\nactive key {2}key_\w{26}\nalgorithm {3}aes256\ncustody {5}client\nkem {9}mlkem768-x25519\npublic key {2}\S+ \(whole with --json\)\nprops {7}\{"a":1\}\n/,
+    /^name {9}PayRoll\nid {11}ring_\w{26}\nactive key {3}key_\w{26}\nalgorithm {4}aes256\ncustody {6}client\nkem {10}mlkem768-x25519\npublic key {3}\S+ \(whole with --json\)\nfingerprint {2}[0-9a-f]{8}( [0-9a-f]{8}){7}\nprops {8}\{"a":1\}\n/,
   );
   const pem = await readFile(path, 'utf8');
   assert.match(pem, /^-----BEGIN PRIVATE KEY-----\n/);
@@ -31,7 +31,12 @@ test('create keeps the private key in its usual place, says where, and prints no
   assert.equal(key?.kem, 'mlkem768-x25519');
   const shown = await d.json<{ ring: { publicKey: string } }>('keyring show payroll --json');
   assert.equal(shown.ring.publicKey, publicKeyOf(key));
-  assert.ok(stdout.includes(`public key  ${shown.ring.publicKey.slice(0, 60)}... (`));
+  assert.ok(stdout.includes(`public key   ${shown.ring.publicKey.slice(0, 60)}... (`));
+  const hex = createHash('sha256').update(Buffer.from(shown.ring.publicKey, 'base64')).digest('hex');
+  const told = `\nfingerprint  ${hex.match(/.{8}/g)?.join(' ')}\n`;
+  assert.ok(stdout.includes(told));
+  assert.ok((await d.kms('keyring show payroll')).stdout.includes(told));
+  assert.ok(!Object.hasOwn(shown.ring, 'fingerprint'), 'what the API answers');
   assert.ok(!(stdout + stderr).includes(pem.split('\n')[1] ?? 'x'));
 });
 
@@ -53,7 +58,7 @@ test('create makes a keyring of x25519 where that is said, which other programs 
   assert.equal(answer.ring.publicKey, spki);
   assert.match(
     (await d.kms('keyring show r')).stdout,
-    new RegExp(`^public key {2}${spki.replaceAll('+', '\\+')}$`, 'm'),
+    new RegExp(`^public key {3}${spki.replaceAll('+', '\\+')}$`, 'm'),
   );
   const { publicKey } = generateRingKey('mlkem768-x25519');
   await writeFile(d.path('h.pub'), publicKey);
@@ -84,7 +89,7 @@ test('upgrade gives a keyring a hybrid pair: what was encrypted before and after
       `kms: ${path} has the earlier private key and a hybrid one: hand it to all who use the keyring, then run this without --prepare\n`,
     ],
   );
-  assert.match(prepared.stdout, /^kem {9}x25519$/m);
+  assert.match(prepared.stdout, /^kem {10}x25519$/m);
   const both = await readFile(path, 'utf8');
   assert.ok(both.startsWith(before));
   assert.equal((await stat(path)).mode & 0o777, 0o600);
@@ -94,7 +99,7 @@ test('upgrade gives a keyring a hybrid pair: what was encrypted before and after
 
   const upgraded = await d.kms('keyring upgrade r');
   assert.equal(upgraded.code, 0, upgraded.stderr);
-  assert.match(upgraded.stdout, /^kem {9}mlkem768-x25519$/m);
+  assert.match(upgraded.stdout, /^kem {10}mlkem768-x25519$/m);
   assert.equal(await readFile(path, 'utf8'), both);
   const { ring } = await d.json<ShownRing>('keyring show r --json');
   const [earlier, hybrid] = readPrivateKeys(both, path).map(publicKeyOf);
@@ -463,7 +468,7 @@ test('asym: create, rotate, show-key', async () => {
   const { publicKey } = created.ring;
   assert.deepEqual(await d.json(`asym show-key partners ${key.id} --json`), { ...key, publicKey });
   const { stdout } = await d.kms('asym create devices --kem mlkem768-x25519');
-  assert.match(stdout, /\npublic key {2}\S+ \(whole with --json\)\ncreated {5}\S+\n$/);
+  assert.match(stdout, /\npublic key {3}\S+ \(whole with --json\)\nfingerprint {2}[0-9a-f ]{71}\ncreated {6}\S+\n$/);
 });
 
 test('a number that would not stay itself is refused before it is sent', async () => {

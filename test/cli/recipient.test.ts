@@ -5,11 +5,16 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'node:test';
-import { servedDesk } from './served.ts';
+import { type ServedDesk, servedDesk } from './served.ts';
 
 /** Where keys are of an appliance that tells no id. */
 function keyDirectory(d: { path(...parts: string[]): string }): string {
   return d.path('config', 'kms', 'rings');
+}
+
+async function fingerprint(d: ServedDesk): Promise<string> {
+  const [, shown = ''] = /^fingerprint {2}(.*)$/m.exec((await d.kms('keyring show payroll')).stdout) ?? [];
+  return shown;
 }
 
 test('a writer has no private key, remembers the public key, and keeps nothing that opens what it wrote', async () => {
@@ -21,7 +26,11 @@ test('a writer has no private key, remembers the public key, and keeps nothing t
   const first = await d.kms('encrypt --ring payroll --recipient -o x.kms', { stdin: 'for you' });
   assert.deepEqual(
     [first.code, first.stdout, first.stderr],
-    [0, '', `kms: the public key of payroll is remembered in ${keys}/payroll.pub; another one will be refused\n`],
+    [
+      0,
+      '',
+      `kms: the public key of payroll is remembered in ${keys}/payroll.pub; another one will be refused; its fingerprint: ${await fingerprint(d)}\n`,
+    ],
   );
   assert.equal((await stat(`${keys}/payroll.pub`)).mode & 0o777, 0o600);
   const second = await d.json('encrypt --ring PAYROLL --recipient -o y.kms --json', { stdin: 'again' });
@@ -78,7 +87,8 @@ test('a public key that changed is refused, until its owner is asked and the old
     [refused.code, refused.stderr],
     [
       1,
-      'kms: the appliance has another public key for the keyring payroll than when it was first used from here; nothing ' +
+      'kms: the appliance has another public key for the keyring payroll than when it was first used from here: its ' +
+        `fingerprint is now ${await fingerprint(d)}; nothing ` +
         `was encrypted; if the keyring's owner says that its key pair was changed, remove ${keys}/payroll.pub\n`,
     ],
   );
@@ -222,7 +232,7 @@ test('a file for several rings opens by any of them, and offline where its ring 
   await using d = await servedDesk();
   for (const name of ['payroll', 'vault']) await d.json(`keyring create ${name} --json`);
   assert.match((await d.kms('keyring config vault --offline-decrypt true')).stdout, /decrypt offline {4}yes/);
-  assert.match((await d.kms('keyring show vault')).stdout, /offline {5}its private key alone opens files/);
+  assert.match((await d.kms('keyring show vault')).stdout, /offline {6}its private key alone opens files/);
   assert.doesNotMatch((await d.kms('keyring show payroll')).stdout, /offline/);
   const made = await d.json('encrypt --ring payroll --ring vault --recipient -o x.kms --json', { stdin: 'for two' });
   assert.equal(Object(made).rings.length, 2);

@@ -1,7 +1,7 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
-import { kemOfPublicKey } from '../../client/ring-keys.ts';
+import { fingerprintOf, kemOfPublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
@@ -191,6 +191,7 @@ export function newRingPairs(ring: Omit<KeyRing, 'props' | 'offlineDecrypt'>): r
     ['custody', ring.custody],
     ['kem', ring.kem],
     ['public key', shortKey(ring.publicKey)],
+    ['fingerprint', fingerprintOf(ring.publicKey)],
   ];
 }
 

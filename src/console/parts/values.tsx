@@ -94,9 +94,9 @@ export function Copyable({ text, what, isLong }: CopyableProps) {
   );
 }
 
-/** Of a public key, in groups that are easily compared. */
+/** Of a public key. */
 export function Fingerprint({ of }: { readonly of: string }) {
-  return <code>{fingerprintOf(of)?.replace(/.{8}(?=.)/g, '$& ')}</code>;
+  return <code>{fingerprintOf(of)}</code>;
 }
 
 /** How a ring is kept, in a word each. */
