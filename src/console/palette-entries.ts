@@ -1,5 +1,5 @@
-// Palette entries are the places that one can go to by typing: pages, and the keyrings, transit rings, API keys and users
-// whose lists the session may read. Pure but for the asking, so that the order in which they are found is tested.
+// Palette entries are the places that one can go to by typing: pages, and the keyrings, transit rings, API keys and
+// users whose lists the session may read. Pure but for the asking, so that the order in which they are found is tested.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import type { CallOptions, Client } from '../client/client.ts';
 import type { Flags } from '../model/flags.ts';
