@@ -42,6 +42,8 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   const details: ErrorDetails = {
     body: answer,
     ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
+    // Of what only the administrator at the machine is answered.
+    ...(typeof answer.hint === 'string' ? { hint: answer.hint } : {}),
     ...retryAfter(response),
     ...(lost ? { hint: 'put the file back from a backup; `kms doctor` on its machine says more' } : {}),
   };

@@ -4,6 +4,7 @@
 import type { LocalEndpoint } from '../api/endpoint.ts';
 import type { LocalId } from '../api/local.ts';
 import { localCaller } from '../core/credential.ts';
+import { KmsError } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import { sealedError } from './admission.ts';
 import type { Appliance, State } from './appliance.ts';
@@ -11,7 +12,7 @@ import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
 import { type AppContext, headerOf } from './request.ts';
 import { reported } from './request-log.ts';
-import { answered, refused, type Served, streamed, unknownPath } from './respond.ts';
+import { answered, type Outcome, refused, type Served, streamed, unknownPath } from './respond.ts';
 import type { Around, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
 import { oidcAdminRoutes } from './routes/oidc.ts';
@@ -22,6 +23,12 @@ const ofTenant: TenantRoutes = { ...chainRoutes, ...linkRoutes, ...oidcAdminRout
 
 /** What answers, once it is known of whom; its types are forgotten: ids have bound them to their endpoints. */
 type Handler = (input: object) => Promise<object>;
+
+/** Who is at the machine is told what to do, too: it may be what nobody else can. */
+function withHint(outcome: Outcome, error: unknown): Outcome {
+  if (!(error instanceof KmsError) || error.hint === undefined || outcome.status === 500) return outcome;
+  return { ...outcome, body: { ...outcome.body, hint: error.hint } };
+}
 
 export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {
   const { id, method, path, access, changes = method !== 'GET' } = endpoint;
@@ -53,7 +60,7 @@ export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { rea
       const pieces = answer as AsyncIterable<string | Uint8Array>;
       return { outcome: streamed(type, reported(appliance.logger, path, pieces, c.env?.room)) };
     } catch (error) {
-      return { outcome: refused(error) };
+      return { outcome: withHint(refused(error), error) };
     }
   }
 
