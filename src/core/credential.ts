@@ -1,5 +1,5 @@
 // Who a bearer credential is: an API key or an access token, told apart by their form.
-import { hashSecret, isWellFormedApiKey } from '../crypto/fast-hash.ts';
+import { hashApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
@@ -19,9 +19,7 @@ export class Bearer {
 
   /** What an API key of this text is stored under; undefined for a text that has not the form of one. */
   get apiKeyHash(): string | undefined {
-    if (this.#apiKeyHash === null) {
-      this.#apiKeyHash = isWellFormedApiKey(this.token) ? hashSecret(this.token) : undefined;
-    }
+    if (this.#apiKeyHash === null) this.#apiKeyHash = hashApiKey(this.token);
     return this.#apiKeyHash;
   }
 }

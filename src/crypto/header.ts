@@ -20,7 +20,7 @@ import {
   type SealedKeyHash,
   type SealingKeys,
 } from './key-hash.ts';
-import { idFromBytes, knownIdToBytes } from './ulid.ts';
+import { idFromBytes, knownIdInto } from './ulid.ts';
 
 interface HeaderAsset {
   readonly id: string;
@@ -88,7 +88,7 @@ export function encodeHeader(
   made.set(flagsMac(mac, made), macStart);
   if (!asset) return toBase64Url(made);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
-  made.set(knownIdToBytes('asset', asset.id), baseLength);
+  knownIdInto('asset', asset.id, made, baseLength);
   new DataView(made.buffer).setUint32(versionStart, asset.version);
   made.set(asset.signature, signatureStart);
   made.set(assetMac(mac, made), assetMacStart);

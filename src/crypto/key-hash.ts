@@ -9,7 +9,7 @@
 import { KmsError } from '../errors.ts';
 import { equalParts, fromBase64Url, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
 import { hmacSha256 } from './fast-hash.ts';
-import { idFromBytes, knownIdToBytes } from './ulid.ts';
+import { idFromBytes, knownIdInto } from './ulid.ts';
 
 /** The keys of a tenant, as far as hashes and headers need them. */
 export interface SealingKeys {
@@ -57,8 +57,8 @@ export function sealKeyHash(
   content[1] = keys.epoch >>> 8;
   content[2] = keys.epoch;
   content.set(nonce, nonceStart);
-  content.set(knownIdToBytes('ring', ringId), sealedStart);
-  content.set(knownIdToBytes('key', keyId), sealedStart + 16);
+  knownIdInto('ring', ringId, content, sealedStart);
+  knownIdInto('key', keyId, content, sealedStart + 16);
   const { stream, tag } = prfsOf(keys.key('hash', keys.epoch));
   mask(content, stream(nonce));
   const mac = tag(content);

@@ -49,9 +49,12 @@ export function drawnTogether(random: Random, atTurnsEnd: (run: () => void) => v
       at = 0;
       atTurnsEnd(empty);
     }
-    const bytes = pool.slice(at, at + length);
-    pool.fill(0, at, at + length);
-    at += length;
+    const bytes = new Uint8Array(length);
+    // Byte by byte: of so few, `slice` and `fill` take three times as long.
+    for (let i = 0; i < length; i++, at++) {
+      bytes[i] = pool[at] ?? 0;
+      pool[at] = 0;
+    }
     return bytes;
   };
   if (isSystemRandom(random)) ofSystem.add(together);

@@ -80,9 +80,8 @@ export function idFromBytes(prefix: string, bytes: Uint8Array, offset = 0): stri
  * 128 bits.
  */
 export function idToBytes(prefix: string, id: string): Uint8Array | undefined {
-  const start = prefix.length + 1;
-  if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return undefined;
-  return parseAt(id, start);
+  const bytes = new Uint8Array(16);
+  return readId(prefix, id, bytes, 0) ? bytes : undefined;
 }
 
 /** Epoch milliseconds at which an id with that prefix was made; undefined for any other text. */
@@ -93,24 +92,24 @@ export function timeOfId(prefix: string, id: string): number | undefined {
   return view.getUint16(0) * 0x1_0000_0000 + view.getUint32(2);
 }
 
-/** As `idToBytes`, for ids that the product made itself: any other text is a defect. */
-export function knownIdToBytes(prefix: string, id: string): Uint8Array {
-  const bytes = idToBytes(prefix, id);
-  if (!bytes) throw new KmsError('internal', `expected an id that starts with ${prefix}_`);
-  return bytes;
+/** Puts the 16 bytes of an id there that the product made itself: any other text is a defect. */
+export function knownIdInto(prefix: string, id: string, bytes: Uint8Array, offset: number): void {
+  if (!readId(prefix, id, bytes, offset)) throw new KmsError('internal', `expected an id that starts with ${prefix}_`);
 }
 
-function parseAt(text: string, start: number): Uint8Array | undefined {
-  const bytes = new Uint8Array(16);
+/** Whether it is an id with that prefix, whose 16 bytes are at that place then. */
+function readId(prefix: string, id: string, bytes: Uint8Array, offset: number): boolean {
+  const start = prefix.length + 1;
+  if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return false;
   let bits = 0;
   let held = 0;
-  let at = 0;
+  let at = offset;
   for (let i = 0; i < 26; i++) {
-    const value = values[text.charCodeAt(start + i)] ?? 255;
-    if (value > 31) return undefined;
+    const value = values[id.charCodeAt(start + i)] ?? 255;
+    if (value > 31) return false;
     if (i === 0) {
       // The first character holds the upper three bits; more would not fit 128.
-      if (value > 7) return undefined;
+      if (value > 7) return false;
       held = value;
       bits = 3;
       continue;
@@ -122,5 +121,5 @@ function parseAt(text: string, start: number): Uint8Array | undefined {
       bytes[at++] = held >>> bits;
     }
   }
-  return bytes;
+  return true;
 }
