@@ -3,7 +3,8 @@
 
 import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
-import { hashSecret, isWellFormedApiKey, newApiKeySecret } from '../crypto/secrets.ts';
+import { hashApiKey } from '../crypto/fast-hash.ts';
+import { hashSecret, newApiKeySecret } from '../crypto/secrets.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
@@ -12,8 +13,8 @@ import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
-import { type ApiKey, flagsOfRow } from '../store/tables/api-keys.ts';
+import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
+import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api-keys.ts';
 import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
@@ -95,7 +96,8 @@ async function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): Promise<
 
 /** The key of a secret. What is no secret by its form is not looked up. */
 async function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): Promise<ApiKey> {
-  const key = isWellFormedApiKey(secret) ? await tables.apiKeys.bySecretHash(hashSecret(secret)) : undefined;
+  const hash = hashApiKey(secret);
+  const key = hash === undefined ? undefined : await tables.apiKeys.bySecretHash(hash);
   if (!key) throw unknownApiKey();
   return key;
 }
@@ -332,16 +334,21 @@ const longestProps = 64 * 1024;
 const lastTime = 253_402_300_799_999;
 
 /** A record is kept only for a key that there is. */
-export async function validateApiKey(
+export function validateApiKey(ctx: Context, input: ValidateInput): Soon<{ valid: boolean }> {
+  if (input.activity) checkReport(input.activity);
+  const hash = hashApiKey(input.key);
+  if (hash === undefined) return { valid: false };
+  return soon(ctx.tx.apiKeys.credential(hash), (key) => (key ? validated(ctx, key, input.activity) : { valid: false }));
+}
+
+function validated(
   { tx, caller, world }: Context,
-  input: ValidateInput,
-): Promise<{ valid: boolean }> {
-  const { activity } = input;
-  if (activity) checkReport(activity);
-  const key = isWellFormedApiKey(input.key) ? await tx.apiKeys.credential(hashSecret(input.key)) : undefined;
-  const valid = key !== undefined && letsIn(key, world.now());
-  if (key && valid) await tx.apiKeys.noteUse(key.id, world.now());
-  if (key && activity) {
+  key: CredentialRow,
+  activity: ReportedActivity | undefined,
+): Soon<{ valid: boolean }> {
+  const valid = letsIn(key, world.now());
+  return soon(valid ? tx.apiKeys.noteUse(key.id, world.now()) : undefined, () => {
+    if (!activity) return { valid };
     const { action, createdAt, props, ringname, validAction } = activity;
     const record = activityRecord(world, {
       keyid: key.id,
@@ -351,8 +358,8 @@ export async function validateApiKey(
       props: props ?? {},
     });
     tx.record({ ...record, createdAt: createdAt ?? record.createdAt, reporter: caller.id });
-  }
-  return { valid };
+    return { valid };
+  });
 }
 
 /** Throws `invalid` for what nobody may claim, whether or not there is such a key. */

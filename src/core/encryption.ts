@@ -71,23 +71,35 @@ function handed(key: RingKey, known: readonly string[] | undefined): Answer<'enc
 }
 
 /** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
-export async function decrypt(ctx: Context, input: Body<'decrypt'>): Promise<Answer<'decrypt'>> {
+export function decrypt(ctx: Context, input: Body<'decrypt'>): Soon<Answer<'decrypt'>> {
   const sealed = sealedOf(ctx, input);
   const header = input.header === undefined ? undefined : intactHeader(sealed);
   if (input.hash === undefined && !header) throw new KmsError('invalid', 'expected a hash or a header');
   if (input.hash !== undefined && header && input.hash !== hashIn(input.header)) {
     throw new KmsError('invalid', 'the hash is not the one in the header');
   }
-  const { ring, key } = await resolve(ctx, sealed);
-  const answer = {
-    ringId: ring.id,
-    ringname: ring.name,
-    key: handed(key, input.knownKeys),
-    ...(header?.isRecipient && input.header !== undefined && share(ctx, input.header)),
-  };
-  const asset = header?.asset && (await verdict(ctx, hashIn(input.header), header.asset));
+  return soon(resolve(ctx, sealed), ({ ring, key }) => {
+    const answer = {
+      ringId: ring.id,
+      ringname: ring.name,
+      key: handed(key, input.knownKeys),
+      ...(header?.isRecipient && input.header !== undefined && share(ctx, input.header)),
+    };
+    if (header?.asset) return withAsset(ctx, answer, key, hashIn(input.header), header.asset);
+    ctx.handsOut({ id: key.id, kind: 'decrypt' });
+    return answer;
+  });
+}
+
+async function withAsset(
+  ctx: Context,
+  answer: Answer<'decrypt'>,
+  key: RingKey,
+  hash: string,
+  signed: NonNullable<DecodedHeader['asset']>,
+): Promise<Answer<'decrypt'>> {
+  const asset = await verdict(ctx, hash, signed);
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
-  if (!asset) return answer;
   if (asset.valid) return { ...answer, asset };
   // No refusal is longer than 64 KiB: props that could make it so are left out.
   const { props } = answer.key;
@@ -145,12 +157,11 @@ async function versionOf({ tx }: Context, id: string, version: number): Promise<
   return tx.assets.olderVersion(id, version);
 }
 
-export async function hashInfo(
+export function hashInfo(
   ctx: Context,
   input: { readonly hash: string },
-): Promise<{ ringId: string; keyId: string }> {
-  const { ring, key } = await resolve(ctx, sealedOf(ctx, input));
-  return { ringId: ring.id, keyId: key.id };
+): Soon<{ readonly ringId: string; readonly keyId: string }> {
+  return soon(resolve(ctx, sealedOf(ctx, input)), ({ ring, key }) => ({ ringId: ring.id, keyId: key.id }));
 }
 
 /**
@@ -172,13 +183,14 @@ function resolve({ tx }: Context, sealed: SealedInput): Soon<{ ring: Ring; key: 
  * altered. A header whose hash does not open is another tenant's as much as an altered one: the two cannot be told
  * apart.
  */
-export async function headerInfo(ctx: Context, input: { readonly header: string }): Promise<Answer<'inspectHeader'>> {
+export function headerInfo(ctx: Context, input: { readonly header: string }): Soon<Answer<'inspectHeader'>> {
   const sealed = sealedOf(ctx, input);
   const { header: decoded, reference } = sealed;
   if (!decoded || !reference) throw new KmsError('not-found', 'this is not a header of this service');
-  await ringOf(ctx.tx, reference, sealed);
-  const valid = decoded.intact && (decoded.asset?.intact ?? true);
-  return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
+  return soon(ringOf(ctx.tx, reference, sealed), () => {
+    const valid = decoded.intact && (decoded.asset?.intact ?? true);
+    return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
+  });
 }
 
 /** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */
