@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
+import type { Soon } from '../store/sql.ts';
 import { type AppContext, type BodySource, headerOf, type RequestEnv } from './request.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
@@ -26,19 +27,21 @@ interface BodyRules {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<BodyRead> {
-  const { limit, kept, holder } = rules;
+export function readJsonBody(c: AppContext, rules: BodyRules): Soon<BodyRead> {
+  const { limit, holder } = rules;
   const problem = codingProblem(c) ?? typeProblem(headerOf(c, 'content-type')) ?? lengthProblem(c, limit);
   if (problem) return { problem };
   const source = bodySource(c.env, c.req.raw);
-  let bytes: Uint8Array | undefined;
-  try {
-    if (source.value) return { value: await source.value(limit, holder), inexact: [] };
-    bytes = await source.read(limit, holder);
-  } catch (error) {
-    if (error instanceof KmsError) return { problem: error };
-    return { problem: new KmsError('invalid', 'the body could not be read to its end') };
-  }
+  if (source.value) return source.value(limit, holder).then((value) => ({ value, inexact: [] }), unread);
+  return source.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
+}
+
+function unread(error: unknown): BodyRead {
+  if (error instanceof KmsError) return { problem: error };
+  return { problem: new KmsError('invalid', 'the body could not be read to its end') };
+}
+
+function parsed(bytes: Uint8Array | undefined, { limit, kept }: BodyRules): BodyRead {
   if (!bytes) return { problem: tooLarge(limit) };
   try {
     return parseExactly(utf8.decode(bytes), kept);

@@ -27,7 +27,7 @@ import {
   unknownCredential,
 } from './admission.ts';
 import { answeredList, answeredText } from './answer-text.ts';
-import type { Appliance, OpenState, State } from './appliance.ts';
+import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { Exchange, type PlainOperation } from './exchange.ts';
@@ -72,7 +72,7 @@ export function serveEndpoint(
   const bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
   const kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
 
-  async function serve(c: AppContext, open: State): Promise<Served> {
+  function serve(c: AppContext, open: State): Soon<Served> {
     if (open.sealed) return { outcome: refused(sealedError), action };
     let handle: TenantHandle;
     try {
@@ -80,12 +80,6 @@ export function serveEndpoint(
     } catch (error) {
       return { outcome: refused(error), action };
     }
-    const served = await serveIn(handle, c, open);
-    const gone = served.outcome.status === 503 ? goneMeanwhile(open, c, handle) : undefined;
-    return gone ? { ...served, outcome: refused(gone) } : served;
-  }
-
-  async function serveIn(handle: TenantHandle, c: AppContext, open: OpenState): Promise<Served> {
     const tenant = handle.tenant.id;
     let credential = credentialOf(c);
     const cookie = credential ? undefined : consoleCookieOf(c, baseUrlOf({ open, handle }));
@@ -96,8 +90,13 @@ export function serveEndpoint(
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
     const exchange = new Exchange(appliance, endpoint, open, handle, credential, cookie, c);
     const wait = backsOff ? open.people.backoff.refusal({ tenant, address: exchange.address }) : undefined;
-    if (wait) return { outcome: refused(wait), action, tenant };
-    const { room } = exchange;
+    return wait ? { outcome: refused(wait), action, tenant } : serveAsked(exchange, c);
+  }
+
+  /** One function, since each that is waited for costs a hundredth of an encrypt. */
+  async function serveAsked(exchange: Exchange, c: AppContext): Promise<Served> {
+    const { open, handle, credential, cookie, room } = exchange;
+    const tenant = handle.tenant.id;
     let asker: string | undefined;
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
@@ -106,31 +105,49 @@ export function serveEndpoint(
         if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
         if (endpoint.paginated && room && asker !== undefined) await takeRoom(exchange, room, asker);
       } catch (error) {
-        return { outcome: failed(error), action, tenant };
+        return orGone({ outcome: failed(error), action, tenant }, exchange, c);
       }
     }
-    let served: Served;
-    if (isQueued && credential !== 'local') {
+    const hasTurn = isQueued && credential !== 'local';
+    if (hasTurn) {
       asker ??= credential && knownAsker(handle, credential, exchange.from, world.now());
       try {
         const turn = queue.enter(tenant, asker ?? 'unknown');
         if (turn) await turn;
       } catch (error) {
-        return { outcome: { ...refused(error), cause: undefined }, action, tenant };
+        return orGone({ outcome: { ...refused(error), cause: undefined }, action, tenant }, exchange, c);
       }
-      try {
-        served = await transact(exchange);
-      } finally {
-        queue.leave();
-      }
-    } else {
-      served = await transact(exchange);
+    }
+    let served: Served;
+    try {
+      exchange.operation ??= typeof route === 'function' ? route : await prepared(exchange, route);
+      served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
+      if (exchange.work) served.outcome = (await notDone(exchange.work)) ?? served.outcome;
+    } catch (error) {
+      served = { outcome: failed(error), action, tenant };
+    } finally {
+      if (hasTurn) queue.leave();
     }
     if (endpoint.paginated && !c.env?.answer) served.outcome = await listOutcome(served.outcome, room);
     if (cookie) served.outcome = cookie.told(served.outcome, endpoint.id === 'logout');
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined && !c.env?.answer) served.state = open.stateOf(handle);
-    return served;
+    return orGone(served, exchange, c);
+  }
+
+  /** What is to be done once it is durable; the refusal where that fails. */
+  async function notDone(work: () => Promise<void>): Promise<Outcome | undefined> {
+    try {
+      await work();
+      return undefined;
+    } catch (error) {
+      return refused(error);
+    }
+  }
+
+  function orGone(served: Served, { open, handle }: Exchange, c: AppContext): Served {
+    const gone = served.outcome.status === 503 ? goneMeanwhile(open, c, handle) : undefined;
+    return gone ? { ...served, outcome: refused(gone) } : served;
   }
 
   /** The id of who asks; undefined for who has no known credential, or lacks a flag whatever the body says. */
@@ -170,24 +187,6 @@ export function serveEndpoint(
     const body = outcome.body as { readonly data: readonly unknown[] };
     const made = await answeredList(body, room, appliance.turn);
     return { ...made, headers: { ...outcome.headers, ...made.headers } };
-  }
-
-  async function transact(exchange: Exchange): Promise<Served> {
-    const { handle } = exchange;
-    let served: Served;
-    try {
-      exchange.operation ??= typeof route === 'function' ? route : await prepared(exchange, route);
-      served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
-    } catch (error) {
-      return { outcome: failed(error), action, tenant: handle.tenant.id };
-    }
-    if (!exchange.work) return served;
-    try {
-      await exchange.work();
-    } catch (error) {
-      return { ...served, outcome: refused(error) };
-    }
-    return served;
   }
 
   function recorded(exchange: Exchange, tx: Transaction): Soon<Served> {

@@ -19,7 +19,7 @@ export interface ServedPath {
   readonly counted?: string;
   /** Unknown to others than the administrator at the machine. */
   readonly local?: true;
-  readonly serve: (c: AppContext, state: State) => Promise<Served>;
+  readonly serve: (c: AppContext, state: State) => Soon<Served>;
 }
 
 /** What a request is in the midst of, whatever it asks. */

@@ -412,12 +412,17 @@ export class Session<T extends object> {
   }
 
   #clear(): void {
-    this.#statements.length = 0;
-    this.#params.length = 0;
-    this.#records.length = 0;
-    this.#counts.length = 0;
+    empty(this.#statements);
+    empty(this.#params);
+    empty(this.#records);
+    empty(this.#counts);
     this.#depth = 0;
   }
+}
+
+/** Those are short: to set their length takes V8 longer. */
+function empty(list: unknown[]): void {
+  while (list.length > 0) list.pop();
 }
 
 function tallied({ counts }: Statement): number {
