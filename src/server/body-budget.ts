@@ -93,26 +93,33 @@ export class RequestBody implements BodySource {
     if (this.#isHeldBack) this.#outgoing.writeContinue();
     this.#isHeldBack = false;
     return new Promise((resolve, reject) => {
-      let bytes: Uint8Array = new Uint8Array();
+      let bytes = nothing;
       let length = 0;
       let pieces = 0;
       let counted = 0;
+      let isDone = false;
 
+      // Listeners stay, since to take them off costs as much as to put them on: what comes later is nobody's.
       const end = (): void => {
-        incoming.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
+        isDone = true;
         budget.give(counted, holder);
+        bytes = nothing;
       };
       const onEnd = (): void => {
+        if (isDone) return;
+        isDone = true;
         this.#worked = { bytes: counted, holder };
-        counted = 0;
-        end();
-        resolve(bytes.length === length ? bytes : bytes.subarray(0, length));
+        const whole = bytes.length === length ? bytes : bytes.subarray(0, length);
+        bytes = nothing;
+        resolve(whole);
       };
       const onBroken = (): void => {
+        if (isDone) return;
         end();
         reject(new Error('the connection broke off'));
       };
       const onData = (chunk: Uint8Array): void => {
+        if (isDone) return;
         const after = length + chunk.length;
         if (after > limit) {
           end();
@@ -147,11 +154,14 @@ export class RequestBody implements BodySource {
           bytes.set(chunk, length);
         }
         length = after;
+        if (after === declared) onEnd();
       };
 
       if (incoming.readableEnded) return onEnd();
       if (incoming.destroyed) return onBroken();
-      incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+      incoming.on('data', onData).on('close', onBroken);
+      // The HTTP parser holds a body to the length that it was declared with.
+      if (!declared) incoming.on('end', onEnd);
     });
   }
 
@@ -213,6 +223,7 @@ function closeInTwoSteps(socket: Socket): () => void {
 }
 
 const leastRoom = 4096;
+const nothing: Uint8Array = new Uint8Array(0);
 
 /**
  * So many small pieces a body may come in, and so many are thrown away: a chunk of one byte costs a thousand times what
