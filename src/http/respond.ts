@@ -169,6 +169,15 @@ export function headersOf({ headers, content }: Outcome, state?: string): Readon
   return headers ? { ...always, ...headers } : always;
 }
 
+const standardLines = Object.entries(standardHeaders)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
+
+/** The same as lines of a head, of an outcome without headers of its own. */
+export function headLinesOf(state: string | undefined): string {
+  return state === undefined ? standardLines : `${standardLines}${stateHeader}: ${state}\r\n`;
+}
+
 /** The whole of a short answer; undefined for one that is sent in pieces, or has no body. */
 export function textOf({ body, stream, content }: Outcome): string | undefined {
   if (stream || content === null || content instanceof Uint8Array) return undefined;

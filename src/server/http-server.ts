@@ -9,7 +9,7 @@ import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
-import { headersOf, respond, textOf } from '../http/respond.ts';
+import { respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, RequestBody } from './body-budget.ts';
 import {
@@ -26,6 +26,7 @@ import {
   unreadable,
 } from './http-refusals.ts';
 import { Listing, listingOf } from './list-method.ts';
+import { sendText } from './short-answer.ts';
 
 export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
@@ -118,7 +119,9 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     answers = new AnswerBudget(),
     dialect = ownDialect,
   } = options;
-  const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, requireHostHeader: false };
+  // Of a request without a body nothing is to be read: it needs no stream that ends.
+  const always = { requireHostHeader: false, optimizeEmptyRequests: true };
+  const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, ...always };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
   const fetching: Fetching = (request, bindings) => {
     // These are what this server's own listener is called with.
@@ -130,23 +133,16 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   };
   let listener: RequestListener | undefined;
   /** What has one text for an answer gets it at once. */
-  const answerStraight = async (
-    straight: Straight,
-    incoming: IncomingMessage,
-    outgoing: ServerResponse,
-  ): Promise<void> => {
+  const answerStraight = (straight: Straight, incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const body = new RequestBody(incoming, outgoing, bodies);
-    const { outcome, state } = await straight({
-      ...env(incoming),
-      body,
-      room: new ResponseRoom(outgoing, answers),
+    const room = new ResponseRoom(outgoing, answers);
+    void straight({ ...env(incoming), body, room }).then(({ outcome, state }) => {
+      body.letGo();
+      body.done();
+      const text = textOf(outcome);
+      if (text !== undefined) sendText(outgoing, outcome, state, text, limits.keepAliveTimeout);
+      else void listenerOf(() => respond(outcome, state), dialect).then((listener) => listener(incoming, outgoing));
     });
-    body.letGo();
-    body.done();
-    const text = textOf(outcome);
-    if (text === undefined) return void (await listenerOf(() => respond(outcome, state), dialect))(incoming, outgoing);
-    outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': Buffer.byteLength(text) });
-    outgoing.end(text);
   };
   const answerLong: RequestListener = async (incoming, outgoing) => {
     listener ??= await listenerOf(fetching, dialect);
@@ -154,7 +150,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   };
   const answer: RequestListener = (incoming, outgoing) => {
     const straight = straightTo?.(`${incoming.method} ${incoming.url}`);
-    if (straight && plainHost.test(incoming.headers.host ?? '')) void answerStraight(straight, incoming, outgoing);
+    if (straight && plainHost.test(incoming.headers.host ?? '')) answerStraight(straight, incoming, outgoing);
     else answerLong(incoming, outgoing);
   };
   const handle: RequestListener = (incoming, outgoing) => {
