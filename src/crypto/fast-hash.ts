@@ -91,10 +91,10 @@ function sha256Of(bytes: Uint8Array, length: number): Uint8Array {
  */
 export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array {
   const { iHash, oHash } = hmac.create(nobleSha256, key);
-  const [innerStart, outerStart] = [iHash._cloneInto(new Running()), oHash._cloneInto(new Running())] as [
-    Running,
-    Running,
-  ];
+  const innerStart = new Running();
+  const outerStart = new Running();
+  iHash._cloneInto(innerStart);
+  oHash._cloneInto(outerStart);
   return (message) => {
     const mac = new Uint8Array(32);
     working
