@@ -1,5 +1,5 @@
-// A short answer, sent as one text: status line, headers and body. Node puts a head together header by header, and looks
-// at every name and value again, which takes a twentieth of what an encrypt does; what most answers share is put
+// A short answer, sent as one text: status line, headers and body. Node puts a head together header by header, and
+// looks at every name and value again, which takes a twentieth of what an encrypt does; what most answers share is put
 // together here once.
 import type { ServerResponse } from 'node:http';
 import { headersOf, headLinesOf, type Outcome } from '../http/respond.ts';
