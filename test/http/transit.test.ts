@@ -201,7 +201,7 @@ test('errors are those of OpenBao, word for word', async () => {
     ['GET', 'sys/mounts', undefined, 404, 'no handler for route "sys/mounts". route entry not found.'],
     ['GET', 'transit/zzz', undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
     ['GET', `transit/encrypt/${name}`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
-    ['GET', `transit/keys/${name}?list=true`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
+    ['GET', `transit/keys/${name}?list=true`, undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
     ['PUT', 'auth/token/renew-self', {}, 400, 'invalid lease ID'],
     ['POST', 'auth/approle/login', { role_id: 'a', secret_id: 'b' }, 400, 'invalid role or secret ID'],
   ];

@@ -123,6 +123,13 @@ export const steps: readonly Step[] = [
   { ask: 'GET sys/health', token: 'none' },
   { ask: 'HEAD sys/health', token: 'none' },
   { ask: 'GET sys/seal-status', token: 'none' },
+  { ask: 'PUT transit/keys/listed', body: {} },
+  { ask: 'GET transit/keys?list=True' },
+  { ask: 'GET transit/keys?list=false' },
+  { ask: 'GET transit/keys/listed?list=true' },
+  { ask: 'GET transit/encrypt/listed?list=true' },
+  { ask: 'POST transit/keys/listed/config', body: { auto_rotate_period: ['24h'] } },
+  { ask: 'POST transit/keys/listed/config', body: { deletion_allowed: [true] } },
 ];
 
 /** Asks everything in order. `url` ends with `/v1/`. */

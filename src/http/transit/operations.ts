@@ -45,7 +45,7 @@ export function operationOf(method: string, path: readonly string[], isList: boo
   }
   if (length < 3) return undefined;
   if (b === 'keys') {
-    if (method === 'GET') return lists ? undefined : readRing(c);
+    if (method === 'GET' && !lists) return readRing(c);
     if (writes) return makeRing(c);
     return method === 'DELETE' ? deleteRing(c) : undefined;
   }

@@ -205,7 +205,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   function unsupported(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
-    const [status, what] = isKnownPath(path) ? [405, 'operation'] : [404, 'path'];
+    const isKnown = !isList(asked.place.query) && isKnownPath(path);
+    const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
     return toHolder(asked, handle, problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`));
   }
 
