@@ -1,5 +1,6 @@
 // `keyring upgrade --rewrap`: the earlier keys of a keyring wrapped to its new pair, so that this alone opens them.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import test from 'node:test';
@@ -195,23 +196,55 @@ test("a colleague's older file does not put its pair back unless that is asked f
   assert.deepEqual(await Promise.all(['r.pem', 'older.pem'].map((name) => readFile(d.path(name), 'utf8'))), files);
 });
 
-test("a file from before somebody else's upgrade makes no further pair unless that is asked for", async () => {
+test("a file from before somebody else's upgrade makes no further pair, whatever is asked", async () => {
   await using d = await servedDesk();
   await older(d);
   await copyFile(d.path('r.pem'), d.path('mine.pem'));
-  assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
+  assert.equal((await d.kms('keyring upgrade r --private-key r.pem --rewrap')).code, 0);
   const file = await readFile(d.path('mine.pem'), 'utf8');
-  const refused = await d.kms('keyring upgrade r --private-key mine.pem');
-  assert.deepEqual([refused.code, refused.stdout], [1, '']);
-  assert.match(
-    refused.stderr,
-    /^kms: the public key of the keyring r is not one of yours: no key was wrapped to it; if/,
-  );
-  assert.match(refused.stderr, /`kms keyring upgrade r --private-key (.*\/mine\.pem) --put-back` puts the pair in \1 /);
+  const { ring } = await d.json<Shown>('keyring show r --json');
+  const sum = createHash('sha256').update(Buffer.from(ring.publicKey, 'base64')).digest('hex');
+  const before = await d.json('keyring keys r --json');
+  for (const line of ['', ' --rewrap', ' --prepare', ' --put-back', ' --put-back --rewrap']) {
+    for (const [typed, env] of [
+      [' --private-key mine.pem', {}],
+      ['', { KMS_PRIVATE_KEY: 'mine.pem' }],
+    ] as const) {
+      const refused = await d.kms(`keyring upgrade r${typed}${line}`, { env });
+      assert.deepEqual([refused.code, refused.stdout], [1, ''], line);
+      assert.match(
+        refused.stderr,
+        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from who upgraded it \(SHA-256 of its public key: [0-9a-f]{64}\); if nobody who may did, --public-key FILE gives it one/,
+      );
+      assert.ok(refused.stderr.includes(sum));
+    }
+  }
   assert.equal(await readFile(d.path('mine.pem'), 'utf8'), file);
-  const taken = await d.kms('keyring upgrade r --private-key mine.pem --put-back --rewrap');
-  assert.match(taken.stderr, /^kms: .*\/mine\.pem has the earlier private key and a hybrid one: whoever uses/);
-  assert.match(taken.stdout, /^wrapped anew {2}2\nleft {10}1$/m);
+  assert.deepEqual(await d.json('keyring keys r --json'), before);
+  assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, ring.publicKey);
+  assert.equal((await d.kms('encrypt --ring r --private-key r.pem -o later.kms', { stdin: 'later' })).code, 0);
+});
+
+test('where the limit of keys ends an upgrade halfway, it says so, and the next one goes on', async () => {
+  await using d = await servedDesk();
+  await older(d);
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  const message = 'the limit of 2 keys in a keyring is reached';
+  app.fetch = async (request, env) =>
+    request.url.endsWith('/rotate') ? Response.json({ message }, { status: 403 }) : served(request, env);
+  const stopped = await d.kms('keyring upgrade r --private-key r.pem');
+  assert.deepEqual([stopped.code, stopped.stdout], [1, '']);
+  assert.ok(
+    stopped.stderr.endsWith(
+      `kms: r has the new public key, but no key for it yet: ${message}; until then it encrypts with the earlier key; ask the operator for more room, then repeat the command: it goes on from there\n`,
+    ),
+    stopped.stderr,
+  );
+  assert.equal((await d.kms('encrypt --ring r --private-key r.pem -o x.kms', { stdin: 'x' })).code, 0);
+  app.fetch = served;
+  assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
+  assert.deepEqual(await kemsOf(d, 'r'), ['x25519', 'x25519', 'mlkem768-x25519']);
 });
 
 test('two that upgrade a keyring at once, each with a file: one wins, and the other hears that', async () => {

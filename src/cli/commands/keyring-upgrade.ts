@@ -1,4 +1,5 @@
 // Upgrading a keyring of X25519 to a hybrid pair, and wrapping its earlier keys anew to it.
+import { createHash } from 'node:crypto';
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
@@ -102,7 +103,8 @@ async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPai
     const newest = file.keys.at(-1);
     const isMade = newest?.kem === hybrid;
     if (isMade) await refuseRollback(work, publicKeyOf(newest), found);
-    if (!cli.get('--put-back')) throw notOurs(work, found);
+    // Two who each made one would take the ring from each other.
+    if (!cli.get('--put-back') || (isHybrid && !isMade)) throw notOurs(work, found, isMade);
     return isMade ? { publicKey: publicKeyOf(newest), file } : withHybrid(work, file);
   }
   const isLeft = isHybrid && (hasPair || !file) && !cli.get('--rewrap') && (await isActive(client, ring));
@@ -180,12 +182,24 @@ async function refuseRollback({ cli, client, ring }: Upgrade, publicKey: string,
   );
 }
 
-function notOurs({ cli, ring }: Upgrade, found: Found): KmsError {
+function notOurs({ cli, ring }: Upgrade, found: Found, isMade: boolean): KmsError {
+  const { name, publicKey } = ring;
+  const path = found.file?.path;
+  const back = `\`${putBack(cli, ring)}\` puts the pair in ${path} in its place`;
+  const own = '--public-key FILE gives it one whose private key is kept elsewhere';
+  if (kemOfPublicKey(publicKey) !== hybrid) {
+    return new KmsError(
+      'refused',
+      `the public key of the keyring ${name} is not one of yours${inOther(found)}: no key was wrapped to it`,
+      { hint: `if its owner changed the pair, get the file that has the present one; if not, ${back}, or ${own}` },
+    );
+  }
+  const sum = createHash('sha256').update(publicKey, 'base64').digest('hex');
   return new KmsError(
     'refused',
-    `the public key of the keyring ${ring.name} is not one of yours${inOther(found)}: no key was wrapped to it`,
+    `the keyring ${name} was upgraded already, to a pair that is not in ${path}${inOther(found)}: nothing was changed`,
     {
-      hint: `if its owner changed the pair, get the file that has the present one; if not, \`${putBack(cli, ring)}\` puts the pair in ${found.file?.path} in its place, or --public-key FILE one whose private key is kept elsewhere`,
+      hint: `get the file with both private keys from who upgraded it (SHA-256 of its public key: ${sum}); if nobody who may did, ${isMade ? `${back}, or ${own}` : own}`,
     },
   );
 }
@@ -232,7 +246,11 @@ async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, fil
   }
   const active = await client.getKey({ ringname, keyId: ring.activeKey });
   const isRotated = !isSamePublicKey(active.publicKey, publicKey);
-  if (isRotated) await client.rotateKeyring({ ringname });
+  if (isRotated) {
+    await client.rotateKeyring({ ringname }).catch((error) => {
+      throw error instanceof KmsError ? halfway(ring, error) : error;
+    });
+  }
   const now = isChange || isRotated ? (await client.getKeyring({ ringname })).ring : ring;
   if (!isSamePublicKey(now.publicKey, publicKey)) {
     throw new KmsError(
@@ -245,6 +263,15 @@ async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, fil
   }
   await rememberOwn(cli, appliance, now, file?.keys ?? []);
   return now;
+}
+
+/** Nothing is lost: what is encrypted goes on with the key from before. */
+function halfway({ name }: KeyRing, error: KmsError): KmsError {
+  return new KmsError(error.code, `${name} has the new public key, but no key for it yet: ${error.message}`, {
+    ...error,
+    hint: `until then it encrypts with the earlier key; ${error.code === 'quota' ? 'ask the operator for more room, then' : 'then'} repeat the command: it goes on from there`,
+    cause: error,
+  });
 }
 
 function anotherWasFirst({ name }: KeyRing, file: RingKeyFile | undefined): KmsError {
