@@ -109,11 +109,8 @@ export function keySources(cli: Cli): Omit<KeySources, 'keyFile'> {
   const { stdin, stderr, env } = cli.io;
   return {
     env: (name) => env[name],
-    async passphrase() {
-      const given = await givenPassphrase(cli);
-      if (given !== undefined || !stdin.isTTY || !stderr.isTTY) return given;
-      return readSecret(cli, 'passphrase of the master key');
-    },
+    passphrase: () => givenPassphrase(cli),
+    ...(stdin.isTTY && stderr.isTTY && { askPassphrase: () => readSecret(cli, 'passphrase of the master key') }),
   };
 }
 

@@ -4,6 +4,7 @@ import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from
 import { PassThrough } from 'node:stream';
 import test from 'node:test';
 import { readKeyFile } from '../../src/appliance/custody/key-file.ts';
+import { derivePassphrase, passphraseParamsOf } from '../../src/appliance/threads/passwords.ts';
 import { toBase64Url } from '../../src/crypto/bytes.ts';
 import { hkdfSha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
@@ -530,6 +531,42 @@ test('master: list, rotate, add and remove, online and offline; the last one sta
     ['remove-custodian', 'rotate', 'add-custodian', 'add-custodian', 'add-custodian', 'rotate'],
   );
   await server.stop();
+});
+
+test('a secret that is given makes version 2 of its own slot, although a key file lies at its place', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const keyFile = d.path('kms-data.master.key');
+  await d.json('master add-custodian passphrase --json', withPassphrase);
+  const place = d.path('kms-data/kms.seal');
+  const made = openSeal(await readFile(place), (await readKeyFile(keyFile)) ?? assert.fail(), systemRandom);
+  const known = made.slots.find(({ kind }) => kind === 'passphrase') ?? assert.fail();
+  const secret = await derivePassphrase(passphrase, passphraseParamsOf(known));
+  const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
+  const older = { ...known, version: 1, publicKey } as const;
+  assert.equal(slotId(publicKey), known.id);
+  await writeFile(place, made.withoutSlot(known.id).withSlot(older).toBytes());
+  await writeFile(d.path('wrong.txt'), 'another one\n', { mode: 0o600 });
+  await writeFile(d.path('pp'), `${passphrase}\n`, { mode: 0o600 });
+  const versions = async () => (await d.json<Master>('master list --json')).custodians.map(({ version }) => version);
+
+  // What is given and does not fit leaves the data to what does.
+  assert.equal((await d.kms('master rotate --passphrase-file wrong.txt')).code, 0);
+  assert.deepEqual(await versions(), [2, 1]);
+  const server = await serving(d, ['--ship-to', d.path('shipped'), '--ship-every', '1s']);
+  assert.equal((await d.kms('keyring create shipped')).code, 0);
+  const { stdout } = await d.kms('doctor');
+  assert.match(stdout, /^advice slot-version: .*of slot version 1, .*passphrase/m);
+  assert.doesNotMatch(stdout, /delete these/, 'the copy that is being made');
+  assert.equal((await server.stop()).code, 0);
+
+  const rotated = await d.kms('master rotate --passphrase-file pp');
+  assert.equal(rotated.code, 0, rotated.stderr);
+  assert.doesNotMatch(rotated.stderr, /slot version/);
+  assert.deepEqual(await versions(), [2, 2]);
+  await rm(keyFile);
+  is(await d.kms('keyring list', { env: { KMS_PASSPHRASE: 'another one' } }), 1, /wrong passphrase/);
+  assert.match((await d.kms('keyring list', withPassphrase)).stdout, /shipped/);
 });
 
 test('a seal of version 1: as before, until its master key is rotated; key file and kit stay', async () => {

@@ -16,8 +16,10 @@ import { keyFilePlaces, readKeyFile } from './key-file.ts';
 export interface KeySources {
   /** The one key file to look at; without it, where `init` put it and the default place. */
   readonly keyFile?: string | undefined;
-  /** Asked for the passphrase where that is what opens; undefined = there is nobody to ask. */
+  /** A passphrase that was given, such as in a file: before all that is only found. Undefined = none was. */
   readonly passphrase?: (() => Promise<string | undefined>) | undefined;
+  /** Asked for the passphrase where nothing else opens; undefined = there is nobody to ask. */
+  readonly askPassphrase?: (() => Promise<string | undefined>) | undefined;
   /** Whether the commands that the seal names may be run; true when absent. Not for a seal from elsewhere. */
   readonly commands?: boolean | undefined;
   /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */

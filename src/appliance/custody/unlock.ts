@@ -41,7 +41,19 @@ const byHand: Readonly<Record<CustodianKind, boolean>> = {
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
   const { slots } = parseHeader(from.bytes, from.name).header;
   const sources = sourcesFor(data, slots, given);
+  const passphrase = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
   let failure: unknown;
+  let refusal: KmsError | undefined;
+  const known = await passphrase.passphrase?.();
+  if (known) {
+    try {
+      return await openWithPassphrase(from, slots, known);
+    } catch (error) {
+      // It may be meant for a new custodian, or be an old one, where what is found opens.
+      if (!(error instanceof KmsError) || error instanceof SealDamage) throw error;
+      refusal = error;
+    }
+  }
   for (const source of sources) {
     try {
       const secret = await source.find();
@@ -52,8 +64,9 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
       failure ??= error;
     }
   }
-  const opened = given.keyFile === undefined ? await askPassphrase(from, slots, given) : undefined;
-  if (opened) return opened;
+  if (refusal) throw refusal;
+  const typed = await passphrase.askPassphrase?.();
+  if (typed) return openWithPassphrase(from, slots, typed);
   if (failure === undefined) throw missingKey(slots, sources, given);
   if (failure instanceof KmsError && slots.some(({ kind }) => byHand[kind])) {
     throw new StaysSealed(failure.message, { hint: 'unseal it with `kms unseal`', cause: failure });
@@ -99,16 +112,6 @@ function openFound(
 ): OpenedSeal {
   if (place === undefined) return openWith(from, slots, secret, `wrong master key in ${name}`);
   return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
-}
-
-async function askPassphrase(
-  from: SealBytes,
-  slots: readonly Slot[],
-  { passphrase }: KeySources,
-): Promise<OpenedSeal | undefined> {
-  if (!passphrase || !slots.some(({ kind }) => kind === 'passphrase')) return undefined;
-  const text = await passphrase();
-  return text === undefined || text === '' ? undefined : openWithPassphrase(from, slots, text);
 }
 
 /** Tries it on each slot that has one. Throws `refused` when it opens none. */

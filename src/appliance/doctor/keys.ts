@@ -29,14 +29,14 @@ export async function examineCustodians(data: string, keyFile: string | undefine
     // Who opens the seal says what is wrong with it.
     return;
   }
-  const { slots, applianceId } = header;
+  const { slots } = header;
   if (slots.length === 1) {
     const message = `${slots[0]?.kind} is the only custodian: when it is lost, so is everything`;
     const advice = 'add another one with `kms master add-custodian`, or print a recovery kit with `kms recovery-kit`';
     find('advice', 'single-custodian', data, message, advice);
   }
   examineSlots(slots, data, find);
-  await examineCopies(data, applianceId, find);
+  await examineCopies(data, header, find);
   const wanted = slots.filter(({ kind }) => kind === 'keyfile');
   if (wanted.length === 0 && keyFile === undefined) return;
   const places = keyFilePlaces(data, keyFile, wanted);
@@ -57,8 +57,14 @@ export function examineSlots(slots: readonly Slot[], subject: string, find: Find
   find('advice', 'slot-version', subject, message, advice);
 }
 
-/** Of the backups, or of what was shipped, in a directory: each has the seal of the time when it was made. */
-export async function examineCopies(directory: string, applianceId: string, find: Find): Promise<void> {
+/** As its header has it: the fingerprint of the master key is in `master`. */
+type PresentSeal = Pick<SealHeader, 'applianceId' | 'master'>;
+
+/**
+ * Of the backups, or of what was shipped, in a directory: each has the seal of the time when it was made, but that a
+ * shipped copy that is still made follows the seal, of which `examineSlots` says what there is to say.
+ */
+export async function examineCopies(directory: string, now: PresentSeal, find: Find): Promise<void> {
   const files = nodeFiles(directory);
   const old: string[] = [];
   for (const name of (await readdir(directory).catch(() => [])).sort()) {
@@ -70,7 +76,8 @@ export async function examineCopies(directory: string, applianceId: string, find
         ? await sealOf(files, await openBackup(files, name))
         : await files.read(`${name}/${sealFile}`);
       const { header } = parseHeader(bytes, name);
-      if (header.applianceId === applianceId && oldSlots(header.slots).length > 0) old.push(name);
+      const follows = isShipped && header.master === now.master;
+      if (header.applianceId === now.applianceId && oldSlots(header.slots).length > 0 && !follows) old.push(name);
     } catch {
       // Whether it restores is not asked here.
     }

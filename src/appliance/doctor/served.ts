@@ -41,7 +41,8 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   examineShipping(copies, findings);
   const places = [copies.status().shipping?.to, copies.backups().configured?.directory];
   for (const place of new Set(places)) {
-    if (place !== undefined && place !== root) await examineCopies(place, seal.current.applianceId, findings.add);
+    const { applianceId, fingerprint: master } = seal.current;
+    if (place !== undefined && place !== root) await examineCopies(place, { applianceId, master }, findings.add);
   }
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);

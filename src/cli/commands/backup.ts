@@ -265,8 +265,8 @@ export function copyKeys(cli: Cli): KeyOptions {
     keys: {
       ...(keyFile === undefined ? {} : { keyFile }),
       env: (name) => env[name],
-      passphrase: async () =>
-        (await givenPassphrase(cli)) ?? (isTerminal ? await readSecret(cli, 'passphrase') : undefined),
+      passphrase: () => givenPassphrase(cli),
+      ...(isTerminal && { askPassphrase: () => readSecret(cli, 'passphrase') }),
     },
     share: async (given, needed) =>
       isTerminal ? (await readSecret(cli, `share ${given + 1} of ${needed}`)) || undefined : lines.next(),

@@ -59,10 +59,16 @@ async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
   const { openAppliance } = await import('../../appliance/appliance.ts');
   const sources = keySources(cli);
-  const passphrase = async (): Promise<string | undefined> =>
-    (await sources.passphrase?.()) ?? (await readLines(cli, 'passphrase'))[0];
+  const askPassphrase = async (): Promise<string | undefined> =>
+    sources.askPassphrase ? sources.askPassphrase() : (await readLines(cli, 'passphrase'))[0];
   const keyFile = cli.globals.get('--key-file');
-  const appliance = await openAppliance({ data, store, keyFile, sources: { ...sources, passphrase }, unseals: true });
+  const appliance = await openAppliance({
+    data,
+    store,
+    keyFile,
+    sources: { ...sources, askPassphrase },
+    unseals: true,
+  });
   const kinds = [...new Set(appliance.custodians().map(({ kind }) => kind))];
   await appliance.close();
   return { sealed: false, kinds };
