@@ -1,29 +1,44 @@
 // The one error class of the product and its closed table of codes. It knows no HTTP status and no exit code:
 // `http` and `cli` each map codes to theirs in one file.
 
-/** Every code that an error of the product can have, with what it stands for. */
-export const errorCodes = {
-  invalid: 'input that breaks a rule; nothing was done',
-  conflict: 'input that collides with something that exists (a taken name, a ring in use)',
-  unauthenticated: 'no usable credential',
-  forbidden: 'a permission flag is missing',
-  quota: 'a limit of the tenant is reached',
-  'not-found': 'no such thing, or none that the caller may know of',
-  'method-not-allowed': 'the path exists, the method does not',
-  'too-large': 'the body is over the limit',
-  'unsupported-media': 'the body is written in a way that is not read here',
-  'asset-invalid': 'an asset does not verify',
-  'rate-limited': 'too many failed tries; wait',
-  sealed: 'the master key is not available',
-  unavailable: 'nothing reachable, or not able to serve right now',
-  'in-use': 'another process holds the data directory, the port or the file',
-  corrupt: 'stored bytes do not verify',
-  refused: 'an action that would lose or expose something',
-  usage: 'a command line that makes no sense',
-  internal: 'a defect of the product',
-} as const;
-
-export type ErrorCode = keyof typeof errorCodes;
+/** Every code that an error of the product can have. */
+export type ErrorCode =
+  /** Input that breaks a rule; nothing was done. */
+  | 'invalid'
+  /** Input that collides with something that exists (a taken name, a ring in use). */
+  | 'conflict'
+  /** No usable credential. */
+  | 'unauthenticated'
+  /** A permission flag is missing. */
+  | 'forbidden'
+  /** A limit of the tenant is reached. */
+  | 'quota'
+  /** No such thing, or none that the caller may know of. */
+  | 'not-found'
+  /** The path exists, the method does not. */
+  | 'method-not-allowed'
+  /** The body is over the limit. */
+  | 'too-large'
+  /** The body is written in a way that is not read here. */
+  | 'unsupported-media'
+  /** An asset does not verify. */
+  | 'asset-invalid'
+  /** Too many failed tries; wait. */
+  | 'rate-limited'
+  /** The master key is not available. */
+  | 'sealed'
+  /** Nothing reachable, or not able to serve right now. */
+  | 'unavailable'
+  /** Another process holds the data directory, the port or the file. */
+  | 'in-use'
+  /** Stored bytes do not verify. */
+  | 'corrupt'
+  /** An action that would lose or expose something. */
+  | 'refused'
+  /** A command line that makes no sense. */
+  | 'usage'
+  /** A defect of the product. */
+  | 'internal';
 
 export interface ErrorDetails {
   /** What to do about it, one sentence for a person. */

@@ -6,6 +6,7 @@ import { KmsError } from '../errors.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
+import type { RollbackWatch } from './rollback.ts';
 
 export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 
@@ -22,8 +23,8 @@ export interface ClientOptions {
   readonly signal?: AbortSignal;
   /** Default: the platform's. */
   readonly fetch?: (request: Request) => Promise<Response>;
-  /** Told of every answer before it is read. */
-  readonly watch?: (response: Response) => Promise<void>;
+  /** Notices an appliance that was set back, by what its answers say: see `rollbackWatch`. */
+  readonly watch?: RollbackWatch;
   /** Further headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** For tests: the clock of timeouts and pauses, and the chance in their length. */
@@ -79,8 +80,10 @@ export function createClient(options: ClientOptions): Client {
   async function exchange({ method, path, body }: PlainRequest, signal: AbortSignal): Promise<Outcome> {
     const request = new Request(base + path, { method, headers, redirect: 'manual', signal, body: body ?? null });
     if (body !== undefined) request.headers.set('content-type', 'application/json');
+    await options.watch?.ready;
     const response = await send(request);
-    await options.watch?.(response);
+    await options.watch?.see(response);
+    await options.watch?.save();
     const answer = parse(await response.text());
     const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
     if (response.status === 200) return isObject ? { answer } : { error: notOurs(base), again: 'never' };

@@ -1,6 +1,6 @@
 // What the package exports: the typed client, encrypted files as Web Streams, and keys. See docs/sdk.md.
 
-export { type ErrorCode, errorCodes, KmsError } from '../errors.ts';
+export { type ErrorCode, KmsError } from '../errors.ts';
 export { type ClientOptions, createClient } from './client.ts';
 export { type FileFault, faultOf } from './file-format.ts';
 export {
@@ -30,3 +30,10 @@ export {
   readPrivateKeys,
   unwrapRingKey,
 } from './ring-keys.ts';
+export {
+  type RollbackEvents,
+  type RollbackWatch,
+  rollbackWatch,
+  type SeenState,
+  type StateMemory,
+} from './rollback.ts';

@@ -117,14 +117,7 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
   };
 
   return {
-    api: createClient({
-      baseUrl,
-      fetch: send,
-      watch: async (response) => {
-        await watch.see(response);
-        await watch.save();
-      },
-    }),
+    api: createClient({ baseUrl, fetch: send, watch }),
     async text(path, signal) {
       const refusal = outside.get(path);
       if (refusal) throw refusal;

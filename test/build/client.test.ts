@@ -75,13 +75,13 @@ test('it is one module under the limit, without an import and without the schema
     'decryptStream',
     'encryptBytes',
     'encryptStream',
-    'errorCodes',
     'faultOf',
     'generateRingKey',
     'items',
     'pages',
     'publicKeyOf',
     'readPrivateKeys',
+    'rollbackWatch',
     'unwrapRingKey',
   ]);
 });

@@ -147,3 +147,22 @@ test('iterates over all pages', async () => {
     ],
   );
 });
+
+test('a watch has loaded before the first request, sees each answer, and keeps what it saw', async () => {
+  const steps: string[] = [];
+  const step = async (what: string): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    steps.push(what);
+  };
+  const client = createClient({
+    baseUrl: 'https://kms.example',
+    retries: 0,
+    async fetch() {
+      steps.push('sent');
+      return Response.json({ message: 'no' }, { status: 404 });
+    },
+    watch: { ready: step('ready'), see: ({ status }) => step(`seen ${status}`), save: () => step('saved') },
+  });
+  for (let n = 0; n < 2; n++) await assert.rejects(client.listKeyrings());
+  assert.deepEqual(steps, ['ready', 'sent', 'seen 404', 'saved', 'sent', 'seen 404', 'saved']);
+});

@@ -9,6 +9,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { buildClient, clientName } from '../../build/client.ts';
+import { stateHeader } from '../../src/model/names.ts';
 import { servedDesk } from '../cli/served.ts';
 import { programs } from './programs.ts';
 
@@ -17,6 +18,14 @@ const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
 const desk = await servedDesk();
 after(() => desk[Symbol.asyncDispose]());
+const { app } = desk.appliance;
+const served = app.fetch.bind(app);
+app.fetch = async (request, env) => {
+  const answer = await served(request, env);
+  // As an appliance with a data directory has it.
+  answer.headers.set(stateHeader, `${'0a'.repeat(16)}.tenant_01m7y2xq8mywjby9aqs86mgmwf.1.7`);
+  return answer;
+};
 await buildClient(desk.path('node_modules', clientName));
 assert.equal((await desk.kms('keyring create payroll --private-key-out payroll.pem')).code, 0);
 const salaries = randomBytes(1_000_000);
@@ -53,6 +62,7 @@ test('the program in the README makes a file that the command line decrypts', as
 /** What runs in a page is test/browser/sdk.test.ts's. */
 const [begin = '', ...samples] = programs(page).filter((program) => !program.includes('document.'));
 const expected: readonly (readonly [beginning: string, printed: RegExp])[] = [
+  ["import { writeFile } from 'node:fs/promises';\nimport { rollbackWatch }", /^1$/],
   ['await client.createAccount', /^apik_\w{26} 53$/],
   ['const { ring } = await client.getKeyring', /^key_\w{26}$/],
   ['import { items, pages }', /^payroll\n\d+ keyring\.\w+$/],
@@ -61,7 +71,7 @@ const expected: readonly (readonly [beginning: string, printed: RegExp])[] = [
   ['import { decryptBytes', /^42 salaries payroll$/],
   ["import { encryptBytes, decryptBytes } from '@kms-appliance/client';\n\nconst { ring }", /^for the auditors$/],
   ["import { encryptBytes, decryptBytes } from '@kms-appliance/client';\n\nawait client.putConfig", /^in case true$/],
-  ['import { writeFile }', /^$/],
+  ["import { writeFile } from 'node:fs/promises';\nimport { generateRingKey }", /^$/],
   ['import { publicKeyOf', /^true$/],
   ['import { unwrapRingKey }', /^32 0$/],
 ];

@@ -155,7 +155,8 @@ export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, 
           hint="As it was saved when the keyring was made."
           onFile={onFile}
         />
-        <TextArea name="privateKey" label="Or pasted" rows={3} isCode />
+        {/* Several pairs fit; of a very long line the browser, which shows dots for it, would take a minute. */}
+        <TextArea name="privateKey" label="Or pasted" rows={3} isCode most={20_000} />
       </div>
     </fieldset>
   );

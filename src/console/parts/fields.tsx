@@ -59,13 +59,15 @@ interface TextAreaProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'va
   readonly rows?: number;
   /** For code and data. */
   readonly isCode?: boolean;
+  /** What is beyond so many characters is not taken. */
+  readonly most?: number;
 }
 
-export function TextArea({ name, label, hint, value, isRequired, rows = 3, isCode = false }: TextAreaProps) {
+export function TextArea({ name, label, hint, value, isRequired, rows = 3, isCode = false, most }: TextAreaProps) {
   return (
     <Labelled {...{ name, label, hint, isRequired }}>
       {(attributes) => (
-        <textarea {...attributes} rows={rows} spellcheck={!isCode} data-code={isCode ? '' : undefined}>
+        <textarea {...attributes} rows={rows} maxLength={most} spellcheck={!isCode} data-code={isCode ? '' : undefined}>
           {value}
         </textarea>
       )}
