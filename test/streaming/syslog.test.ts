@@ -117,8 +117,8 @@ test('nobody there: said once, counted, and tried again later and later', async 
   assert.equal(again.records[0].seq, 1);
 });
 
-const timeouts = { connect: 300, write: 300, close: 300 };
-const settings: SyslogSettings = { hostname: 'h', timeouts };
+/** Where the server is to be given up, in milliseconds. */
+const soon = { connect: 300, write: 300, close: 300 };
 const tenant = { id: 'tenant_01', name: 'default' };
 
 function record(seq: number, filler = '') {
@@ -138,14 +138,14 @@ function record(seq: number, filler = '') {
 
 const isFault = (kind: string) => (error: unknown) => error instanceof DeliveryFault && error.kind === kind;
 
-function receiverOf(port: number): SyslogReceiver {
+function receiverOf(port: number, more: Partial<SyslogSettings> = {}): SyslogReceiver {
   const target = { kind: 'syslog', name: '', host: '127.0.0.1', port, tls: false } as const;
-  return new SyslogReceiver(target, settings);
+  return new SyslogReceiver(target, { hostname: 'h', ...more });
 }
 
 test('what a server did not read is not taken for received', async () => {
   await using server = await listening({ deafAfter: 1000 });
-  const receiver = receiverOf(server.port);
+  const receiver = receiverOf(server.port, { timeouts: soon });
   await assert.rejects(async () => {
     for (let seq = 1; seq <= 5; seq++) await receiver.send({ tenant, records: [record(seq, 'x'.repeat(100_000))] });
     await receiver.confirm();
@@ -155,7 +155,7 @@ test('what a server did not read is not taken for received', async () => {
 
 test('a server that stops reading holds up one batch, not memory', async () => {
   await using server = await listening({ deafAfter: 1000 });
-  const receiver = receiverOf(server.port);
+  const receiver = receiverOf(server.port, { timeouts: soon });
   const sent: number[] = [];
   await assert.rejects(async () => {
     for (let seq = 1; seq <= 200; seq++) {
