@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
+import { generateRingKey, publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { desk } from '../cli/kms.ts';
 import { servedAppliance } from './appliance.ts';
 import { goTo, password, visitAs } from './log-in.ts';
@@ -14,6 +14,7 @@ const appliance = await servedAppliance();
 const { call } = appliance;
 await appliance.addUser('ada', password, { flags: { '*': true } });
 await appliance.addUser('bob', password, { flags: { 'keyring.payroll.encrypt': true } });
+await appliance.addUser('eve', password, { flags: { 'keyring.turned.encrypt': true } });
 const d = await desk();
 after(() => d[Symbol.asyncDispose]());
 const env = { KMS_SERVER: appliance.url, KMS_API_KEY: appliance.rootKey };
@@ -64,6 +65,7 @@ test('a file for two keyrings needs no private key to be made, and the key of ei
     .waitFor();
   await shown.getByText(await fingerprint('vault'), { exact: true }).waitFor();
   await shown.getByText('files open offline', { exact: true }).waitFor();
+  assert.equal(await shown.getByText('New: this browser has not encrypted to this keyring before.').count(), 3);
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
   await page.getByText('The keyring payroll is there twice.').waitFor();
   await page.getByLabel('Further keyrings').fill(Array.from({ length: 20 }, (_, n) => `r${n}`).join(' '));
@@ -134,6 +136,50 @@ test('a public key that is not the one that was shown is refused, and nothing is
     .filter({ hasText: 'the public key of moved is not the one that was shown here. What to do: ask its owner' })
     .waitFor();
   assert.deepEqual([downloads, troubles], [[], []]);
+});
+
+test('a public key that changed since the last file is said to be, and taken once its owner was asked', async () => {
+  await call('POST', '/ks/keyrings', { name: 'turned' });
+  for (const user of ['ada', 'eve']) {
+    const { page, troubles } = await visitAs(appliance, user);
+    const shown = page.getByRole('region', { name: 'Public keys' });
+    const accepted = page.getByLabel('The owner of turned told me of the changed public key');
+    const encrypt = page.getByRole('button', { name: 'Encrypt and save' });
+    const downloads: string[] = [];
+    page.on('download', (download) => downloads.push(download.suggestedFilename()));
+    const open = async (): Promise<void> => {
+      await openEncrypt(page);
+      await page.getByLabel('Keyring', { exact: true }).fill('Turned');
+    };
+    await open();
+    if (user === 'ada') await shown.getByText('New: this browser has not encrypted').waitFor();
+    await downloaded(page, 'Encrypt and save');
+    await open();
+    if (user === 'ada') await shown.getByText('Known: the public key that this browser encrypted to before.').waitFor();
+    await downloaded(page, 'Encrypt and save');
+    assert.equal(await accepted.count(), 0);
+
+    const { publicKey } = generateRingKey();
+    assert.equal((await call('PUT', '/ks/config', { ringname: 'turned', config: { publicKey } })).status, 200);
+    await open();
+    if (user === 'eve') {
+      // Nothing is known of it until the service answers.
+      await encrypt.click();
+      await page.getByRole('alert').filter({ hasText: 'encrypted to another public key of turned before' }).waitFor();
+    }
+    await shown.getByText('Changed: this browser encrypted to another public key of this keyring before.').waitFor();
+    await shown.getByText(await fingerprint('turned'), { exact: true }).waitFor();
+    await encrypt.click();
+    await page.getByText('Ask first, and compare the fingerprint with what you are told.').waitFor();
+    assert.equal(downloads.length, 2);
+    await looksRight(page, `encrypt-changed-${user}`);
+    await accepted.check();
+    assert.equal((await downloaded(page, 'Encrypt and save'))[8], 2);
+    await open();
+    if (user === 'ada') await shown.getByText('Known: the public key').waitFor();
+    await downloaded(page, 'Encrypt and save');
+    assert.deepEqual(troubles, []);
+  }
 });
 
 test('who may list no keyrings is told the fingerprint afterwards', async () => {

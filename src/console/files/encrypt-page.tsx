@@ -5,7 +5,7 @@ import type { InputOf } from '../../client/client.ts';
 import { maxRings } from '../../client/file-format.ts';
 import { type EncryptAnswer, encryptStream } from '../../client/file-streams.ts';
 import type { AnsweredRing } from '../../client/recipients.ts';
-import { isSamePublicKey } from '../../client/ring-keys.ts';
+import { fingerprintOf, isSamePublicKey } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { FieldProblems } from '../error-text.ts';
 import { useRings } from '../known-names.ts';
@@ -30,23 +30,41 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
   const [further, setFurther] = useState('');
   const [withAsset, setWithAsset] = useState(false);
   const [sealedTo, setSealedTo] = useState<readonly AnsweredRing[]>([]);
+  const [isAccepted, setAccepted] = useState(false);
+  const [refused, setRefused] = useState<readonly Shown[]>([]);
   const [job, run] = useFileJob<EncryptAnswer>();
   const isSealed = how === 'public';
 
-  const publicKey = (answered: AnsweredRing): string => {
+  const publicKey = (answered: AnsweredRing, isAccepted: boolean): string => {
     const shown = ringCalled(known, answered.ringname);
     if (shown && !isSamePublicKey(shown.publicKey, answered.publicKey)) throw anotherKey(answered.ringname);
+    const ring = { name: answered.ringname.toLowerCase(), publicKey: answered.publicKey };
+    if (rememberedAs(ring) === 'changed' && !isAccepted) {
+      setRefused((before) => [...before.filter(({ name }) => name !== ring.name), ring]);
+      throw changedKey(ring.name);
+    }
+    remember(ring);
     setSealedTo((before) => [...before, answered]);
     return answered.publicKey;
   };
 
+  const names = [ring.trim(), ...wordsIn(further)].map((name) => name.toLowerCase());
+  const told = names.flatMap((name) => ringCalled(known, name) ?? refused.find((each) => each.name === name) ?? []);
+  const changed = told.filter((each) => rememberedAs(each) === 'changed');
+
   const submit = async (values: FormValues): Promise<void> => {
     const rings = ringsIn(values, session);
+    if (isSealed && changed.length > 0 && !isAccepted) {
+      throw new FieldProblems({ accepted: 'Ask first, and compare the fingerprint with what you are told.' });
+    }
     const asset = withAsset ? assetIn(values) : undefined;
     if (asset && rings.length > 1) throw new FieldProblems({ withAsset: 'An asset belongs to one keyring alone.' });
     const { file, privateKey } = isSealed ? { file: chosen.readFile(), privateKey: [] } : await chosen.read(values);
-    const way = isSealed ? { ring: rings, publicKey } : { ring: rings.join(), privateKey };
+    const way = isSealed
+      ? { ring: rings, publicKey: (answered: AnsweredRing) => publicKey(answered, isAccepted) }
+      : { ring: rings.join(), privateKey };
     setSealedTo([]);
+    setAccepted(false);
     await run({
       file,
       privateKey,
@@ -103,7 +121,17 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
               hint={`Names, apart by blanks. Each of the keyrings, ${maxRings} at most, opens the file alone.`}
               onInput={setFurther}
             />
-            <PublicKeys rings={[ring.trim(), ...wordsIn(further)].flatMap((name) => ringCalled(known, name) ?? [])} />
+            <PublicKeys rings={told} />
+            {changed.length > 0 && (
+              <Check
+                key="accepted"
+                name="accepted"
+                label={`The owner of ${changed.map(({ name }) => name).join(' and ')} told me of the changed public key`}
+                hint="This browser then remembers the new one."
+                isOn={isAccepted}
+                onChange={setAccepted}
+              />
+            )}
           </div>
         ) : (
           <PrivateKeyFields key="private" onFile={chosen.onKeyFile} />
@@ -147,11 +175,11 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
 }
 
 /** What is known of the keyrings before anything is encrypted; what the service then answers has to be the same. */
-function PublicKeys({ rings }: { readonly rings: readonly KeyRing[] }) {
+function PublicKeys({ rings }: { readonly rings: readonly Shown[] }) {
   if (rings.length === 0) return null;
   return (
     <section data-note aria-label="Public keys">
-      <Fingerprints rings={rings} />
+      <Fingerprints rings={rings} areNext />
       <p data-hint>
         These are the fingerprints of the public keys. They come from the service, as this page does, so neither can
         tell you of a false one: compare them with what the owners of the keyrings say. If you do not trust the service
@@ -163,17 +191,37 @@ function PublicKeys({ rings }: { readonly rings: readonly KeyRing[] }) {
 
 type Shown = Pick<KeyRing, 'name' | 'publicKey'> & Partial<KeyRing>;
 
-function Fingerprints({ rings }: { readonly rings: readonly Shown[] }) {
+/** `areNext`: nothing was encrypted to them yet. */
+function Fingerprints({ rings, areNext }: { readonly rings: readonly Shown[]; readonly areNext?: boolean }) {
   return (
     <Facts
       facts={rings.map((ring) => [
         ring.name,
         <span key="of">
           <Fingerprint of={ring.publicKey} /> <RingTags of={ring} />
+          {areNext && <span data-hint>{rememberedWords[rememberedAs(ring)]}</span>}
         </span>,
       ])}
     />
   );
+}
+
+const rememberedWords = {
+  new: 'New: this browser has not encrypted to this keyring before.',
+  same: 'Known: the public key that this browser encrypted to before.',
+  changed: 'Changed: this browser encrypted to another public key of this keyring before.',
+} as const;
+
+/** In the storage of the page's origin, so that each tenant has its own: a name, and the fingerprint at the last use. */
+const storedName = ({ name }: Shown): string => `kms-public-key.${name}`;
+
+function rememberedAs(ring: Shown): keyof typeof rememberedWords {
+  const last = localStorage.getItem(storedName(ring));
+  return last === null ? 'new' : last === fingerprintOf(ring.publicKey) ? 'same' : 'changed';
+}
+
+function remember(ring: Shown): void {
+  localStorage.setItem(storedName(ring), fingerprintOf(ring.publicKey) ?? '');
 }
 
 function ringCalled(known: readonly KeyRing[], name: string): KeyRing | undefined {
@@ -183,6 +231,12 @@ function ringCalled(known: readonly KeyRing[], name: string): KeyRing | undefine
 function anotherKey(name: string): KmsError {
   return new KmsError('refused', `the public key of ${name} is not the one that was shown here`, {
     hint: 'ask its owner whether the key pair was changed, then open this page anew',
+  });
+}
+
+function changedKey(name: string): KmsError {
+  return new KmsError('refused', `this browser encrypted to another public key of ${name} before`, {
+    hint: 'ask its owner whether the key pair was changed, then say so below the fingerprint',
   });
 }
 
