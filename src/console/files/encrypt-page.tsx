@@ -212,7 +212,7 @@ const rememberedWords = {
   changed: 'Changed: this browser encrypted to another public key of this keyring before.',
 } as const;
 
-/** In the storage of the page's origin, so that each tenant has its own: a name, and the fingerprint at the last use. */
+/** In the storage of the page's origin, so that each tenant has its own: by name, the fingerprint at the last use. */
 const storedName = ({ name }: Shown): string => `kms-public-key.${name}`;
 
 function rememberedAs(ring: Shown): keyof typeof rememberedWords {
