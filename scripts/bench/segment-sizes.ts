@@ -1,10 +1,10 @@
 // What a record takes in a closed segment, by kind: made in memory, a whole segment of each.
 import { idFromBytes } from '../../src/crypto/ulid.ts';
-import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
+import { genesisHash } from '../../src/store/activity/chain.ts';
 import { inflatePart } from '../../src/store/activity/compression.ts';
 import { activityLine } from '../../src/store/activity/record.ts';
 import { decodeHeader, headerLength, openPart, type SegmentRoot } from '../../src/store/activity/segment.ts';
-import { makeSegment } from '../../src/store/activity/segment-writer.ts';
+import { SegmentMaker } from '../../src/store/activity/segment-writer.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
 import { history } from './activity-records.ts';
 import { goal, row } from './figures.ts';
@@ -64,10 +64,9 @@ export function measureSizes(): void {
 }
 
 function segmentOf(lines: readonly string[]): { readonly bytes: number; readonly root: SegmentRoot } {
-  const hashes = [genesisHash()];
-  for (const line of lines) hashes.push(chainHash(hashes.at(-1) ?? genesisHash(), line));
-  const hashOf = (seq: number): Uint8Array => hashes[seq - firstSeq + 1] ?? genesisHash();
-  const { bytes } = makeSegment({ firstSeq, lines, hashOf }, { epoch: 1, key: () => key }, uid);
+  const segment = new SegmentMaker({ seq: firstSeq - 1, hash: genesisHash() }, lines.length);
+  for (const line of lines) segment.add(line);
+  const { bytes } = segment.finish({ epoch: 1, key: () => key }, uid);
   const header = decodeHeader(bytes);
   if (typeof header === 'string') throw new Error(header);
   const sealed = bytes.subarray(headerLength, headerLength + header.rootLength);

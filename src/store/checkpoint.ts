@@ -31,7 +31,7 @@ type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<Lo
 
 /** Resolves when the snapshot and the segments that it names are durable. */
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
-  const { state, activity, uid, log } = await recover({ ...world, ...job });
+  const { state, activity, uid, log } = await recover({ ...world, ...job, rolls: true });
   const { sequence, chain, runs } = log.place;
   const header = { uid, generation: job.through, sequence, chain };
   return writeRecovered({ ...world, dir: job.dir }, { state, activity, runs, header }, job);

@@ -1,4 +1,4 @@
-// The transactions that become durable together, as the text of one log record, and its reading at recovery.
+// The transactions that become durable together, as the text of one log record; group-replay.ts reads it.
 //
 // The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum,
 // id, …], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file;
@@ -11,22 +11,19 @@
 // record's own line is `<number in alike> <milliseconds after at> <id>`; one that has props or a reporter, or that this
 // cannot say, is JSON of itself. Earlier programs wrote `"who"` in place of `"alike"`, without addresses; the first
 // ones wrote each record's canonical line, which is JSON that has a `seq`.
-import { fromUtf8, utf8 } from '../crypto/bytes.ts';
-import { KmsError } from '../errors.ts';
-import type { Applied } from './log-file.ts';
+import { utf8 } from '../crypto/bytes.ts';
 import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
-import type { SqlValue, Tally } from './sql.ts';
-import type { LoggedStatement, State, Statement } from './state.ts';
-import { corrupt } from './store-files.ts';
-import { blankAfter } from './tables/migrations.ts';
+import type { Tally } from './sql.ts';
+import type { LoggedStatement } from './state.ts';
 
 /** Counts the statement texts given in a log file. A new file has a new one. */
 export class Numbering {
   count = 0;
 }
 
-type Alike = readonly [
+/** What records have alike, as the text says it. */
+export type AlikeText = readonly [
   action: string,
   keyid: string,
   ringname: string,
@@ -37,7 +34,7 @@ type Alike = readonly [
 
 export interface ActivityHead {
   readonly at: number;
-  readonly alike: readonly Alike[];
+  readonly alike: readonly AlikeText[];
 }
 
 export class Group {
@@ -124,7 +121,7 @@ export class Group {
 const mostCompared = 16;
 
 export class GroupActivity {
-  readonly #alike: Alike[] = [];
+  readonly #alike: AlikeText[] = [];
   #at: number | undefined;
   #lines = '';
 
@@ -171,117 +168,10 @@ export class GroupActivity {
   }
 }
 
-const plain = /^\w+$/;
+/** Ids that stand in a record's own line. */
+export const plain = /^\w+$/;
 
 function isEmpty(props: ActivityInput['props']): boolean {
   for (const name in props) if (Object.hasOwn(props, name)) return false;
   return true;
-}
-
-interface Payload {
-  readonly from: number;
-  readonly sql: string[];
-  readonly tx: [number, ...SqlValue[]][][];
-  readonly counts?: [number, number, string, ...SqlValue[]][];
-  readonly at?: number;
-  readonly alike?: ActivityHead['alike'];
-  readonly who?: ActivityHead['alike'];
-  readonly begins?: boolean;
-}
-
-/** Whoever serves from the state meanwhile, and remembers things of it. */
-export interface ReplayWitness {
-  /** A statement of somebody else was run. */
-  ran(statement: Statement): void;
-  /** Somebody else counted: keeps the tally, to be run when it likes. */
-  tally(statement: Statement, id: string, tally: Tally): void;
-}
-
-/** Runs the groups of one log file again. */
-export class GroupReplayer {
-  readonly #state: State;
-  readonly #record: (record: ActivityInput | string) => void;
-  readonly #witness: ReplayWitness | undefined;
-  #texts: string[] = [];
-
-  /** `record` takes a record of the activity log, or its canonical line. */
-  constructor(state: State, record: (record: ActivityInput | string) => void, witness?: ReplayWitness) {
-    this.#state = state;
-    this.#record = record;
-    this.#witness = witness;
-  }
-
-  #run([number, ...params]: [number, ...SqlValue[]]): void {
-    const statement = this.#state.statement(this.#texts[number] ?? '');
-    this.#state.run(statement, params);
-    this.#witness?.ran(statement);
-  }
-
-  /** Whether the state became, in the place of running these, the database that they make of a blank one. */
-  #becomeAfter(statements: readonly [number, ...SqlValue[]][] = []): boolean {
-    if (!this.#state.isBlank || this.#witness) return false;
-    if (statements.some(({ length }) => length > 1)) return false;
-    const image = blankAfter(statements.map(([number]) => this.#texts[number] ?? ''));
-    if (image) this.#state.become(image);
-    return image !== undefined;
-  }
-
-  /** Run at once, unless somebody keeps tallies beside the tables. */
-  #count(count: [number, number, string, ...SqlValue[]]): void {
-    if (!this.#witness) {
-      this.#run(count);
-      return;
-    }
-    const [number, sum, id, ...latest] = count;
-    this.#witness.tally(this.#state.statement(this.#texts[number] ?? ''), id, { sum, latest });
-  }
-
-  apply(payload: Uint8Array, name: string, offset: number): Applied {
-    const text = fromUtf8(payload);
-    if (text === undefined) throw corrupt(name, offset, 'a record is not UTF-8');
-    try {
-      const [first = '', ...lines] = text.split('\n');
-      // Cast: the record was sealed by `Group.payload`.
-      const {
-        from,
-        sql,
-        tx,
-        counts = [],
-        at = 0,
-        who = [],
-        alike = who,
-        begins = false,
-      } = JSON.parse(first) as Payload;
-      this.#texts.length = from;
-      for (const each of sql) this.#texts.push(each);
-      const run = this.#becomeAfter(tx[0]) ? tx.slice(1) : tx;
-      this.#state.control('BEGIN');
-      for (const statements of run) for (const statement of statements) this.#run(statement);
-      for (const count of counts) this.#count(count);
-      this.#state.control('COMMIT');
-      const head = { at, alike };
-      for (const line of lines) if (line !== '') this.#record(readRecord(head, line));
-      return { transactions: tx.length, begins };
-    } catch (cause) {
-      const what = cause instanceof KmsError ? cause.message : 'no such format';
-      throw corrupt(name, offset, `a record verifies but cannot be run again: ${what}`);
-    }
-  }
-}
-
-/** The record of a line, or its canonical line where it is that. Throws for what is neither. */
-export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput | string {
-  if (line.startsWith('{')) {
-    const value = JSON.parse(line);
-    // Cast: the line was sealed by `GroupActivity.add`.
-    return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
-  }
-  const [number, after, id, ...more] = line.split(' ');
-  const found = alike[Number(number)];
-  if (!found || id === undefined || more.length > 0)
-    throw new KmsError('corrupt', 'an activity record has no such format');
-  const createdAt = at + Number(after);
-  if (!Number.isSafeInteger(createdAt)) throw new KmsError('corrupt', 'an activity record has no such time');
-  const [action, keyid, ringname, status, validAction, address] = found;
-  return { id, createdAt, keyid, action, ringname, validAction, status, props: {}, address };
 }

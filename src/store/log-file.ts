@@ -54,48 +54,94 @@ interface LogEnd extends LogPlace {
   readonly torn: number;
 }
 
+/** Bytes. */
+const pieceLength = 256 * 1024;
+
+/** A log file that is read in pieces, so that a long one takes no more memory than a short one. */
+class LogPieces {
+  readonly #files: Pick<Files, 'readAt'>;
+  readonly #name: string;
+  #bytes: Uint8Array = new Uint8Array();
+  /** Where they begin in the file. */
+  #from = 0;
+
+  constructor(files: Pick<Files, 'readAt'>, name: string) {
+    this.#files = files;
+    this.#name = name;
+  }
+
+  /** What is here from `offset` on. */
+  at(offset: number): Uint8Array {
+    return this.#bytes.subarray(offset - this.#from);
+  }
+
+  has(offset: number, length: number): boolean {
+    return offset + length <= this.#from + this.#bytes.length;
+  }
+
+  /** Reads from `offset` on, `length` bytes and some more; fewer where the file ends before. */
+  async read(offset: number, length: number): Promise<void> {
+    // Let go of before the next one is there.
+    this.#bytes = new Uint8Array();
+    this.#bytes = await this.#files.readAt(this.#name, offset, Math.max(pieceLength, length));
+    this.#from = offset;
+  }
+}
+
 /**
- * Hands each payload to `apply`, which answers what it held. `last` says that no file follows, so that the
- * end may be torn.
+ * Hands each payload to `apply`, which answers what it held, and calls `between` where it reads on. `last` says that no
+ * file follows, so that the end may be torn.
  */
-export function readLog(
+export async function readLog(
+  files: Pick<Files, 'read' | 'readAt'>,
   name: string,
-  file: Uint8Array,
   keys: StoreKeys,
   start: LogStart,
   last: boolean,
   apply: (payload: Uint8Array, name: string, offset: number) => Applied,
-): LogEnd {
-  const header = readLogHeader(name, file, keys, start);
+  between: () => Promise<unknown>,
+): Promise<LogEnd> {
+  const pieces = new LogPieces(files, name);
+  await pieces.read(0, logHeaderLength);
+  const header = readLogHeader(name, pieces.at(0), keys, start);
   const sealer = new RecordSealer(keyOf(keys, 'log', header.epoch, name), start.uid, start.generation);
   let place: LogPlace = {
     offset: logHeaderLength,
     sequence: start.sequence,
-    chain: file.slice(logHeaderLength - tagLength, logHeaderLength),
+    chain: pieces.at(0).slice(logHeaderLength - tagLength, logHeaderLength),
     runs: start.runs,
   };
-  while (place.offset < file.length) {
+  for (;;) {
     const { offset } = place;
-    const length = file.length - offset < prefixLength ? undefined : sealer.lengthAt(file, offset);
-    const end = length === undefined ? undefined : offset + prefixLength + length;
-    const payload =
-      length !== undefined && end !== undefined && end <= file.length ? sealer.open(file, length, place) : undefined;
-    if (payload === undefined || end === undefined) {
-      const damage = last ? damageAt(file, offset, length, sealer) : 'a record does not verify';
+    if (!pieces.has(offset, prefixLength)) {
+      await between();
+      await pieces.read(offset, prefixLength);
+    }
+    if (pieces.at(offset).length === 0) return { ...place, header, torn: 0 };
+    const length = pieces.has(offset, prefixLength) ? sealer.lengthAt(pieces.at(offset), offset) : undefined;
+    if (length !== undefined && !pieces.has(offset, prefixLength + length)) {
+      await pieces.read(offset, prefixLength + length);
+    }
+    const isWhole = length !== undefined && pieces.has(offset, prefixLength + length);
+    const payload = isWhole ? sealer.open(pieces.at(offset), length, place) : undefined;
+    if (!isWhole || payload === undefined) {
+      if (!last) throw corrupt(name, offset, 'a record does not verify');
+      const file = await files.read(name);
+      const damage = damageAt(file, offset, length, sealer);
       if (damage !== undefined) throw corrupt(name, offset, damage);
       return { ...place, header, torn: file.length - offset };
     }
     const { transactions, begins } = apply(payload, name, offset);
     const { sequence, runs } = place;
-    const chain = file.slice(end - tagLength, end);
+    const end = prefixLength + length;
+    const chain = pieces.at(offset).slice(end - tagLength, end);
     place = {
-      offset: end,
+      offset: offset + end,
       sequence: sequence + transactions,
       chain,
       runs: begins ? withRun(runs, runOf(sequence, chain)) : runs,
     };
   }
-  return { ...place, header, torn: 0 };
 }
 
 function readLogHeader(name: string, file: Uint8Array, keys: StoreKeys, start: LogStart): FileHeader {

@@ -94,19 +94,17 @@ export class RecordSealer {
     return record;
   }
 
-  /** The length that the record at `offset` of the file says it has, or undefined when its check does not verify. */
-  lengthAt(file: Uint8Array, offset: number): number | undefined {
-    const view = new DataView(file.buffer, file.byteOffset + offset, prefixLength);
-    const length = view.getUint32(0);
-    const check = file.subarray(offset + 4, offset + prefixLength);
-    return equalBytes(check, this.#check(offset, length)) ? length : undefined;
+  /** The length that a record at `offset` of the file says it has, or undefined when its check does not verify. */
+  lengthAt(record: Uint8Array, offset: number): number | undefined {
+    const length = new DataView(record.buffer, record.byteOffset, prefixLength).getUint32(0);
+    return equalBytes(record.subarray(4, prefixLength), this.#check(offset, length)) ? length : undefined;
   }
 
   /** The payload of a record of known length. */
-  open(file: Uint8Array, length: number, place: RecordPlace): Uint8Array | undefined {
-    const start = place.offset + prefixLength;
-    const nonce = file.subarray(start, start + nonceLength);
-    return openXChaCha(this.#key, nonce, file.subarray(start + nonceLength, start + length), this.#bind(place));
+  open(record: Uint8Array, length: number, place: RecordPlace): Uint8Array | undefined {
+    const start = prefixLength + nonceLength;
+    const sealed = record.subarray(start, prefixLength + length);
+    return openXChaCha(this.#key, record.subarray(prefixLength, start), sealed, this.#bind(place));
   }
 
   #check(offset: number, length: number): Uint8Array {
@@ -181,7 +179,7 @@ function nextRecord(file: Uint8Array, start: number, sealer: RecordSealer): numb
   for (let at = start; at + recordOverhead <= file.length; at++) {
     const length = view.getUint32(at);
     if (length < recordOverhead - prefixLength || at + prefixLength + length > file.length) continue;
-    if (sealer.lengthAt(file, at) !== undefined) return at;
+    if (sealer.lengthAt(file.subarray(at), at) !== undefined) return at;
   }
   return undefined;
 }

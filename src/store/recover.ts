@@ -4,8 +4,8 @@ import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
 import { type ActivityLog, openActivityLog } from './activity/activity-log.ts';
-import { GroupReplayer } from './commit-group.ts';
 import type { Files } from './files.ts';
+import { GroupReplayer } from './group-replay.ts';
 import { readLog } from './log-file.ts';
 import type { LogPlace } from './log-format.ts';
 import { readSnapshot } from './snapshot.ts';
@@ -28,6 +28,8 @@ export interface RecoverOptions {
   readonly activityCacheBytes?: number;
   /** The last log file to read, which must be closed; absent = all there are. */
   readonly through?: number;
+  /** Whether full runs of activity become segments on the way, as a checkpoint has it. */
+  readonly rolls?: boolean;
 }
 
 export interface ClosedLog {
@@ -70,7 +72,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
     const start = { ...header, runs: manifest.runs ?? [] };
-    const replayed = await replay(options, start, logs, new GroupTarget(state, activity));
+    const replayer = () => new GroupReplayer(state, activity);
+    const between = async () => options.rolls && activity.roll();
+    const replayed = await replay(options, start, logs, replayer, between);
     // The migration of a newer program may stand in the log alone.
     if (options.migrations) refuseNewer(state.schemaVersion, options.migrations, dir);
     return {
@@ -94,7 +98,8 @@ async function replay(
   options: RecoverOptions,
   header: FileHeader & Pick<Mark, 'runs'>,
   logs: readonly number[],
-  target: GroupTarget,
+  replayer: () => GroupReplayer,
+  between: () => Promise<unknown>,
 ): Promise<Pick<Recovered, 'log' | 'closed'>> {
   const { files, dir, keys } = options;
   const first = header.generation + 1;
@@ -104,29 +109,15 @@ async function replay(
   for (let generation = first; ; generation++) {
     const name = logName(dir, generation);
     if (!logs.includes(generation)) throw corrupt(name, 0, 'the file is missing');
-    const bytes = await files.read(name);
     const start = { uid: header.uid, generation, sequence, chain, runs };
     const open = generation === last && options.through === undefined;
-    const apply = target.replayer();
-    const end = readLog(name, bytes, keys, start, open, (payload, name, offset) => apply.apply(payload, name, offset));
+    const groups = replayer();
+    const apply = groups.apply.bind(groups);
+    const end = await readLog(files, name, keys, start, open, apply, between);
+    groups.finish();
     if (generation === last) return { log: { header: end.header, place: end, torn: end.torn }, closed };
-    closed.push({ generation, bytes: bytes.length });
+    closed.push({ generation, bytes: end.offset });
     ({ sequence, chain, runs } = end);
-  }
-}
-
-/** What the groups of each log file are run on. */
-class GroupTarget {
-  readonly #state: State;
-  readonly #activity: ActivityLog;
-
-  constructor(state: State, activity: ActivityLog) {
-    this.#state = state;
-    this.#activity = activity;
-  }
-
-  replayer(): GroupReplayer {
-    return new GroupReplayer(this.#state, (record) => this.#activity.replay(record));
   }
 }
 

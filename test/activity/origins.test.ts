@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { idFromBytes } from '../../src/crypto/ulid.ts';
-import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
-import { decodeBlock, decodeTexts, encodeBlock, TextCollector } from '../../src/store/activity/columns.ts';
+import { genesisHash } from '../../src/store/activity/chain.ts';
+import { BlockMaker, decodeBlock, decodeTexts, TextCollector } from '../../src/store/activity/columns.ts';
 import { decodeOrigins, OriginCollector, positionsFrom, withOrigin } from '../../src/store/activity/origins.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
-import { makeSegment } from '../../src/store/activity/segment-writer.ts';
+import { SegmentMaker } from '../../src/store/activity/segment-writer.ts';
 import { testWorld } from '../support/context.ts';
 import { prng } from '../support/prng.ts';
 import { activity, testKeys, uid } from './appliance-log.ts';
@@ -17,9 +17,14 @@ import { activity, testKeys, uid } from './appliance-log.ts';
 function roundTrip(lines: readonly string[]): { bytes: Uint8Array; read: string[] } {
   const all = lines.map((line) => parseActivityLine(line) ?? assert.fail(line));
   const texts = new TextCollector(lines.length);
-  const isBare = all.map((record) => texts.add(record));
   const prevHash = new Uint8Array(32).fill(7);
-  const bytes = encodeBlock(prevHash, lines, all, isBare, 1);
+  const maker = new BlockMaker(prevHash);
+  for (const [at, record] of all.entries()) {
+    const numbers = texts.numbersOf(record);
+    texts.add(numbers);
+    maker.add(lines[at] ?? '', record, numbers.isBare, at + 1);
+  }
+  const bytes = maker.bytes();
   const decoded = decodeTexts(texts.bytes(), lines.length) ?? assert.fail();
   const block = decodeBlock(bytes, { first: 0, seq: 1, records: lines.length }, decoded) ?? assert.fail();
   assert.deepEqual(block.prevHash, prevHash);
@@ -101,7 +106,7 @@ describe('columns', () => {
 
   it('that are cut or of another length are none', () => {
     const texts = new TextCollector(2);
-    for (const seq of [1, 2]) texts.add({ ...activity(seq, { address: '192.0.2.1' }), seq });
+    for (const seq of [1, 2]) texts.add(texts.numbersOf(activity(seq, { address: '192.0.2.1' })));
     const bytes = texts.bytes();
     assert.ok(decodeTexts(bytes, 2));
     for (let length = 0; length < bytes.length; length++)
@@ -120,12 +125,14 @@ describe('origins', () => {
 
   it('number no more than they can, and no text that a list cannot hold', () => {
     const collector = new OriginCollector(65_540);
-    for (let at = 0; at < 65_535; at++) assert.ok(collector.add(`a${at}`));
-    assert.equal(collector.add('one more'), false);
-    assert.equal(collector.add('a7'), true);
-    assert.equal(collector.add(undefined), false);
+    for (let at = 0; at < 65_535; at++) assert.equal(collector.numberOf(`a${at}`), at + 1);
+    assert.equal(collector.numberOf('one more'), 0);
+    assert.equal(collector.numberOf('a7'), 8);
+    assert.equal(collector.numberOf(undefined), 0);
     const small = new OriginCollector(3);
-    assert.deepEqual([small.add('a\nb'), small.add('\ud800'), small.add('')], [false, false, true]);
+    const numbers = ['a\nb', '\ud800', ''].map((text) => small.numberOf(text));
+    assert.deepEqual(numbers, [0, 0, 1]);
+    for (const number of numbers) small.add(number);
     assert.deepEqual(decodeOrigins(small.bytes(), 3), { addresses: [''], numbers: Uint16Array.from([0, 0, 1]) });
   });
 
@@ -137,7 +144,7 @@ describe('origins', () => {
 
   it('that are cut or of another length are none', () => {
     const collector = new OriginCollector(1);
-    collector.add('192.0.2.1');
+    collector.add(collector.numberOf('192.0.2.1'));
     const bytes = collector.bytes();
     assert.ok(decodeOrigins(bytes, 1));
     for (let length = 0; length < bytes.length; length++) {
@@ -170,8 +177,7 @@ function sizeOf(addresses: number | undefined): number {
   const world = testWorld(clock, 1);
   const chance = prng(2);
   const keyids = Array.from({ length: 20 }, () => world.newId('apik'));
-  const lines: string[] = [];
-  const hashes = [genesisHash()];
+  const segment = new SegmentMaker({ seq: 0, hash: genesisHash() }, records);
   for (let seq = 1; seq <= records; seq++) {
     clock.now += chance.int(20);
     const key = chance.int(20);
@@ -190,9 +196,7 @@ function sizeOf(addresses: number | undefined): number {
       },
       seq,
     );
-    lines.push(line);
-    hashes.push(chainHash(hashes[seq - 1] ?? genesisHash(), line));
+    segment.add(line);
   }
-  const hashOf = (seq: number): Uint8Array => hashes[seq] ?? genesisHash();
-  return makeSegment({ firstSeq: 1, lines, hashOf }, testKeys(), uid).bytes.length;
+  return segment.finish(testKeys(), uid).bytes.length;
 }

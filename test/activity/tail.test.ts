@@ -3,12 +3,22 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { chainHash, genesisHash } from '../../src/store/activity/chain.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
+import { SegmentMaker } from '../../src/store/activity/segment-writer.ts';
 import { ActivityTail } from '../../src/store/activity/tail.ts';
 import { blockRecords, TailBlock } from '../../src/store/activity/tail-block.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
-import { activity, testId } from './appliance-log.ts';
+import { activity, testId, testKeys, uid } from './appliance-log.ts';
+
+/** An id as the appliance makes them: a few of one millisecond. */
+function ulid(number: number): string {
+  return idFromBytes(
+    'act',
+    Uint8Array.from({ length: 16 }, (_, at) => (at === 5 ? number >> 3 : at === 15 ? number : 1)),
+  );
+}
 
 const start = { seq: 0, hash: genesisHash() };
 
@@ -95,6 +105,37 @@ describe('the newest records', () => {
         assert.deepEqual(tail.head, { seq: lines.length, hash: chain(lines) });
       }),
     );
+  });
+
+  it('make the same segment in parts as by their lines, to the byte', () => {
+    const own = fc.record({ id: fc.nat(10_000).map(ulid), createdAt: fc.nat(2 ** 41) });
+    const many = fc.array(fc.tuple(record, fc.option(own)), { minLength: 1, maxLength: 300 });
+    fc.assert(
+      fc.property(many, fc.nat(20), fc.constantFrom(0, 8, 99_999_900), (drawn, loaded, before) => {
+        const records = drawn.map(([each, usual], at) => ({ ...each, ...(at % 3 > 0 && usual) }));
+        const place = { seq: before, hash: new Uint8Array(32).fill(9) };
+        const lines = records.map((each, at) => activityLine(each, before + at + 1));
+        const known = lines.slice(0, loaded);
+        const head = { seq: before + known.length, hash: chain(known, place.hash) };
+        const tail = new ActivityTail(place, known, head);
+        for (const each of records.slice(loaded)) tail.stage(each);
+        tail.commit();
+        const segment = new SegmentMaker(place, lines.length);
+        tail.addTo(segment, lines.length);
+        const plain = new SegmentMaker(place, lines.length);
+        for (const line of lines) plain.add(line);
+        assert.deepEqual(segment.end, { seq: before + lines.length, hash: chain(lines, place.hash) });
+        assert.deepEqual(segment.finish(testKeys(), uid), plain.finish(testKeys(), uid));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are in no segment where the snapshot has others than its head says', () => {
+    const lines = [1, 2, 3].map((seq) => activityLine(activity(seq), seq));
+    const head = { seq: 3, hash: chain(lines.with(1, activityLine(activity(9), 2))) };
+    const tail = new ActivityTail(start, lines, head);
+    assert.throws(() => tail.addTo(new SegmentMaker(start, 3), 3), /record 3 does not fit the hash chain/);
   });
 
   it('are the committed ones, whatever is staged and taken back', () => {

@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { utf8 } from '../../src/crypto/bytes.ts';
 import { activityLine } from '../../src/store/activity/record.ts';
-import { type ActivityHead, GroupActivity, readRecord } from '../../src/store/commit-group.ts';
+import { type ActivityHead, Group, GroupActivity, Numbering } from '../../src/store/commit-group.ts';
+import { GroupReplayer, type ReplayedActivity, readRecord } from '../../src/store/group-replay.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
+import { openState } from '../../src/store/state.ts';
+import { sqlWasm } from '../support/wasm.ts';
+
+const state = await openState(sqlWasm);
 
 const one: ActivityInput = {
   id: 'act_01m7yby3egz74dxx5pmhd6td2e',
@@ -16,6 +22,48 @@ const one: ActivityInput = {
   status: 200,
   props: {},
 };
+
+/** Records as they are, and as nobody would have them. */
+const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b', 'c d', '\n', '{', '\ud800', '😀'));
+const plain = fc.record({
+  id: fc.oneof(text, fc.constantFrom('act_1', 'act_2', one.id, one.keyid, `${one.id}0`)),
+  createdAt: fc.oneof(fc.maxSafeInteger(), fc.constantFrom(one.createdAt, 0, -1, 2 ** 53 + 2)),
+  keyid: text,
+  action: text,
+  ringname: text,
+  validAction: fc.boolean(),
+  status: fc.constantFrom(200, 403, 500),
+  props: fc.oneof(
+    fc.constant({}),
+    fc.dictionary(fc.string({ unit: 'grapheme' }), fc.constantFrom(1, -0, null, [], { a: 'b' }, 'x\ny'), {
+      noNullPrototype: true,
+    }),
+  ),
+});
+const record: fc.Arbitrary<ActivityInput> = fc.oneof(
+  plain,
+  fc.record({ one: plain, address: text }).map(({ one, address }) => ({ ...one, address })),
+  fc.record({ one: plain, reporter: text }).map(({ one, reporter }) => ({ ...one, reporter })),
+);
+
+/** What a replay hands on of a group's text. */
+function replayed(records: readonly ActivityInput[]): string[] {
+  const group = new Group(new Numbering());
+  group.add({ statements: [], params: [], records, counts: [] });
+  const lines: string[] = [];
+  const take = (each: ActivityInput | string) =>
+    lines.push(typeof each === 'string' ? each : activityLine(each, lines.length + 1));
+  const activity: ReplayedActivity = {
+    replay: take,
+    replayAlike(alike, createdAt, bytes, idAt) {
+      take({ ...alike, createdAt, id: String.fromCharCode(...bytes.subarray(idAt, idAt + 30)), props: {} });
+    },
+  };
+  const payload = Buffer.concat([group.payload(false), Buffer.from('\n\n\n')]);
+  const applied = new GroupReplayer(state, activity).apply(payload, 'log', 0);
+  assert.deepEqual(applied, { transactions: 1, begins: false });
+  return lines;
+}
 
 /** As the log has them, and back: canonical lines, so that what hashing sees is compared. */
 function roundTrip(records: readonly ActivityInput[]): string[] {
@@ -56,33 +104,11 @@ describe('activity records of a group', () => {
   });
 
   it('come back as they went in', () => {
-    const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b', 'c d', '\n', '{', '\ud800', '😀'));
-    const plain = fc.record({
-      id: fc.oneof(text, fc.constantFrom('act_1', 'act_2')),
-      createdAt: fc.oneof(fc.maxSafeInteger(), fc.constantFrom(one.createdAt, 0, -1, 2 ** 53 + 2)),
-      keyid: text,
-      action: text,
-      ringname: text,
-      validAction: fc.boolean(),
-      status: fc.constantFrom(200, 403, 500),
-      props: fc.oneof(
-        fc.constant({}),
-        fc.dictionary(fc.string({ unit: 'grapheme' }), fc.constantFrom(1, -0, null, [], { a: 'b' }, 'x\ny'), {
-          noNullPrototype: true,
-        }),
-      ),
-    });
-    const record: fc.Arbitrary<ActivityInput> = fc.oneof(
-      plain,
-      fc.record({ one: plain, address: text }).map(({ one, address }) => ({ ...one, address })),
-      fc.record({ one: plain, reporter: text }).map(({ one, reporter }) => ({ ...one, reporter })),
-    );
     fc.assert(
       fc.property(fc.array(record, { maxLength: 60 }), (records) => {
-        assert.deepEqual(
-          roundTrip(records),
-          records.map((each, at) => activityLine(each, at + 1)),
-        );
+        const lines = records.map((each, at) => activityLine(each, at + 1));
+        assert.deepEqual(roundTrip(records), lines);
+        assert.deepEqual(replayed(records), lines);
       }),
     );
   });
@@ -106,4 +132,55 @@ describe('activity records of a group', () => {
       assert.throws(() => readRecord(head, line));
     });
   }
+});
+
+describe('what a group counts', () => {
+  const nothing: ReplayedActivity = { replay: () => assert.fail(), replayAlike: () => assert.fail() };
+  const group = (tx: unknown[], counts: unknown[]) =>
+    utf8(
+      JSON.stringify({ from: 0, sql: ['UPDATE n SET n = n + ?1, by = ?3 WHERE id = ?2', 'DELETE FROM n'], tx, counts }),
+    );
+
+  it('is run with that of others, and before what comes after it', async () => {
+    const state = await openState(sqlWasm);
+    for (const text of [
+      'CREATE TABLE n (id TEXT, n INTEGER, by TEXT)',
+      "INSERT INTO n VALUES ('a', 0, ''), ('b', 0, '')",
+    ])
+      state.run(state.statement(text), []);
+    const rows = () => state.all(state.statement('SELECT n, by FROM n ORDER BY id'), []);
+    const replayer = new GroupReplayer(state, nothing);
+    replayer.apply(
+      group(
+        [[]],
+        [
+          [0, 2, 'a', 'x'],
+          [0, 1, 'b', 'x'],
+        ],
+      ),
+      'log',
+      0,
+    );
+    replayer.apply(group([[], []], [[0, 3, 'a', 'y']]), 'log', 1);
+    replayer.finish();
+    assert.deepEqual(rows(), [
+      { n: 5, by: 'y' },
+      { n: 1, by: 'x' },
+    ]);
+    const next = new GroupReplayer(state, nothing);
+    next.apply(group([[]], [[0, 1, 'a', 'z']]), 'log', 0);
+    next.apply(group([[[0, 10, 'a', 'tx']]], [[0, 1, 'a', 'late']]), 'log', 1);
+    assert.deepEqual(rows(), [
+      { n: 16, by: 'tx' },
+      { n: 1, by: 'x' },
+    ]);
+    next.finish();
+    assert.deepEqual(rows(), [
+      { n: 17, by: 'late' },
+      { n: 1, by: 'x' },
+    ]);
+    next.apply(group([[[1]]], [[0, 1, 'a', 'gone']]), 'log', 2);
+    next.finish();
+    assert.deepEqual(rows(), []);
+  });
 });

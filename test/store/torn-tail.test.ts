@@ -18,9 +18,9 @@ function fileWith(offset: number, payloadLength: number): Uint8Array {
 
 /** What the reader of a log does with a record that does not open. */
 function verdict(file: Uint8Array, offset: number): string | undefined {
-  const length = file.length - offset < prefixLength ? undefined : sealer.lengthAt(file, offset);
+  const length = file.length - offset < prefixLength ? undefined : sealer.lengthAt(file.subarray(offset), offset);
   const whole = length !== undefined && offset + prefixLength + length <= file.length;
-  if (whole && sealer.open(file, length, { offset, sequence: 0, chain })) return 'it is whole';
+  if (whole && sealer.open(file.subarray(offset), length, { offset, sequence: 0, chain })) return 'it is whole';
   return damageAt(file, offset, length, sealer);
 }
 

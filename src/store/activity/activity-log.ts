@@ -16,11 +16,11 @@ import type {
 import type { Page, PageRequest } from '../sql.ts';
 import { othersTurn } from '../turns.ts';
 import { afterDropping, placeBefore } from './dropped.ts';
-import { parseActivityLine } from './record.ts';
+import { type Alike, parseActivityLine } from './record.ts';
 import { Found, findInSegment, prepareFilter, searchSegments } from './search.ts';
 import { type ActivityKeys, bytesOfSegments, decodeHash, endOfSegments, segmentOf, segmentPath } from './segment.ts';
 import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
-import { makeSegment } from './segment-writer.ts';
+import { SegmentMaker } from './segment-writer.ts';
 import { ActivityTail } from './tail.ts';
 
 /** The head of a log without records. */
@@ -147,11 +147,21 @@ export class ActivityLog {
    * the head.
    */
   replay(record: ActivityInput | string): void {
-    if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
+    this.#needNoneStaged();
     if (this.#tail.replay(record)) return;
     throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.headSeq}`, {
       hint: 'restore the data directory from a backup',
     });
+  }
+
+  /** The same for one without props and reporter, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void {
+    this.#needNoneStaged();
+    this.#tail.replayAlike(alike, createdAt, bytes, idAt);
+  }
+
+  #needNoneStaged(): void {
+    if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
   }
 
   /** The newest records that match, `page.after` being the sequence number of the last one of the page before. */
@@ -269,14 +279,11 @@ export class ActivityLog {
    */
   async roll(): Promise<readonly SegmentSummary[]> {
     if (this.stagedCount > 0) throw new KmsError('internal', 'a checkpoint of staged activity');
-    // Most checkpoints fill no segment, and then the tail is hashed by whoever asks for the chain first.
-    if (this.#fullRun() === undefined) return this.#segments;
-    await this.hashed();
     const { files, dir, keys, uid } = this.#options;
     for (let count = this.#fullRun(); count !== undefined; count = this.#fullRun()) {
-      const lines = this.#tail.lines(count);
-      const hashOf = (seq: number): Uint8Array => this.#tail.hashOf(seq);
-      const { summary, bytes } = makeSegment({ firstSeq: this.#tail.firstSeq, lines, hashOf }, keys, uid);
+      const segment = new SegmentMaker(this.#tail.before, count);
+      this.#tail.addTo(segment, count);
+      const { summary, bytes } = segment.finish(keys, uid);
       await files.replace(segmentPath(dir, summary.file), bytes);
       this.adopt([...this.#segments, summary], this.#dropped);
     }

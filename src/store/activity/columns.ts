@@ -1,13 +1,13 @@
 // Columns are how version 3 of a segment stores its records: field by field in place of line by line. Of an ordinary
 // record nothing is left to compress but the 10 random bytes of its id. A line that is not put together again to the
 // byte is stored as it is.
-import { concatBytes, equalBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
+import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 import type { ActivityRecord } from '../port.ts';
 import { hashLength } from './chain.ts';
 import { compressPart, inflatePart } from './compression.ts';
 import { decodeOrigins, OriginCollector, type Origins } from './origins.ts';
-import { addressMember } from './record.ts';
+import { type Alike, addressMember, lineParts } from './record.ts';
 import type { SegmentBlock } from './segment.ts';
 
 const prefix = 'act';
@@ -28,6 +28,15 @@ export interface SegmentTexts {
   readonly rings: Origins;
 }
 
+/** Of a record's texts. */
+export interface TextNumbers {
+  readonly from: number;
+  readonly by: number;
+  readonly about: number;
+  /** Whether the record can do without its texts. */
+  readonly isBare: boolean;
+}
+
 /** Gathers them, in the order of the records' positions. */
 export class TextCollector {
   readonly #addresses: OriginCollector;
@@ -44,10 +53,21 @@ export class TextCollector {
     return this.#addresses.texts;
   }
 
-  /** Answers whether the record can do without its texts. */
-  add({ address, keyid, ringname }: ActivityRecord): boolean {
-    const [from, by, about] = [this.#addresses.add(address), this.#keyids.add(keyid), this.#rings.add(ringname)];
-    return (from || address === undefined) && by && about;
+  /** The numbers of a record's texts, 0 for one that has none. */
+  numbersOf({ address, keyid, ringname }: Alike): TextNumbers {
+    const [from, by, about] = [
+      this.#addresses.numberOf(address),
+      this.#keyids.numberOf(keyid),
+      this.#rings.numberOf(ringname),
+    ];
+    return { from, by, about, isBare: (from > 0 || address === undefined) && by > 0 && about > 0 };
+  }
+
+  /** Adds the next record. */
+  add({ from, by, about }: TextNumbers): void {
+    this.#addresses.add(from);
+    this.#keyids.add(by);
+    this.#rings.add(about);
   }
 
   /** Each field's with its length (u32) in front. */
@@ -85,10 +105,12 @@ interface Frame {
   readonly back: string;
 }
 
+const timeMember = '"createdAt":';
+
 /** `keyid` and `ringname` are JSON. */
 function head(address: string | undefined, createdAt: number, id: string, keyid: string): string {
   const from = address === undefined ? '' : addressMember(address);
-  return `${from}"createdAt":${createdAt},"id":"${id}","keyid":${keyid},`;
+  return `${from}${timeMember}${createdAt},"id":"${id}","keyid":${keyid},`;
 }
 
 function tail(ringname: string, seq: number): string {
@@ -165,63 +187,96 @@ class Reader {
 
 /** Milliseconds in front of an id's random bytes. */
 function timeOf(id: Uint8Array): number {
-  const view = new DataView(id.buffer, id.byteOffset, timeBytes);
-  return view.getUint16(0) * 0x1_0000_0000 + view.getUint32(2);
+  const [a = 0, b = 0] = id;
+  return (a * 256 + b) * 0x1_0000_0000 + u32At(id, 2);
+}
+
+/** Big-endian. A DataView would give a small array a buffer of its own, which costs more than the rest. */
+function u32At(bytes: Uint8Array, at: number): number {
+  const low = ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0);
+  return (bytes[at] ?? 0) * 0x1_00_00_00 + low;
 }
 
 /** How far an id is behind the one before in the same millisecond: ids that are made together count up. */
 function stepFrom(before: Uint8Array | undefined, id: Uint8Array): number {
-  if (!before || !equalBytes(before.subarray(0, 12), id.subarray(0, 12))) return 0;
-  const low = (bytes: Uint8Array): number => new DataView(bytes.buffer, bytes.byteOffset).getUint32(12);
-  return Math.max(0, low(id) - low(before));
+  if (!before) return 0;
+  for (let at = 0; at < 12; at++) if (before[at] !== id[at]) return 0;
+  return Math.max(0, u32At(id, 12) - u32At(before, 12));
+}
+
+/** What each line of a block that is made has of its frame; `text` is how the block stores the frame. */
+export interface LineFrame {
+  readonly text: string;
+  readonly inside: string;
+}
+
+function frameText({ front, inside, back }: Frame): string {
+  return `${front}\n${back}\n${inside === '' ? '' : '+'}`;
+}
+
+/** The frame of the lines of records that are alike; `inside` is what stands between keyid and ring. */
+export function frameOfAlike(alike: Alike, inside: string): LineFrame {
+  const { front, back } = lineParts({ ...alike, address: undefined });
+  const frame = { front: front.slice(0, -timeMember.length), inside, back: back.slice(1) };
+  return { text: frameText(frame), inside };
 }
 
 /**
  * A block: u32 length of what is compressed, that, the chain hash before the first record, then the random bytes of
  * ids. Compressed are for each record the number of its frame; for each with a frame the time since the one before, and
  * of its id the step from the one before, where there is none 0 and how far its time is from the record's; then texts.
- * `isBare` tells which records have their texts in the segment's, `seq` is the number of the first.
  */
-export function encodeBlock(
-  prevHash: Uint8Array,
-  lines: readonly string[],
-  records: readonly ActivityRecord[],
-  isBare: readonly boolean[],
-  seq: number,
-): Uint8Array {
-  const frames = new Map<string, number>();
-  const numbers = new Uint8Array(records.length);
-  const columns = new Writer();
-  const ids: Uint8Array[] = [];
-  const insides: string[] = [];
-  let last = { createdAt: 0, id: undefined as Uint8Array | undefined };
-  for (const [at, record] of records.entries()) {
-    const line = lines[at] ?? '';
-    const id = idToBytes(prefix, record.id);
-    const isPlain = isBare[at] && record.seq === seq + at && Math.abs(record.createdAt) <= latestTime;
-    const frame = id && isPlain && Number.isInteger(record.createdAt) ? frameOf(line, record) : undefined;
-    const text = frame && `${frame.front}\n${frame.back}\n${frame.inside === '' ? '' : '+'}`;
-    const number = text === undefined ? undefined : (frames.get(text) ?? frames.size);
-    if (!id || !frame || text === undefined || number === undefined || number >= wholeLine) {
-      numbers[at] = wholeLine;
-      insides.push(line);
-      continue;
-    }
-    frames.set(text, number);
-    numbers[at] = number;
-    if (frame.inside !== '') insides.push(frame.inside);
-    columns.add(record.createdAt - last.createdAt);
-    const step = stepFrom(last.id, id);
-    columns.add(step);
-    if (step === 0) {
-      columns.add(timeOf(id) - record.createdAt);
-      ids.push(id.subarray(timeBytes));
-    }
-    last = { createdAt: record.createdAt, id };
+export class BlockMaker {
+  readonly #prevHash: Uint8Array;
+  readonly #frames = new Map<string, number>();
+  readonly #numbers: number[] = [];
+  readonly #columns = new Writer();
+  readonly #ids: Uint8Array[] = [];
+  readonly #insides: string[] = [];
+  #createdAt = 0;
+  #id: Uint8Array | undefined;
+
+  constructor(prevHash: Uint8Array) {
+    this.#prevHash = prevHash;
   }
-  const texts = utf8([frames.size, ...frames.keys(), ...insides].join('\n'));
-  const packed = compressPart(concatBytes(numbers, ...prefixed(columns.bytes), texts));
-  return concatBytes(...prefixed(packed), prevHash, ...ids);
+
+  /** `seq` is the record's number by its place, `isBare` whether its texts are the segment's. */
+  add(line: string, record: ActivityRecord, isBare: boolean, seq: number): void {
+    const frame = isBare && record.seq === seq ? frameOf(line, record) : undefined;
+    const known = frame && { text: frameText(frame), inside: frame.inside };
+    if (known && this.addFramed(known, record.createdAt, record.id)) return;
+    this.#numbers.push(wholeLine);
+    this.#insides.push(line);
+  }
+
+  /** Answers whether the record can be said this way; else nothing was added. */
+  addFramed({ text, inside }: LineFrame, createdAt: number, id: string): boolean {
+    const bytes = idToBytes(prefix, id);
+    const number = this.#frames.get(text) ?? this.#frames.size;
+    const isTime = Number.isInteger(createdAt) && Math.abs(createdAt) <= latestTime;
+    if (!bytes || !isTime || number >= wholeLine) return false;
+    this.#frames.set(text, number);
+    this.#numbers.push(number);
+    if (inside !== '') this.#insides.push(inside);
+    this.#columns.add(createdAt - this.#createdAt);
+    const step = stepFrom(this.#id, bytes);
+    this.#columns.add(step);
+    if (step === 0) {
+      this.#columns.add(timeOf(bytes) - createdAt);
+      this.#ids.push(bytes);
+    }
+    this.#createdAt = createdAt;
+    this.#id = bytes;
+    return true;
+  }
+
+  bytes(): Uint8Array {
+    const texts = utf8([this.#frames.size, ...this.#frames.keys(), ...this.#insides].join('\n'));
+    const numbers = Uint8Array.from(this.#numbers);
+    const packed = compressPart(concatBytes(numbers, ...prefixed(this.#columns.bytes), texts));
+    const random = this.#ids.map((id) => id.subarray(timeBytes));
+    return concatBytes(...prefixed(packed), this.#prevHash, ...random);
+  }
 }
 
 /** Where a block stands in its segment. */

@@ -16,7 +16,7 @@ export interface Origins {
 /** What stands before the address in a line. */
 const before = /^\{"action":"(?:[^"\\]|\\.)*",/;
 
-/** Takes one text of each record of a segment, in the order of their positions. */
+/** Numbers the texts of one field of a segment's records, and keeps the number of each record in their order. */
 export class OriginCollector {
   readonly #texts = new Map<string, number>();
   readonly #numbers: Uint16Array;
@@ -30,16 +30,20 @@ export class OriginCollector {
     return this.#texts.keys();
   }
 
-  /** Answers whether the text has a number: not where it is one of too many, or cannot stand in a list. */
-  add(text: string | undefined): boolean {
-    const at = this.#count++;
-    if (text === undefined || text.includes('\n') || !text.isWellFormed()) return false;
+  /** The number of a text, 0 where it has none: one of too many, or one that cannot stand in a list. */
+  numberOf(text: string | undefined): number {
+    if (text === undefined || text.includes('\n') || !text.isWellFormed()) return 0;
     const known = this.#texts.get(text);
-    const number = known ?? this.#texts.size + 1;
-    if (number > 0xffff) return false;
-    if (known === undefined) this.#texts.set(text, number);
-    this.#numbers[at] = number;
-    return true;
+    if (known !== undefined) return known;
+    const number = this.#texts.size + 1;
+    if (number > 0xffff) return 0;
+    this.#texts.set(text, number);
+    return number;
+  }
+
+  /** Adds the number of the next record's text. */
+  add(number: number): void {
+    this.#numbers[this.#count++] = number;
   }
 
   /**
@@ -51,8 +55,14 @@ export class OriginCollector {
     const text = utf8([...this.#texts.keys()].join('\n'));
     const lead = new Uint8Array(4);
     new DataView(lead.buffer).setUint32(0, text.length);
-    const high = Uint8Array.from(this.#numbers, (number) => number >> 8);
-    return concatBytes(lead, text, high, Uint8Array.from(this.#numbers));
+    const numbers = this.#numbers;
+    const columns = new Uint8Array(numbers.length * 2);
+    for (let at = 0; at < numbers.length; at++) {
+      const number = numbers[at] ?? 0;
+      columns[at] = number >> 8;
+      columns[numbers.length + at] = number;
+    }
+    return concatBytes(lead, text, columns);
   }
 }
 

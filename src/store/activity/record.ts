@@ -21,19 +21,40 @@ export function addressMember(address: string): string {
   return `"address":${quoted(address)},`;
 }
 
+/** What many records have alike. */
+export type Alike = Pick<ActivityInput, 'action' | 'keyid' | 'ringname' | 'status' | 'validAction' | 'address'>;
+
+/** What stands in a canonical line before the time, between id and number, and behind that. */
+export interface LineParts {
+  readonly front: string;
+  readonly middle: string;
+  readonly back: string;
+}
+
+/** Props as a line has them, right behind the keyid. Throws `invalid` for what JSON cannot say. */
+export function propsMember(props: ActivityInput['props']): string {
+  return `"props":${canonicalJson(props)},`;
+}
+
+/** `inside` is what stands between keyid and ring. */
+export function lineParts({ action, keyid, ringname, status, validAction, address }: Alike, inside = ''): LineParts {
+  const from = address === undefined ? '' : addressMember(address);
+  return {
+    front: `{"action":${quoted(action)},${from}"createdAt":`,
+    middle: `,"keyid":${quoted(keyid)},${inside}"ringname":${quoted(ringname)},"seq":`,
+    back: `,"status":${status},"validAction":${validAction}}`,
+  };
+}
+
 /**
  * The canonical line: keys in code-unit order, `props` left out when empty, `address` and `reporter` where there is
  * none. Throws `invalid` for props that JSON cannot say.
  */
 export function activityLine(input: ActivityInput, seq: number): string {
-  const props = hasEntries(input.props) ? `,"props":${canonicalJson(input.props)}` : '';
-  const reporter = input.reporter === undefined ? '' : `,"reporter":${quoted(input.reporter)}`;
-  const address = input.address === undefined ? '' : addressMember(input.address);
-  return (
-    `{"action":${quoted(input.action)},${address}"createdAt":${input.createdAt},"id":${quoted(input.id)},` +
-    `"keyid":${quoted(input.keyid)}${props}${reporter},"ringname":${quoted(input.ringname)},"seq":${seq},` +
-    `"status":${input.status},"validAction":${input.validAction}}`
-  );
+  const props = hasEntries(input.props) ? propsMember(input.props) : '';
+  const reporter = input.reporter === undefined ? '' : `"reporter":${quoted(input.reporter)},`;
+  const { front, middle, back } = lineParts(input, props + reporter);
+  return `${front}${input.createdAt},"id":${quoted(input.id)}${middle}${seq}${back}`;
 }
 
 function isProps(value: unknown): value is Record<string, unknown> {

@@ -1,12 +1,15 @@
-// Makes a segment of a run of records: the bytes of its file and its summary. The records are cut into blocks, and on
-// the way the terms are gathered by which searches find them.
+// Makes a segment of records, one after the other: the bytes of its file and its summary. The records are cut into
+// blocks, and on the way they are hashed and the terms gathered by which searches find them. What records have alike is
+// looked at once for all of them.
 import { concatBytes, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
-import type { ActivityRecord, SegmentSummary } from '../port.ts';
-import { encodeBlock, TextCollector } from './columns.ts';
+import type { ActivityInput, SegmentSummary } from '../port.ts';
+import { type ChainPlace, chainHash } from './chain.ts';
+import { BlockMaker, frameOfAlike, type LineFrame, TextCollector, type TextNumbers } from './columns.ts';
 import { compressPart } from './compression.ts';
+import { digitsOf, idLength, type RecordKind } from './kind.ts';
 import { makePages, packPage } from './postings.ts';
-import { parseActivityLine } from './record.ts';
+import { type Alike, parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
   encodeHeader,
@@ -31,127 +34,212 @@ import {
 
 /** Ten bits a term up to here: a thousand keys, or addresses with their networks, are told apart from a stranger. */
 const bloomBytes = { keys: 2048, actions: 100, rings: 512, props: 1024, addresses: 2048 };
-
-interface SegmentRun {
-  readonly firstSeq: number;
-  readonly lines: readonly string[];
-  /** Chain hash of a record of the run, or of the one before it. */
-  hashOf(seq: number): Uint8Array;
-}
-
-/** Throws `corrupt` for a line that is no record. */
-export function makeSegment(
-  run: SegmentRun,
-  keys: ActivityKeys,
-  uid: Uint8Array,
-): { summary: SegmentSummary; bytes: Uint8Array } {
-  const { firstSeq, lines } = run;
-  const terms = new TermCollector();
-  let validCount = 0;
-  const blocks = makeBlocks(run, (record, position) => {
-    terms.add(record, position);
-    if (record.validAction) validCount++;
-  });
-  const lastSeq = firstSeq + lines.length - 1;
-  const hash = toBase64Url(run.hashOf(lastSeq));
-  const bytes = segmentBytes(run, hash, blocks, terms, keys, uid);
-  const summary: SegmentSummary = {
-    file: segmentFile(firstSeq),
-    bytes: bytes.length,
-    firstSeq,
-    lastSeq,
-    prevHash: toBase64Url(run.hashOf(firstSeq - 1)),
-    hash,
-    from: range(blocks.from).from,
-    to: range(blocks.to).to,
-    idFrom: range(blocks.idFrom).from,
-    idTo: range(blocks.idTo).to,
-    validCount,
-    invalidCount: lines.length - validCount,
-    keys: makeBloom(terms.keys, bloomBytes.keys),
-    actions: makeBloom(terms.actions, bloomBytes.actions),
-    rings: makeBloom(terms.rings, bloomBytes.rings),
-    props: makeBloom(terms.props, bloomBytes.props),
-    addresses: makeBloom(new Set([...blocks.texts.addresses].flatMap(networkTerms)), bloomBytes.addresses),
-  };
-  return { summary, bytes };
-}
-
-/**
- * Header, root, blocks, pages; each sealed part is bound to the header, so all lengths are settled before the first is
- * sealed.
- */
-function segmentBytes(
-  { firstSeq, lines }: SegmentRun,
-  hash: string,
-  blocks: SegmentBlocks,
-  terms: TermCollector,
-  keys: ActivityKeys,
-  uid: Uint8Array,
-): Uint8Array {
-  const pages = makePages(terms.postings, lines.length);
-  const pageParts = pages.map((page) => compressPart(packPage(page.bytes)));
-  const { parts, texts, ...columns } = blocks;
-  const textsPart = compressPart(texts.bytes());
-  const root: SegmentRoot = {
-    hash,
-    ...columns,
-    pageTerms: pages.map((page) => page.firstTerm),
-    pageLengths: pageParts.map(sealedLength),
-    originsLength: sealedLength(textsPart),
-  };
-  const rootPart = compressPart(utf8(JSON.stringify(root)));
-  const header = encodeHeader({
-    epoch: keys.epoch,
-    uid,
-    firstSeq,
-    records: lines.length,
-    blocks: parts.length,
-    pages: pages.length,
-    rootLength: sealedLength(rootPart),
-  });
-  const seal = partSealer(keys.key('activity'));
-  return concatBytes(
-    header,
-    seal(header, 'root', 0, rootPart),
-    ...parts.map((part, index) => seal(header, 'block', index, part)),
-    ...pageParts.map((part, index) => seal(header, 'page', index, part)),
-    seal(header, 'origins', 0, textsPart),
-  );
-}
-
 const blockRecords = 128;
 const blockText = 64 * 1024;
 
-/** Blocks in columns, as the root has them. */
-class SegmentBlocks {
-  /** Compressed. */
-  readonly parts: Uint8Array[] = [];
-  readonly records: number[] = [];
-  readonly lengths: number[] = [];
-  readonly from: number[] = [];
-  readonly to: number[] = [];
-  readonly idFrom: string[] = [];
-  readonly idTo: string[] = [];
-  readonly texts: TextCollector;
+/** What a segment has of records that are alike. */
+interface KindInSegment {
+  readonly texts: TextNumbers;
+  readonly frame: LineFrame;
+  readonly postings: readonly number[][];
+  /** Characters of a line but for time and number. */
+  readonly length: number;
+}
 
-  constructor(records: number) {
-    this.texts = new TextCollector(records);
+export class SegmentMaker {
+  readonly #before: ChainPlace;
+  readonly #texts: TextCollector;
+  readonly #terms = new TermCollector();
+  readonly #kinds = new Map<RecordKind, KindInSegment>();
+  readonly #blocks = new Blocks();
+  #count = 0;
+  #hash: Uint8Array;
+  #validCount = 0;
+
+  /** `before` is the place of the record before the first; `records` is how many there will be. */
+  constructor(before: ChainPlace, records: number) {
+    this.#before = before;
+    this.#hash = before.hash;
+    this.#texts = new TextCollector(records);
   }
 
-  /** `seq` is the number of the first. */
-  add(prevHash: Uint8Array, lines: readonly string[], records: readonly ActivityRecord[], seq: number): void {
-    const isBare = records.map((record) => this.texts.add(record));
-    const part = encodeBlock(prevHash, lines, records, isBare, seq);
-    const times = range(records.map((record) => record.createdAt));
-    const ids = range(records.map((record) => idMark(record.id)));
-    this.parts.push(part);
-    this.records.push(lines.length);
-    this.lengths.push(sealedLength(part));
-    this.from.push(times.from);
-    this.to.push(times.to);
-    this.idFrom.push(ids.from);
-    this.idTo.push(ids.to);
+  /** The place of the last record. */
+  get end(): ChainPlace {
+    return { seq: this.#before.seq + this.#count, hash: this.#hash };
+  }
+
+  /** Adds a record by its canonical line. Throws `corrupt` for a line that is no record. */
+  add(line: string): void {
+    const seq = this.end.seq + 1;
+    const record = parseActivityLine(line);
+    if (!record) throw new KmsError('corrupt', `activity record ${seq} is not readable`);
+    const texts = this.#texts.numbersOf(record);
+    this.#blocks.at(this.#hash).add(line, record, texts.isBare, seq);
+    this.#added(record, line.length, record.createdAt, record.id);
+    this.#hash = chainHash(this.#hash, line);
+    this.#texts.add(texts);
+    post(this.#terms.postingsOf(record), this.#count++);
+  }
+
+  /** Adds a record of a kind, which has no more than that; its id is `idLength` bytes of `ids`. */
+  addAlike(kind: RecordKind, createdAt: number, ids: Buffer, idAt: number): void {
+    const known = this.#kinds.get(kind) ?? this.#take(kind);
+    const seq = this.end.seq + 1;
+    const id = ids.toString('latin1', idAt, idAt + idLength);
+    const isBare = known.texts.isBare && createdAt >= 0;
+    if (!isBare || !this.#blocks.at(this.#hash).addFramed(known.frame, createdAt, id)) {
+      this.add(kind.line(createdAt, id, seq));
+      return;
+    }
+    this.#added(kind.alike, known.length + digitsOf(createdAt) + digitsOf(seq), createdAt, id);
+    this.#hash = kind.hash(this.#hash, createdAt, ids, idAt, seq);
+    this.#texts.add(known.texts);
+    post(known.postings, this.#count++);
+  }
+
+  #take(kind: RecordKind): KindInSegment {
+    const { alike } = kind;
+    const texts = this.#texts.numbersOf(alike);
+    const length = kind.lineLength + idLength;
+    const frame = frameOfAlike(alike, kind.inside);
+    const postings = this.#terms.postingsOf({ ...alike, props: kind.props });
+    const known = { texts, frame, postings, length };
+    this.#kinds.set(kind, known);
+    return known;
+  }
+
+  #added({ validAction }: Alike, length: number, createdAt: number, id: string): void {
+    this.#blocks.added(length, createdAt, id);
+    if (validAction) this.#validCount++;
+  }
+
+  finish(keys: ActivityKeys, uid: Uint8Array): { summary: SegmentSummary; bytes: Uint8Array } {
+    const firstSeq = this.#before.seq + 1;
+    const { seq: lastSeq } = this.end;
+    const hash = toBase64Url(this.#hash);
+    const columns = this.#blocks.columns();
+    const bytes = this.#bytes(firstSeq, { hash, ...columns }, keys, uid);
+    const terms = this.#terms;
+    const summary: SegmentSummary = {
+      file: segmentFile(firstSeq),
+      bytes: bytes.length,
+      firstSeq,
+      lastSeq,
+      prevHash: toBase64Url(this.#before.hash),
+      hash,
+      from: range(columns.from).from,
+      to: range(columns.to).to,
+      idFrom: range(columns.idFrom).from,
+      idTo: range(columns.idTo).to,
+      validCount: this.#validCount,
+      invalidCount: this.#count - this.#validCount,
+      keys: makeBloom(terms.keys, bloomBytes.keys),
+      actions: makeBloom(terms.actions, bloomBytes.actions),
+      rings: makeBloom(terms.rings, bloomBytes.rings),
+      props: makeBloom(terms.props, bloomBytes.props),
+      addresses: makeBloom(new Set([...this.#texts.addresses].flatMap(networkTerms)), bloomBytes.addresses),
+    };
+    return { summary, bytes };
+  }
+
+  /**
+   * Header, root, blocks, pages; each sealed part is bound to the header, so all lengths are settled before the first
+   * is sealed.
+   */
+  #bytes(
+    firstSeq: number,
+    columns: Omit<SegmentRoot, 'pageTerms' | 'pageLengths' | 'originsLength'>,
+    keys: ActivityKeys,
+    uid: Uint8Array,
+  ): Uint8Array {
+    const { parts } = this.#blocks;
+    const pages = makePages(this.#terms.postings, this.#count);
+    const pageParts = pages.map((page) => compressPart(packPage(page.bytes)));
+    const textsPart = compressPart(this.#texts.bytes());
+    const root: SegmentRoot = {
+      ...columns,
+      pageTerms: pages.map((page) => page.firstTerm),
+      pageLengths: pageParts.map(sealedLength),
+      originsLength: sealedLength(textsPart),
+    };
+    const rootPart = compressPart(utf8(JSON.stringify(root)));
+    const header = encodeHeader({
+      epoch: keys.epoch,
+      uid,
+      firstSeq,
+      records: this.#count,
+      blocks: parts.length,
+      pages: pages.length,
+      rootLength: sealedLength(rootPart),
+    });
+    const seal = partSealer(keys.key('activity'));
+    return concatBytes(
+      header,
+      seal(header, 'root', 0, rootPart),
+      ...parts.map((part, index) => seal(header, 'block', index, part)),
+      ...pageParts.map((part, index) => seal(header, 'page', index, part)),
+      seal(header, 'origins', 0, textsPart),
+    );
+  }
+}
+
+/** A block that is being filled. */
+interface OpenBlock {
+  readonly maker: BlockMaker;
+  records: number;
+  text: number;
+  from: number;
+  to: number;
+  idFrom: string;
+  idTo: string;
+}
+
+/** Blocks of 128 records, or fewer when their lines are long. */
+class Blocks {
+  /** Compressed, those that are closed. */
+  readonly parts: Uint8Array[] = [];
+  readonly #closed: OpenBlock[] = [];
+  #open: OpenBlock | undefined;
+
+  /** Where the next record goes; `hash` is the chain's before it. */
+  at(hash: Uint8Array): BlockMaker {
+    this.#open ??= { maker: new BlockMaker(hash), records: 0, text: 0, from: 0, to: 0, idFrom: '', idTo: '' };
+    return this.#open.maker;
+  }
+
+  /** That record is there, with so many characters. */
+  added(length: number, createdAt: number, id: string): void {
+    const block = this.#open;
+    if (!block) return;
+    const isFirst = block.records++ === 0;
+    block.text += length;
+    if (isFirst || createdAt < block.from) block.from = createdAt;
+    if (isFirst || createdAt > block.to) block.to = createdAt;
+    if (isFirst || id < block.idFrom) block.idFrom = id;
+    if (isFirst || id > block.idTo) block.idTo = id;
+    if (block.records === blockRecords || block.text >= blockText) this.#close();
+  }
+
+  #close(): void {
+    const block = this.#open;
+    if (!block) return;
+    this.parts.push(block.maker.bytes());
+    this.#closed.push(block);
+    this.#open = undefined;
+  }
+
+  /** As the root has them, one entry a block; closes the last one. */
+  columns(): Pick<SegmentRoot, 'records' | 'lengths' | 'from' | 'to' | 'idFrom' | 'idTo'> {
+    this.#close();
+    const blocks = this.#closed;
+    return {
+      records: blocks.map(({ records }) => records),
+      lengths: this.parts.map(sealedLength),
+      from: blocks.map(({ from }) => from),
+      to: blocks.map(({ to }) => to),
+      idFrom: blocks.map(({ idFrom }) => idMark(idFrom)),
+      idTo: blocks.map(({ idTo }) => idMark(idTo)),
+    };
   }
 }
 
@@ -168,28 +256,6 @@ function range<T extends string | number>(values: readonly T[]): { from: T; to: 
   return { from, to };
 }
 
-/** Blocks of 128 records, or fewer when their lines are long. Throws `corrupt` for a line that is no record. */
-function makeBlocks(run: SegmentRun, each: (record: ActivityRecord, position: number) => void): SegmentBlocks {
-  const blocks = new SegmentBlocks(run.lines.length);
-  let first = 0;
-  let text = 0;
-  let records: ActivityRecord[] = [];
-  for (const [position, line] of run.lines.entries()) {
-    const record = parseActivityLine(line);
-    if (!record) throw new KmsError('corrupt', `activity record ${run.firstSeq + position} is not readable`);
-    each(record, position);
-    records.push(record);
-    text += line.length;
-    if (records.length < blockRecords && text < blockText && position + 1 < run.lines.length) continue;
-    const seq = run.firstSeq + first;
-    blocks.add(run.hashOf(seq - 1), run.lines.slice(first, position + 1), records, seq);
-    first = position + 1;
-    text = 0;
-    records = [];
-  }
-  return blocks;
-}
-
 /** What a segment's searches need of its records: postings of all terms, and the terms of each kind for the summary. */
 class TermCollector {
   /** Positions by term, ascending. */
@@ -199,23 +265,33 @@ class TermCollector {
   readonly rings = new Set<number>();
   readonly props = new Set<number>();
 
-  /** Takes in the record at a position; positions ascend from call to call. */
-  add(record: ActivityRecord, position: number): void {
-    this.#post(this.keys, keyTerm(record.keyid), position);
-    this.#post(this.actions, actionTerm(record.action), position);
-    this.#post(this.rings, ringTerm(record.ringname), position);
-    this.#post(undefined, validTerm(record.validAction), position);
-    const terms = propsTerms(record.props, maxPropsTerms + 1);
-    for (const term of terms.length > maxPropsTerms ? [wideTerm] : terms) this.#post(this.props, term, position);
-    if (record.reporter === undefined) {
-      for (const term of deedTerms(record.props)) this.#post(this.props, term, position);
-    }
+  /** Where the position of a record goes, and of all that say the same. */
+  postingsOf({ keyid, action, ringname, validAction, props, reporter }: TermsSource): number[][] {
+    const paths = propsTerms(props, maxPropsTerms + 1);
+    const terms = paths.length > maxPropsTerms ? [wideTerm] : paths;
+    const deeds = reporter === undefined ? deedTerms(props) : [];
+    return [
+      this.#positions(this.keys, keyTerm(keyid)),
+      this.#positions(this.actions, actionTerm(action)),
+      this.#positions(this.rings, ringTerm(ringname)),
+      this.#positions(undefined, validTerm(validAction)),
+      ...[...terms, ...deeds].map((term) => this.#positions(this.props, term)),
+    ];
   }
 
-  #post(kind: Set<number> | undefined, term: number, position: number): void {
+  #positions(kind: Set<number> | undefined, term: number): number[] {
     kind?.add(term);
-    const positions = this.postings.get(term);
-    if (!positions) this.postings.set(term, [position]);
-    else if (positions.at(-1) !== position) positions.push(position);
+    const known = this.postings.get(term);
+    if (known) return known;
+    const positions: number[] = [];
+    this.postings.set(term, positions);
+    return positions;
   }
+}
+
+type TermsSource = Alike & Pick<ActivityInput, 'props' | 'reporter'>;
+
+/** Adds the position of the next record; of two terms with one hash it is there once. */
+function post(postings: readonly number[][], position: number): void {
+  for (const positions of postings) if (positions.at(-1) !== position) positions.push(position);
 }

@@ -1,26 +1,16 @@
 // A block of the newest records, in memory: what most records share stands once, under a number, and what each has of
 // its own, time and id, in arrays of a fixed size. So a record costs 40 bytes where its line has 200, and the garbage
 // collector nothing; the line is written when somebody wants it. A record that this cannot say has its line here.
-import { canonicalJson } from '../../crypto/canonical-json.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
 import { hashLength } from './chain.ts';
-import { activityLine, hasEntries, parseActivityLine } from './record.ts';
+import { digitsOf, idLength, keyVersionOf, RecordKind } from './kind.ts';
+import { type Alike, activityLine, hasEntries, parseActivityLine } from './record.ts';
+import type { SegmentMaker } from './segment-writer.ts';
 
 /** Records in a block, a power of two. */
 export const blockRecords = 2048;
 
-/** An id of the appliance's own: prefix and ULID. */
-const idLength = 30;
 const ownId = /^\w{30}$/;
-
-type Shared = Pick<ActivityInput, 'action' | 'keyid' | 'ringname' | 'status' | 'validAction' | 'address'>;
-
-interface Kind extends Shared {
-  /** The one entry of `props` that many records share; undefined where there is none. */
-  readonly keyVersion: number | undefined;
-  /** Bytes of a line but for time, id and number; -1 where a line says a text otherwise than it was given. */
-  readonly lineBytes: number;
-}
 
 /** More are not looked through: a kind may be there twice. */
 const mostCompared = 16;
@@ -29,7 +19,7 @@ const unread = 0xffff;
 
 export class TailBlock {
   #count = 0;
-  readonly #kinds: Kind[] = [];
+  readonly #kinds: RecordKind[] = [];
   readonly #createdAt: Float64Array;
   readonly #kindOf: Uint16Array;
   /** Zeros for an id of another form. */
@@ -54,7 +44,7 @@ export class TailBlock {
 
   /** Throws `invalid` for props that JSON cannot say, and has changed nothing then. */
   push(record: ActivityInput, seq: number): void {
-    const kind = this.#kindFor(record);
+    const kind = this.#kindFor(record, record.props);
     const isShort =
       record.reporter === undefined &&
       isShared(record.props) &&
@@ -62,6 +52,21 @@ export class TailBlock {
       (this.#kinds[kind]?.lineBytes ?? -1) >= 0;
     this.#append(isShort ? '' : activityLine(record, seq));
     this.#read(this.#count - 1, record, kind);
+  }
+
+  /** A record without props and reporter, whose id is `idLength` word characters of `bytes`. */
+  pushAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, seq: number): void {
+    const kind = this.#kindFor(alike, {});
+    if ((this.#kinds[kind]?.lineBytes ?? -1) < 0) {
+      const id = String.fromCharCode(...bytes.subarray(idAt, idAt + idLength));
+      this.push({ ...alike, id, createdAt, props: {} }, seq);
+      return;
+    }
+    const at = this.#count;
+    this.#append('');
+    this.#kindOf[at] = kind;
+    this.#createdAt[at] = createdAt;
+    for (let to = at * idLength, from = idAt; from < idAt + idLength; ) this.#ids[to++] = bytes[from++] ?? 0;
   }
 
   /** A record by its line, to be read later. */
@@ -78,26 +83,36 @@ export class TailBlock {
   read(at: number, seq: number): boolean {
     const record = parseActivityLine(this.#textOf(at));
     if (record?.seq !== seq) return false;
-    this.#read(at, record, this.#kindFor(record));
+    this.#read(at, record, this.#kindFor(record, record.props));
     return true;
   }
 
   /** The canonical line. */
   line(at: number, seq: number): string {
-    return this.#textOf(at) || activityLine(this.#record(at, seq), seq);
+    return this.#textOf(at) || this.#kind(at).line(this.createdAt(at), this.#idOf(at), seq);
   }
 
   /** Bytes of the canonical line. */
   lineBytes(at: number, seq: number): number {
     const text = this.#textLength(at);
     if (text > 0) return text;
-    return this.#kind(at).lineBytes + idLength + String(this.createdAt(at)).length + String(seq).length;
+    const createdAt = this.createdAt(at);
+    const isWhole = Number.isSafeInteger(createdAt) && createdAt >= 0;
+    const digits = isWhole ? digitsOf(createdAt) : String(createdAt).length;
+    return this.#kind(at).lineBytes + idLength + digits + digitsOf(seq);
   }
 
   /** Undefined for a line that is no record. */
   record(at: number, seq: number): ActivityRecord | undefined {
     const text = this.#textOf(at);
     return text === '' ? this.#record(at, seq) : parseActivityLine(text);
+  }
+
+  /** Adds a record to a segment. */
+  addTo(segment: SegmentMaker, at: number): void {
+    const text = this.#textOf(at);
+    if (text === '') segment.addAlike(this.#kind(at), this.createdAt(at), this.#ids, at * idLength);
+    else segment.add(text);
   }
 
   /** Whether the record has more than its kind, its time and its id. */
@@ -110,7 +125,7 @@ export class TailBlock {
   }
 
   /** Says of a record whether its kind is among those that fit. */
-  thatFit(fits: (kind: Kind) => boolean): (at: number) => boolean {
+  thatFit(fits: (kind: RecordKind) => boolean): (at: number) => boolean {
     const fitting = this.#kinds.map(fits);
     return (at) => fitting[this.#kindOf[at] ?? unread] === true;
   }
@@ -153,23 +168,16 @@ export class TailBlock {
     return this.#hashes;
   }
 
-  #kind(at: number): Kind {
+  #kind(at: number): RecordKind {
     return this.#kinds[this.#kindOf[at] ?? unread] ?? noKind;
   }
 
-  #kindFor({
-    action,
-    keyid,
-    ringname,
-    status,
-    validAction,
-    address,
-    props,
-  }: Shared & Pick<ActivityInput, 'props'>): number {
+  #kindFor({ action, keyid, ringname, status, validAction, address }: Alike, props: ActivityInput['props']): number {
     const kinds = this.#kinds;
-    const keyVersion = versionOf(props);
+    const keyVersion = keyVersionOf(props);
     for (let i = kinds.length - 1; i >= Math.max(0, kinds.length - mostCompared); i--) {
-      const known = kinds[i];
+      const kind = kinds[i];
+      const known = kind?.alike;
       if (
         known?.keyid === keyid &&
         known.action === action &&
@@ -177,13 +185,12 @@ export class TailBlock {
         known.status === status &&
         known.validAction === validAction &&
         known.address === address &&
-        known.keyVersion === keyVersion
+        kind?.keyVersion === keyVersion
       ) {
         return i;
       }
     }
-    const shared = { action, keyid, ringname, status, validAction, address, keyVersion };
-    return kinds.push({ ...shared, lineBytes: lineBytes(shared) }) - 1;
+    return kinds.push(new RecordKind({ action, keyid, ringname, status, validAction, address }, keyVersion)) - 1;
   }
 
   #read(at: number, { id, createdAt }: ActivityInput, kind: number): void {
@@ -225,49 +232,22 @@ export class TailBlock {
   }
 
   #record(at: number, seq: number): ActivityRecord {
-    const { action, keyid, ringname, status, validAction, address, keyVersion } = this.#kind(at);
-    const id = this.#ids.toString('latin1', at * idLength, (at + 1) * idLength);
-    const props = propsOf(keyVersion);
+    const { alike, props } = this.#kind(at);
+    const { action, keyid, ringname, status, validAction, address } = alike;
+    const id = this.#idOf(at);
     const record = { seq, id, createdAt: this.createdAt(at), keyid, action, ringname, validAction, status, props };
     return address === undefined ? record : { ...record, address };
   }
+
+  #idOf(at: number): string {
+    return this.#ids.toString('latin1', at * idLength, (at + 1) * idLength);
+  }
 }
 
-const noKind: Kind = {
-  action: '',
-  keyid: '',
-  ringname: '',
-  status: 0,
-  validAction: false,
-  address: '',
-  keyVersion: undefined,
-  lineBytes: -1,
-};
-
-/** Undefined for what is no number that JSON says as it is. */
-function versionOf({ keyVersion }: ActivityInput['props']): number | undefined {
-  return typeof keyVersion === 'number' && Number.isSafeInteger(keyVersion) && keyVersion > 0 ? keyVersion : undefined;
-}
-
-/** What lines of the kind say in their `props`. */
-export function kindText({ keyVersion }: Pick<Kind, 'keyVersion'>): string {
-  return keyVersion === undefined ? '' : canonicalJson(propsOf(keyVersion));
-}
-
-function propsOf(keyVersion: number | undefined): ActivityInput['props'] {
-  return keyVersion === undefined ? {} : { keyVersion };
-}
+const noKind = new RecordKind({ action: '', keyid: '', ringname: '', status: 0, validAction: false, address: '' });
 
 /** Whether a kind says all of them. */
 function isShared(props: ActivityInput['props']): boolean {
   if (!hasEntries(props)) return true;
-  return versionOf(props) !== undefined && Object.keys(props).length === 1;
-}
-
-function lineBytes(shared: Omit<Kind, 'lineBytes'>): number {
-  const { action, keyid, ringname, address = '', keyVersion } = shared;
-  for (const text of [action, keyid, ringname, address]) if (!text.isWellFormed()) return -1;
-  // Time and number are a digit each.
-  const line = activityLine({ ...shared, id: '', createdAt: 0, props: propsOf(keyVersion) }, 0);
-  return Buffer.byteLength(line) - 2;
+  return keyVersionOf(props) !== undefined && Object.keys(props).length === 1;
 }

@@ -5,8 +5,10 @@ import { KmsError } from '../../errors.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
 import { othersTurn } from '../turns.ts';
 import { type ChainPlace, chainHash } from './chain.ts';
+import type { Alike } from './record.ts';
 import type { Found, PreparedFilter } from './search.ts';
-import { blockRecords, kindText, TailBlock } from './tail-block.ts';
+import type { SegmentMaker } from './segment-writer.ts';
+import { blockRecords, TailBlock } from './tail-block.ts';
 
 /** A search lets others have their turn after so much text; each line counts for a kibibyte more. Some 10 ms. */
 const lengthInOneGo = 512 * 1024;
@@ -40,6 +42,11 @@ export class ActivityTail {
     for (const line of lines) this.#append((block) => block.pushLine(line));
     this.#committed = this.#pendingEnd = this.#anchor = this.#hashedEnd = lines.length;
     if (lines.length > 0) this.#setHash(lines.length - 1, head.hash);
+  }
+
+  /** The place of the last record that segments cover. */
+  get before(): ChainPlace {
+    return this.#before;
   }
 
   /** Sequence number of the first record here, or of the next one when there is none. */
@@ -87,6 +94,17 @@ export class ActivityTail {
     return Array.from({ length: count }, (_, at) => this.#line(at));
   }
 
+  /**
+   * Adds the oldest `count` records to a segment, which hashes them; they stay here. Throws `corrupt` where the
+   * snapshot's do not fit its head.
+   */
+  addTo(segment: SegmentMaker, count: number): void {
+    for (let at = 0; at < count; at++) {
+      this.#block(at).addTo(segment, this.#inside(at));
+      if (at === this.#anchor - 1 && !equalBytes(segment.end.hash, this.#hashAt(at))) throw this.#misfit(at);
+    }
+  }
+
   /** Throws `invalid` for props that JSON cannot say. */
   stage(record: ActivityInput): void {
     this.#append((block) => block.push(record, this.firstSeq + this.#count));
@@ -121,6 +139,12 @@ export class ActivityTail {
     }
     this.#committed = this.#count;
     return true;
+  }
+
+  /** Appends a record without props and reporter, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void {
+    this.#append((block) => block.pushAlike(alike, createdAt, bytes, idAt, this.firstSeq + this.#count));
+    this.#committed = this.#count;
   }
 
   /** Reads up to `count` lines that came from the disk; false when none is left. */
@@ -200,7 +224,7 @@ export class ActivityTail {
       const block = blocks[number];
       if (!block) continue;
       const fits = block.thatFit(
-        ({ action, keyid, ringname, validAction, address }) =>
+        ({ alike: { action, keyid, ringname, validAction, address } }) =>
           (filter.action === undefined || filter.action === action) &&
           (filter.actions === undefined || filter.actions.includes(action)) &&
           (filter.ringname === undefined || filter.ringname === ringname) &&
@@ -208,7 +232,7 @@ export class ActivityTail {
           (keyids === undefined || keyids.has(keyid)) &&
           (addresses === undefined || (address !== undefined && addresses.has(address))),
       );
-      const holds = block.thatFit((kind) => includesAll(kindText(kind), needles));
+      const holds = block.thatFit((kind) => includesAll(kind.inside, needles));
       const base = number * blockRecords;
       for (; position >= Math.max(base, first); position--) {
         const at = position - base;

@@ -3,7 +3,8 @@
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
-import { type Group, GroupReplayer, type ReplayWitness } from '../commit-group.ts';
+import type { Group } from '../commit-group.ts';
+import { GroupReplayer, type ReplayWitness } from '../group-replay.ts';
 import { Session } from '../session.ts';
 import type { Sql } from '../sql.ts';
 import type { State, Statement } from '../state.ts';
@@ -103,7 +104,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     const { migrations } = this.#world;
     if (!tag || !equalBytes(tag, this.#place.tag)) throw new LostBranch(this.uid, this.#place.seq);
     for (const row of rows) {
-      const replayer = new GroupReplayer(this.state, (record) => this.activity.replay(record), this);
+      const replayer = new GroupReplayer(this.state, this.activity, this);
       this.#take(
         row,
         readRow(this.#world, this.#place, row, (...payload) => replayer.apply(...payload)),

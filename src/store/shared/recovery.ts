@@ -3,8 +3,8 @@
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
-import { GroupReplayer } from '../commit-group.ts';
 import type { WholeFiles } from '../files.ts';
+import { GroupReplayer } from '../group-replay.ts';
 import { describeSnapshot, readSnapshot } from '../snapshot.ts';
 import { openState, type State } from '../state.ts';
 import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
@@ -174,8 +174,9 @@ async function replay(
     const page = await engine.rows(storeIdOf(uid), place.seq + 1, limit);
     for (const row of page) {
       // Each row numbers its statements for itself.
-      const replayer = new GroupReplayer(state, (record) => activity.replay(record));
+      const replayer = new GroupReplayer(state, activity);
       place = readRow(options, place, row, (...payload) => replayer.apply(...payload));
+      replayer.finish();
       rows.push({ seq: row.seq, bytes: row.sealed.length });
     }
     if (page.length < limit) break;

@@ -1,0 +1,226 @@
+// What a log has is run again from the texts of its records (see commit-group.ts): by a start, a checkpoint, and a node
+// that follows others. The lines of activity are read from their bytes where they are as most are.
+import { fromUtf8 } from '../crypto/bytes.ts';
+import { KmsError } from '../errors.ts';
+import { idLength } from './activity/kind.ts';
+import type { Alike } from './activity/record.ts';
+import { type ActivityHead, type AlikeText, plain } from './commit-group.ts';
+import type { Applied } from './log-file.ts';
+import type { ActivityInput } from './port.ts';
+import type { SqlValue, Tally } from './sql.ts';
+import type { State, Statement } from './state.ts';
+import { corrupt } from './store-files.ts';
+import { blankAfter } from './tables/migrations.ts';
+
+interface Payload {
+  readonly from: number;
+  readonly sql: string[];
+  readonly tx: [number, ...SqlValue[]][][];
+  readonly counts?: [number, number, string, ...SqlValue[]][];
+  readonly at?: number;
+  readonly alike?: ActivityHead['alike'];
+  readonly who?: ActivityHead['alike'];
+  readonly begins?: boolean;
+}
+
+/** Whoever serves from the state meanwhile, and remembers things of it. */
+export interface ReplayWitness {
+  /** A statement of somebody else was run. */
+  ran(statement: Statement): void;
+  /** Somebody else counted: keeps the tally, to be run when it likes. */
+  tally(statement: Statement, id: string, tally: Tally): void;
+}
+
+/** Takes the records of the activity log that were made durable before. */
+export interface ReplayedActivity {
+  /** A record, or its canonical line. */
+  replay(record: ActivityInput | string): void;
+  /** One without props and reporter, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void;
+}
+
+/** Runs the groups of one log file again. */
+export class GroupReplayer {
+  readonly #state: State;
+  readonly #activity: ReplayedActivity;
+  readonly #witness: ReplayWitness | undefined;
+  #texts: string[] = [];
+  /** What was counted since the last statement of another kind, to be run once. */
+  readonly #counts = new Map<Statement, Map<string, Tally>>();
+
+  constructor(state: State, activity: ReplayedActivity, witness?: ReplayWitness) {
+    this.#state = state;
+    this.#activity = activity;
+    this.#witness = witness;
+  }
+
+  apply(payload: Uint8Array, name: string, offset: number): Applied {
+    const end = endOfLine(payload, 0);
+    const first = fromUtf8(payload.subarray(0, end));
+    if (first === undefined) throw corrupt(name, offset, 'a record is not UTF-8');
+    try {
+      // Cast: the record was sealed by `Group.payload`.
+      const { from, sql, tx, counts = [], begins = false, ...activity } = JSON.parse(first) as Payload;
+      this.#texts.length = from;
+      for (const each of sql) this.#texts.push(each);
+      const run = this.#becomeAfter(tx[0]) ? tx.slice(1) : tx;
+      if (run.some((statements) => statements.length > 0)) this.#run(run);
+      for (const count of counts) this.#count(count);
+      this.#readRecords(activity, payload, end + 1);
+      return { transactions: tx.length, begins };
+    } catch (cause) {
+      const what = cause instanceof KmsError ? cause.message : 'no such format';
+      throw corrupt(name, offset, `a record verifies but cannot be run again: ${what}`);
+    }
+  }
+
+  /** Runs what was counted last. */
+  finish(): void {
+    if (this.#counts.size === 0) return;
+    this.#state.control('BEGIN');
+    this.#runCounts();
+    this.#state.control('COMMIT');
+  }
+
+  #run(transactions: Payload['tx']): void {
+    this.#state.control('BEGIN');
+    this.#runCounts();
+    for (const statements of transactions) {
+      for (const [number, ...params] of statements) {
+        const statement = this.#statement(number);
+        this.#state.run(statement, params);
+        this.#witness?.ran(statement);
+      }
+    }
+    this.#state.control('COMMIT');
+  }
+
+  /** Whether the state became, in the place of running these, the database that they make of a blank one. */
+  #becomeAfter(statements: readonly [number, ...SqlValue[]][] = []): boolean {
+    if (!this.#state.isBlank || this.#witness) return false;
+    if (statements.some(({ length }) => length > 1)) return false;
+    const image = blankAfter(statements.map(([number]) => this.#texts[number] ?? ''));
+    if (image) this.#state.become(image);
+    return image !== undefined;
+  }
+
+  #runCounts(): void {
+    for (const [statement, tallies] of this.#counts) {
+      for (const [id, { sum, latest }] of tallies) this.#state.run(statement, [sum, id, ...latest]);
+    }
+    this.#counts.clear();
+  }
+
+  /** Kept, unless somebody else keeps tallies beside the tables. */
+  #count([number, sum, id, ...latest]: [number, number, string, ...SqlValue[]]): void {
+    const statement = this.#statement(number);
+    if (this.#witness) {
+      this.#witness.tally(statement, id, { sum, latest });
+      return;
+    }
+    let tallies = this.#counts.get(statement);
+    if (!tallies) {
+      tallies = new Map();
+      this.#counts.set(statement, tallies);
+    }
+    tallies.set(id, { sum: (tallies.get(id)?.sum ?? 0) + sum, latest });
+  }
+
+  #statement(number: number): Statement {
+    return this.#state.statement(this.#texts[number] ?? '');
+  }
+
+  #readRecords({ at = 0, who = [], alike = who }: Partial<Payload>, payload: Uint8Array, start: number): void {
+    const head = { at, alike };
+    const kinds = alike.map(asRecords);
+    for (let from = start; from < payload.length; ) {
+      const short = readShort(payload, from);
+      const kind = short && kinds[short.number];
+      const createdAt = at + (short?.after ?? 0);
+      if (short && kind && Number.isSafeInteger(createdAt)) {
+        this.#activity.replayAlike(kind, createdAt, payload, short.idAt);
+        from = short.end;
+        continue;
+      }
+      const end = endOfLine(payload, from);
+      const line = fromUtf8(payload.subarray(from, end));
+      if (line === undefined) throw new KmsError('corrupt', 'an activity record is not UTF-8');
+      if (line !== '') this.#activity.replay(readRecord(head, line));
+      from = end + 1;
+    }
+  }
+}
+
+const lineFeed = 0x0a;
+const space = 0x20;
+
+/** Where a line ends that begins there. */
+function endOfLine(bytes: Uint8Array, from: number): number {
+  const end = bytes.indexOf(lineFeed, from);
+  return end < 0 ? bytes.length : end;
+}
+
+function asRecords([action, keyid, ringname, status, validAction, address]: AlikeText): Alike {
+  return { action, keyid, ringname, status, validAction, address };
+}
+
+/** A record's line that is as most are: where its id stands, and where the next line begins. */
+interface ShortLine {
+  readonly number: number;
+  readonly after: number;
+  readonly idAt: number;
+  readonly end: number;
+}
+
+/** Digits that are a number without a thought. */
+const mostDigits = 9;
+/** 1 for what `plain` has. */
+const isWord = Uint8Array.from({ length: 256 }, (_, code) =>
+  code < 128 && plain.test(String.fromCharCode(code)) ? 1 : 0,
+);
+
+/** Undefined for a line that has to be looked at as a text. */
+function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
+  const numberEnd = digitsEnd(bytes, from);
+  const afterEnd = digitsEnd(bytes, numberEnd + 1);
+  if (bytes[numberEnd] !== space || bytes[afterEnd] !== space) return undefined;
+  const idAt = afterEnd + 1;
+  const end = idAt + idLength;
+  for (let at = idAt; at < end; at++) if (isWord[bytes[at] ?? 0] === 0) return undefined;
+  if (bytes[end] !== lineFeed) return undefined;
+  return { number: digits(bytes, from, numberEnd), after: digits(bytes, numberEnd + 1, afterEnd), idAt, end: end + 1 };
+}
+
+/** Where digits end that begin there; -1 where there are none, or too many. */
+function digitsEnd(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at <= from + mostDigits && isDigit(bytes[at] ?? 0)) at++;
+  return at === from || at > from + mostDigits ? -1 : at;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+function digits(bytes: Uint8Array, from: number, end: number): number {
+  let value = 0;
+  for (let at = from; at < end; at++) value = value * 10 + (bytes[at] ?? 0) - 0x30;
+  return value;
+}
+
+/** The record of a line, or its canonical line where it is that. Throws for what is neither. */
+export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput | string {
+  if (line.startsWith('{')) {
+    const value = JSON.parse(line);
+    // Cast: the line was sealed by `GroupActivity.add`.
+    return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
+  }
+  const [number, after, id, ...more] = line.split(' ');
+  const found = alike[Number(number)];
+  if (!found || id === undefined || more.length > 0)
+    throw new KmsError('corrupt', 'an activity record has no such format');
+  const createdAt = at + Number(after);
+  if (!Number.isSafeInteger(createdAt)) throw new KmsError('corrupt', 'an activity record has no such time');
+  const [action, keyid, ringname, status, validAction, address] = found;
+  return { id, createdAt, keyid, action, ringname, validAction, status, props: {}, address };
+}
