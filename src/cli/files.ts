@@ -166,11 +166,18 @@ export async function replaceText<T>(
     }
     return result;
   } catch (error) {
-    throw fileError('write', path, error);
+    throw notReplaced(path, target, error);
   } finally {
     await unlink(draft).catch(() => undefined);
     if (await isHeld()) await unlink(lock).catch(() => undefined);
   }
+}
+
+/** The file may be writable where its directory is not. */
+function notReplaced(path: string, target: string, error: unknown): KmsError {
+  const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(systemCode(error) ?? '');
+  const hint = `nothing was changed; a whole new file takes its place, so the directory ${dirname(target)} must be writable`;
+  return fileError('write', path, error, isDenied ? hint : undefined);
 }
 
 /**
@@ -185,7 +192,7 @@ async function takeLock(lock: string, holder: string, path: string): Promise<voi
         return writeWhole(lock, holder);
       });
     } catch (error) {
-      if (systemCode(error) !== 'EEXIST') throw fileError('write', lock, error);
+      if (systemCode(error) !== 'EEXIST') throw notReplaced(path, lock, error);
     }
     const other = await holderOf(lock);
     if (!isGone(other)) throw beingWritten(path, lock);

@@ -170,12 +170,16 @@ export async function knownPublicKey(cli: Cli, appliance: Connection, answered: 
   const { ringname, publicKey } = answered;
   const { paths, older } = await knownPlaces(cli, appliance, ringname);
   // None is remembered beside one that differs.
-  for (const path of paths) if (await isThere(path)) await needSame(path, answered);
-  if (older !== undefined) await needSame(older, answered, ", or if this one is another tenant's");
+  const differing: string[] = [];
+  for (const path of older === undefined ? paths : [...paths, older]) {
+    if ((await isThere(path)) && !(await isIn(path, publicKey))) differing.push(path);
+  }
+  if (differing.length > 0) throw changedSince(differing, answered, older);
   for (const path of paths) {
     if (await isThere(path)) continue;
-    if (!(await remember(path, publicKey))) await needSame(path, answered);
-    else if (path === paths[0] && older === undefined) {
+    if (!(await remember(path, publicKey))) {
+      if (!(await isIn(path, publicKey))) throw changedSince([path], answered);
+    } else if (path === paths[0] && older === undefined) {
       await say(
         cli.io,
         `the public key of ${ringname} is remembered in ${path}; another one will be refused; its fingerprint: ${fingerprintOf(publicKey)}`,
@@ -185,16 +189,20 @@ export async function knownPublicKey(cli: Cli, appliance: Connection, answered: 
   return publicKey;
 }
 
-async function needSame(path: string, { ringname, publicKey }: AnsweredRing, orIf = ''): Promise<void> {
+async function isIn(path: string, publicKey: string): Promise<boolean> {
   const known = await readPublicKey(path);
-  if (!kemOfPublicKey(known))
-    throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
-  if (isSamePublicKey(known, publicKey)) return;
-  throw new KmsError(
+  if (kemOfPublicKey(known)) return isSamePublicKey(known, publicKey);
+  throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
+}
+
+/** Names all places at once, so that nobody has to come back for the next. */
+function changedSince(paths: readonly string[], { ringname, publicKey }: AnsweredRing, older?: string): KmsError {
+  const orIf = older !== undefined && paths.includes(older) ? ", or if this one is another tenant's" : '';
+  return new KmsError(
     'refused',
     `the appliance has another public key for the keyring ${ringname} than when it was first used from here: its fingerprint is now ${fingerprintOf(publicKey)}`,
     {
-      hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed${orIf}, remove ${path}`,
+      hint: `nothing was encrypted; if the keyring's owner says that its key pair was changed${orIf}, remove ${paths.join(' and ')}`,
     },
   );
 }

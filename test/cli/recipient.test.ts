@@ -191,6 +191,28 @@ test('an appliance that says another id of itself is still asked for the public 
   }
 });
 
+test('all places that remember the earlier public key are named at once', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --kem x25519 --json');
+  const { args, env } = d.network();
+  const encrypt = (name: string) =>
+    d.kms([...args, 'encrypt', '--ring', 'payroll', '--recipient', '-o', name], { env, stdin: 'hi' });
+  assert.equal((await encrypt('x')).code, 0);
+  const pins = [
+    `${keyDirectory(d)}/payroll.pub`,
+    d.path(`config/kms/addresses/${encodeURIComponent(new URL(d.url).host)}/payroll.pub`),
+  ];
+  const before = await Promise.all(pins.map((path) => readFile(path, 'utf8')));
+  assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
+  // As on another machine, which the upgrade does not reach.
+  for (const [n, path] of pins.entries()) await writeFile(path, before[n] ?? '');
+  const refused = await encrypt('y');
+  assert.equal(refused.code, 1);
+  assert.ok(refused.stderr.endsWith(`was changed, remove ${pins.join(' and ')}\n`), refused.stderr);
+  for (const path of pins) await rm(path);
+  assert.equal((await encrypt('y')).code, 0);
+});
+
 test('two writers that see the ring for the first time at once remember one key', async () => {
   await using d = await servedDesk();
   await d.json('keyring create payroll --json');

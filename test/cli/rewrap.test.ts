@@ -1,10 +1,18 @@
 // `keyring upgrade --rewrap`: the earlier keys of a keyring wrapped to its new pair, so that this alone opens them.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import test from 'node:test';
-import { generateRingKey, privateKeyPem, publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
+import { replaceText } from '../../src/cli/files.ts';
+import {
+  fingerprintOf,
+  generateRingKey,
+  privateKeyPem,
+  publicKeyOf,
+  readPrivateKeys,
+} from '../../src/client/ring-keys.ts';
+import { KmsError } from '../../src/errors.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
 interface ListedKeys {
@@ -203,7 +211,7 @@ test("a file from before somebody else's upgrade makes no further pair, whatever
   assert.equal((await d.kms('keyring upgrade r --private-key r.pem --rewrap')).code, 0);
   const file = await readFile(d.path('mine.pem'), 'utf8');
   const { ring } = await d.json<Shown>('keyring show r --json');
-  const sum = createHash('sha256').update(Buffer.from(ring.publicKey, 'base64')).digest('hex');
+  const fingerprint = fingerprintOf(ring.publicKey) ?? assert.fail();
   const before = await d.json('keyring keys r --json');
   for (const line of ['', ' --rewrap', ' --prepare', ' --put-back', ' --put-back --rewrap']) {
     for (const [typed, env] of [
@@ -214,15 +222,40 @@ test("a file from before somebody else's upgrade makes no further pair, whatever
       assert.deepEqual([refused.code, refused.stdout], [1, ''], line);
       assert.match(
         refused.stderr,
-        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from who upgraded it \(SHA-256 of its public key: [0-9a-f]{64}\); if nobody who may did, --public-key FILE gives it one/,
+        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from who upgraded it \(fingerprint of the pair: [0-9a-f ]+\); if nobody who may did, --public-key FILE gives it one/,
       );
-      assert.ok(refused.stderr.includes(sum));
+      assert.ok(refused.stderr.includes(`: ${fingerprint})`));
     }
   }
   assert.equal(await readFile(d.path('mine.pem'), 'utf8'), file);
   assert.deepEqual(await d.json('keyring keys r --json'), before);
   assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, ring.publicKey);
   assert.equal((await d.kms('encrypt --ring r --private-key r.pem -o later.kms', { stdin: 'later' })).code, 0);
+});
+
+test('a key file in a directory that cannot be written to is left, with what to do', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'kms-safe-'));
+  const path = join(directory, 'r.pem');
+  await writeFile(path, 'before', { mode: 0o600 });
+  // Root may write anywhere.
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) for (const each of [path, directory]) await chown(each, 65_532, 65_532);
+  await chmod(directory, 0o500);
+  if (isRoot) process.seteuid?.(65_532);
+  const read = (each: string) => readFile(each, 'utf8');
+  const error: unknown = await replaceText(path, read, () => ({ text: 'after', result: 0 })).catch((thrown) => thrown);
+  if (isRoot) process.seteuid?.(0);
+  await chmod(directory, 0o700);
+  assert.ok(error instanceof KmsError);
+  assert.deepEqual(
+    [error.message, error.hint],
+    [
+      `cannot write ${path}: permission denied`,
+      `nothing was changed; a whole new file takes its place, so the directory ${directory} must be writable`,
+    ],
+  );
+  assert.equal(await read(path), 'before');
+  await rm(directory, { recursive: true });
 });
 
 test('where the limit of keys ends an upgrade halfway, it says so, and the next one goes on', async () => {

@@ -1,8 +1,7 @@
 // Upgrading a keyring of X25519 to a hybrid pair, and wrapping its earlier keys anew to it.
-import { createHash } from 'node:crypto';
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
-import { isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
+import { fingerprintOf, isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { CliOf } from '../command.ts';
 import { type Connection, withClient } from '../connect.ts';
@@ -162,7 +161,7 @@ async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnP
   const { publicKey, keys } = await addHybridKey(path);
   const what = cli.get('--prepare')
     ? 'hand it to all who use the keyring, then run this without --prepare'
-    : 'whoever uses the keyring needs it with both of them from now on';
+    : 'whoever uses the keyring needs it with both of them from now on; programs that encrypt with --recipient are to accept the new public key, as their error says';
   await say(cli.io, visible(`${path} has the earlier private key and a hybrid one: ${what}`));
   return { publicKey, file: { path, keys } };
 }
@@ -194,12 +193,11 @@ function notOurs({ cli, ring }: Upgrade, found: Found, isMade: boolean): KmsErro
       { hint: `if its owner changed the pair, get the file that has the present one; if not, ${back}, or ${own}` },
     );
   }
-  const sum = createHash('sha256').update(publicKey, 'base64').digest('hex');
   return new KmsError(
     'refused',
     `the keyring ${name} was upgraded already, to a pair that is not in ${path}${inOther(found)}: nothing was changed`,
     {
-      hint: `get the file with both private keys from who upgraded it (SHA-256 of its public key: ${sum}); if nobody who may did, ${isMade ? `${back}, or ${own}` : own}`,
+      hint: `get the file with both private keys from who upgraded it (fingerprint of the pair: ${fingerprintOf(publicKey)}); if nobody who may did, ${isMade ? `${back}, or ${own}` : own}`,
     },
   );
 }

@@ -66,7 +66,8 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
       </p>
       <p>
         <strong>What was encrypted before needs the earlier private key as well</strong>: whoever uses the keyring needs
-        both of them from then on.
+        both of them from then on. Programs that encrypt with <code>--recipient</code> stop until they are told to
+        accept the new public key.
       </p>
       <Form
         action="Make the private key"
