@@ -1,5 +1,5 @@
-// Makes dist/client, the client library as a package: one module for Node and browsers without an import, its types,
-// and the licences of what is in it; and the file that npm installs, with the same in it. Both are complete in
+// Makes dist/client, the client library as a package: a module for Node and browsers without an import, a small one beside
+// it that not every program needs, their types, and the licences of what is in them; and the file that npm installs, with the same in it. Both are complete in
 // themselves, so that they can be carried to where there is no network.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,13 +17,16 @@ export const sizeLimit = 70_000;
 /** What programs import it by. In no registry has it that name: it is installed from its file. */
 export const clientName = '@kms-appliance/client';
 
+/** By the name of its file. */
+const clientModules = { index: paths.clientEntry, rollback: paths.clientRollback };
+
 /** Whatever was in `directory` before is gone. */
 export async function buildClient(directory: string): Promise<void> {
   const draft = `${directory}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
   try {
-    const inputs = await bundleClient(join(draft, 'index.js'));
+    const inputs = await bundleClient(draft);
     declareClient(draft);
     writeFileSync(join(draft, 'package.json'), `${JSON.stringify(packageJson(), null, 2)}\n`);
     copyFileSync(join(paths.root, 'LICENSE'), join(draft, 'LICENSE'));
@@ -36,12 +39,12 @@ export async function buildClient(directory: string): Promise<void> {
 }
 
 /** Answers the names of all files that are in it, from the project's root. */
-async function bundleClient(outfile: string): Promise<readonly string[]> {
+async function bundleClient(outdir: string): Promise<readonly string[]> {
   const { metafile } = await build({
     absWorkingDir: paths.root,
     metafile: true,
-    entryPoints: [paths.clientEntry],
-    outfile,
+    entryPoints: clientModules,
+    outdir,
     bundle: true,
     minify: true,
     platform: 'browser',
@@ -70,15 +73,17 @@ function declareClient(directory: string): void {
       typeRoots: [join(paths.root, 'node_modules/@types')],
     },
     include: [],
-    files: [paths.clientEntry],
+    files: Object.values(clientModules),
   };
   writeFileSync(join(work, 'tsconfig.json'), JSON.stringify(config));
   const tsc = join(paths.root, 'node_modules/typescript/bin/tsc');
   execFileSync(process.execPath, [tsc, '-p', work], { stdio: ['ignore', 'inherit', 'inherit'] });
 
-  const entry = relative(source, paths.clientEntry).replace(/ts$/, 'd.ts');
+  const declarations = Object.entries(clientModules).map(
+    ([module, file]) => [module, relative(source, file).replace(/ts$/, 'd.ts')] as const,
+  );
   writeFileSync(join(work, 'client/methods.d.ts'), clientContract());
-  const waiting = [entry];
+  const waiting = declarations.map(([, name]) => name);
   for (const name of waiting) {
     const text = readFileSync(join(work, name), 'utf8').replace(/(from '\.[^']*)\.ts'/g, "$1.js'");
     const target = join(directory, 'types', name);
@@ -90,7 +95,9 @@ function declareClient(directory: string): void {
       if (!waiting.includes(next)) waiting.push(next);
     }
   }
-  writeFileSync(join(directory, 'index.d.ts'), `export * from './types/${entry.replace(/d\.ts$/, 'js')}';\n`);
+  for (const [module, name] of declarations) {
+    writeFileSync(join(directory, `${module}.d.ts`), `export * from './types/${name.replace(/d\.ts$/, 'js')}';\n`);
+  }
   rmSync(work, { recursive: true });
 }
 
@@ -103,7 +110,11 @@ function packageJson() {
     type: 'module',
     engines: { node: '>=20.3' },
     sideEffects: false,
-    exports: { '.': { types: './index.d.ts', default: './index.js' }, './package.json': './package.json' },
+    exports: {
+      '.': { types: './index.d.ts', default: './index.js' },
+      './rollback': { types: './rollback.d.ts', default: './rollback.js' },
+      './package.json': './package.json',
+    },
     // For what resolves modules as Node 10 did, and knows no exports.
     main: './index.js',
     types: './index.d.ts',

@@ -13,6 +13,7 @@ export const paths = {
   client: at('dist/client'),
   clientPackage: at(`dist/kms-appliance-client-${version}.tgz`),
   clientEntry: at('src/client/sdk.ts'),
+  clientRollback: at('src/client/rollback.ts'),
   console: at('src/console'),
   wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),
 };

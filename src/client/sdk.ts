@@ -30,10 +30,3 @@ export {
   readPrivateKeys,
   unwrapRingKey,
 } from './ring-keys.ts';
-export {
-  type RollbackEvents,
-  type RollbackWatch,
-  rollbackWatch,
-  type SeenState,
-  type StateMemory,
-} from './rollback.ts';

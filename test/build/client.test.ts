@@ -81,9 +81,16 @@ test('it is one module under the limit, without an import and without the schema
     'pages',
     'publicKeyOf',
     'readPrivateKeys',
-    'rollbackWatch',
     'unwrapRingKey',
   ]);
+});
+
+test('the module beside it stands alone too, and is small', async () => {
+  const file = join(package_, 'rollback.js');
+  assert.ok(statSync(file).size < 3_000, `${statSync(file).size} bytes`);
+  assert.doesNotMatch(readFileSync(file, 'utf8'), /\bimport\b|\brequire\(|node:/);
+  const rollback = await import(pathToFileURL(file).href);
+  assert.deepEqual(Object.keys(rollback).sort(), ['formatState', 'isLater', 'parseState', 'rollbackWatch']);
 });
 
 test('it names no place where it was made, and the same sources give the same package', async () => {
@@ -134,8 +141,14 @@ import {
   type AnswerTo, type Client, createClient, decryptBytes, decryptStream, encryptBytes, encryptStream, faultOf,
   generateRingKey, type InputOf, items, type KeyRing, KmsError, pages, publicKeyOf, readPrivateKeys, unwrapRingKey,
 } from '@kms-appliance/client';
+import { rollbackWatch, type SeenState } from '@kms-appliance/client/rollback';
 
-export const client: Client = createClient({ baseUrl: 'https://kms.example', apiKey: 'kms_', timeout: 5, retries: 0 });
+const seen: SeenState[] = [];
+const memory = { load: async () => seen, save: async (state: SeenState) => void seen.push(state) };
+const watch = rollbackWatch(memory, { onOlder: (now, before) => void [now.sequence.toFixed(), before.epoch] });
+export const client: Client = createClient({
+  baseUrl: 'https://kms.example', apiKey: 'kms_', timeout: 5, retries: 0, watch,
+});
 const { privateKey, publicKey } = generateRingKey();
 const { ring } = await client.createKeyring({ name: 'payroll', publicKey });
 export const kept: KeyRing = ring;
